@@ -17,13 +17,13 @@ from importlib import import_module
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.assets import Scripts, link
-from glassformer.runs import frames
+from glassformer.components.assets import StaticScriptsMiddleware, link
+from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import command_line, descriptors, replicas, streamlit_private, turns
-from glassformer.server.descriptors import MoreHeaders
+from glassformer.server import command_line, descriptors, render_lock, replicas, streamlit_private
+from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
-from glassformer.shared.first_sight import Entrance, FirstSight
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
 from transformer.errors import GlassformerError
 from transformer.extensions import provided
 
@@ -46,7 +46,7 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     async with AsyncExitStack() as running:
         for part in parts():
             await running.enter_async_context(part.running())
-        turns.begin()
+        render_lock.begin()
         yield
 
 
@@ -64,18 +64,18 @@ def _origins() -> frozenset[str]:
 
 
 _BASE = st.get_option("server.baseUrlPath")
-_ROUTES = [*(route for part in parts() for route in part.routes(_BASE, _origins)), *frames.routes(_BASE)]
+_ROUTES = [*(route for part in parts() for route in part.routes(_BASE, _origins)), *step_frames.routes(_BASE)]
 app = st.App(
     "main.py",
     lifespan=_lifespan,
     routes=_ROUTES,
     middleware=[
         *(one for part in parts() for one in part.outer(_BASE)),
-        Middleware(descriptors.Enough, routes=_ROUTES),
-        Middleware(MoreHeaders, link=link()),
-        Middleware(Entrance, base=_BASE),
+        Middleware(descriptors.DescriptorLimitMiddleware, routes=_ROUTES),
+        Middleware(SecurityHeadersMiddleware, link=link()),
+        Middleware(RootRedirectMiddleware, base=_BASE),
         *(one for part in parts() for one in part.inner(_BASE)),
-        Middleware(FirstSight, base=_BASE),
-        Middleware(Scripts),
+        Middleware(LoadingPlaceholderMiddleware, base=_BASE),
+        Middleware(StaticScriptsMiddleware),
     ],
 )

@@ -5,16 +5,16 @@ from pathlib import Path
 from glassformer.frame.sidebar import language_choice
 from glassformer.glossary import glossary_page
 from glassformer.server import measures
-from glassformer.server.turns import DRAWING
+from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared import menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import MY_MODEL, PageEntry, around_page, by_section, page_blocks
-from glassformer.state import apart
+from glassformer.state import global_params
 from transformer.i18n import say
 
 ICON = Path(__file__).parent / "static" / "icon.svg"
 
-apart.begin()
+global_params.begin()
 st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
 for blocks in page_blocks():
     blocks.on_every_page()
@@ -39,7 +39,7 @@ OWN = [
 PAGES = by_section(OWN)
 
 page = st.navigation(PAGES, position="hidden")
-with measures.drawn(page.url_path), DRAWING.one():
+with measures.drawn(page.url_path), RENDER_LOCK.one():
     menu.begin(PAGES, page.url_path, language_choice)
     for blocks in page_blocks():
         blocks.above_page(page.url_path)

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, WebSocket
 from benchmarks.raw_client import RawClient
 from glassformer.attention import map_pictures
 from glassformer.attention.map_pictures import FLOW
-from glassformer.runs.sides import KIND_NAMES
+from glassformer.runs.map_axes import KIND_NAMES
 from tests.browser.idle import wait_for_idle
 from tools.serve import Server
 

@@ -35,10 +35,10 @@ from glassformer.extensions.corpus.library.tables import Line, Options
 from transformer import load
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.analysis.head_statistics import measure_maps
+from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.room import keep_freed_memory
 from transformer.model.anatomy import Kind
-from transformer.runs.targets import read_given
+from transformer.runs.reference import read_given
 
 ZH_EN = Path(__file__).resolve().parents[1] / "checkpoints" / "zh-en"
 SEED, AT_ONCE, PROCESSES = 0, 32, 2

@@ -25,7 +25,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.doctor_models import RECIPES
-from glassformer.extensions.doctor.library.whole import examine
+from glassformer.extensions.doctor.library.report import examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import NAMES, OWN, healthy, texts
 from transformer.checkpoint.load import Checkpoint

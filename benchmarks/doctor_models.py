@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask

@@ -27,7 +27,7 @@ from glassformer.extensions.what_if.head_effects import HeadEffects, head_effect
 from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace

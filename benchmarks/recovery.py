@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from glassformer.extensions.importers.library.candidates import best_answers, scored
+from glassformer.extensions.importers.library.answer_ranking import best_answers, scored
 from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from transformer.checkpoint.load import Checkpoint

@@ -27,13 +27,13 @@ import numpy as np
 import torch
 
 from benchmarks import same_model
-from glassformer.extensions.drafts import drafter, quick
+from glassformer.extensions.drafts import drafter, int8_draft
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 from transformer.runs.drafting import Draft, Ids, Pause
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.reading import Output, Reading
 from transformer.runs.running import run, write
-from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
 
 KINDS = ("int8", "ctranslate2")
@@ -101,9 +101,9 @@ def main() -> None:
     checkpoints = _tiny(options.families) if tiny else iter([(options.checkpoint, load(options.checkpoint))])
     print(f"{len(texts)} sentences\n\n| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}", flush=True)
     wrong = 0
-    smallest = 1 if tiny else quick.SMALLEST  # else nothing in the tiny ones would be rounded to 8 bits
+    smallest = 1 if tiny else int8_draft.SMALLEST  # else nothing in the tiny ones would be rounded to 8 bits
     used = mock.patch.object(drafter, "judge")  # drafts are used even where most are wrong
-    with used, mock.patch.object(quick, "SMALLEST", smallest):
+    with used, mock.patch.object(int8_draft, "SMALLEST", smallest):
         for name, checkpoint in checkpoints:
             for kind, found in _compare(name, checkpoint, texts, options.drafts, as_numbers=tiny).items():
                 wrong += found.differences

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import torch
 
-from glassformer.extensions.sentences.many import ROWS, run_lines
+from glassformer.extensions.sentences.line_runs import ROWS, run_lines
 from glassformer.extensions.sentences.sentence_runs import SentenceRuns
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import ModelRunner
 from glassformer.state.link import Link
 from transformer.analysis.line_file import Line, read_file
 from transformer.checkpoint.load import Checkpoint, load
@@ -95,7 +95,7 @@ def _print(times: dict[str, list[float]], n: int) -> None:
 
 
 def _print_others(checkpoint: Checkpoint, lines: tuple[Line, ...], turns: int) -> None:
-    runner = Runner()
+    runner = ModelRunner()
     waits: dict[str, list[float]] = {"nobody runs a file": [], "a file is run": []}
     sources = iter([line.source for line in lines] * 50)
     for turn in range(turns):

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from glassformer.extensions.tokenizers.library import LibraryProcess
+from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess
 
 WORDS = {"a word": 1, "a sentence": 20, "a page": 500}
 TEXTS = 50  # in a turn

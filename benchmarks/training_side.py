@@ -20,11 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, drop_only_sums
-from glassformer.extensions.training.library import data, learner, loop
+from glassformer.extensions.training.library import data, distributed, loop
 from glassformer.extensions.training.library.data import Batch, Batches, Example, make_batch
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.settings import TrainSettings
-from transformer.checkpoint.room import keep_freed_memory
+from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.taps import NO_TAP, Tap
@@ -136,7 +136,7 @@ def _whole_loss() -> None:
         pad_id = model.config.fill_id
         return F.cross_entropy(logits, batch.tgt_out.flatten(), ignore_index=pad_id, label_smoothing=smoothing)
 
-    learner.target_loss = target_loss  # type: ignore[attr-defined]
+    distributed.target_loss = target_loss  # type: ignore[attr-defined]
 
 
 def _torch_attention() -> None:

@@ -4,7 +4,7 @@
 
 A walk is 20 steps at two per second; then the reader clicks on an empty place, and the server is told their step. The
 cost of an idle page for the same time is subtracted. The server collects garbage soon after it has drawn something
-(`glassformer/server/turns.py`), so a walk with a click also pays for one collection; the script waits for it in
+(`glassformer/server/render_lock.py`), so a walk with a click also pays for one collection; the script waits for it in
 between.
 """
 

@@ -6,7 +6,7 @@ The six are what `tests/data/healthy/make.py` trained; they are read by the impo
 from functools import cache
 from pathlib import Path
 
-from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.import_inputs import Given
 from tests.data.healthy import tasks
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load

@@ -38,22 +38,22 @@ FEW = {
     "transformer/i18n": {"transformer.i18n"},
 }
 NOT_FOR_THE_LIBRARY = {"plotly", "streamlit"}
-# Who imports Streamlit; all others of the app have it from `glassformer.shared.door`, in the session's language.
+# Who imports Streamlit; all others of the app have it from `glassformer.shared.i18n`, in the session's language.
 IMPORT_STREAMLIT = {
     "glassformer/components/element.py",
-    "glassformer/extensions/classroom/covering.py",
+    "glassformer/extensions/classroom/cover_state.py",
     "glassformer/extensions/classroom/lesson.py",
     "glassformer/extensions/classroom/lessons/lesson_questions.py",
-    "glassformer/extensions/classroom/lessons/memory.py",
+    "glassformer/extensions/classroom/lessons/answer_storage.py",
     "glassformer/extensions/classroom/predictions.py",
-    "glassformer/extensions/rooms/in_room.py",
-    "glassformer/extensions/uploads/handed_in.py",
+    "glassformer/extensions/rooms/room_session.py",
+    "glassformer/extensions/uploads/session_uploads.py",
     "glassformer/server/streamlit_private.py",
-    "glassformer/server/switch.py",
-    "glassformer/shared/door.py",
+    "glassformer/server/server_options.py",
+    "glassformer/shared/i18n.py",
     "glassformer/shared/menu.py",
     "glassformer/shared/page_blocks.py",
-    "glassformer/state/apart.py",
+    "glassformer/state/global_params.py",
     "glassformer/state/language.py",
     "glassformer/state/session.py",
 }
@@ -120,8 +120,8 @@ def knows_streamlit(source: Source) -> Iterator[str]:
         return
     pictures = source.path.stem.endswith("_pictures")
     for found in imports(source):
-        if found.name.split(".")[0] == "streamlit" or (pictures and found.name == "glassformer.shared.door.st"):
-            yield f"{source.path}:{found.line} has Streamlit from glassformer.shared.door, if at all"
+        if found.name.split(".")[0] == "streamlit" or (pictures and found.name == "glassformer.shared.i18n.st"):
+            yield f"{source.path}:{found.line} has Streamlit from glassformer.shared.i18n, if at all"
 
 
 def _module(source: Source) -> str:
@@ -255,8 +255,8 @@ def write(root: Path, path: str, text: str) -> None:
             "may not import rooms",
         ),
         ("glassformer/extensions/doctor/library/a.py", "import plotly", "the library knows nothing of plotly"),
-        ("glassformer/a.py", "import streamlit as st", "from glassformer.shared.door"),
-        ("glassformer/a/a_pictures.py", "from glassformer.shared.door import st", "from glassformer.shared.door"),
+        ("glassformer/a.py", "import streamlit as st", "from glassformer.shared.i18n"),
+        ("glassformer/a/a_pictures.py", "from glassformer.shared.i18n import st", "from glassformer.shared.i18n"),
         ("main.py", "from tools import serve", "may not import tools"),
         ("glassformer/panels.py", "from tests.browser import helpers", "may not import tests"),
         ("pages/explore/step.py", "from pages.explore import attention", "another page"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer
-from glassformer.extensions.doctor.library.whole import examine
+from glassformer.extensions.doctor.library.report import examine
 from glassformer.extensions.training.library.evaluation import read_held_out, score_gaps
 from glassformer.extensions.training.library.tasks import write_task
 from transformer.runs.pairs import read_pairs

@@ -6,7 +6,7 @@ import pytest
 
 from glassformer.components.streamlit_page import SELECTORS
 from glassformer.glossary.glossary_page import PLACES, is_there
-from glassformer.runs.declared import PAGES
+from glassformer.runs.picture_registry import PAGES
 from glassformer.state.view import all_fields
 from tests.extensions.classroom.test_components import DRAWN as CLASSROOM
 from tests.extensions.rooms.test_components import DRAWN as ROOMS

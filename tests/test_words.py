@@ -18,7 +18,7 @@ CONVERTED = ("main.py", "pages/", "glassformer/", "transformer/")
 # of the log, and no bare word for people.
 CODE = (
     "glassformer/extensions/corpus/library/conditions.py",
-    "glassformer/extensions/corpus/library/joined.py",
+    "glassformer/extensions/corpus/library/joint_space.py",
     "glassformer/extensions/corpus/library/paired.py",
     "glassformer/extensions/corpus/library/queries.py",
     "glassformer/extensions/corpus/library/scores.py",

@@ -15,7 +15,7 @@ from typing import Final
 import torch
 
 from glassformer.extensions.doctor.library.findings import FILE, Finding
-from glassformer.extensions.doctor.library.whole import examine
+from glassformer.extensions.doctor.library.report import examine
 from transformer.checkpoint.load import load
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "checkpoints"

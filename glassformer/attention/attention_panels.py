@@ -7,13 +7,13 @@ from typing import Any, Final
 from glassformer.attention import AttentionLook, AttentionPanel
 from glassformer.attention.drawn_maps import ATTENTION, KINDS, is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import choose_part
-from glassformer.runs.step_rows import can_roll, has_words
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.dialect import about_scores
-from glassformer.shared.door import st
+from glassformer.runs.visible_trace import can_roll, has_words
+from glassformer.shared import controls, cover_box, drawing
+from glassformer.shared.attention_notes import about_scores
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state.view import Aggregate, Slot
 from transformer.i18n import joined, say
@@ -65,12 +65,12 @@ def _still(run: OpenRun) -> Still | None:
 
 def chosen(run: AnyRun) -> None:
     """Draw the row of controls and the chosen part, which adds its own to the row."""
-    row = choices.bar(run.slot)
+    row = controls.bar(run.slot)
     with row:
         choose_part(ATTENTION, run.slot, ATTENTION.offered(run))
         kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
-        kept = choices.field(run.slot, "kind")
-        choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
+        kept = controls.field(run.slot, "kind")
+        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
     ATTENTION.entry(run).draw(run, row)
 
 
@@ -80,21 +80,21 @@ def below(run: AnyRun, draw: Callable[[], object]) -> None:
         draw()
         return
     otherwise(run)
-    cover.part(lambda: attempt(draw))
+    cover_box.part(lambda: attempt(draw))
 
 
 # ------------------------------------------------------------------------------------------------ what parts share
 
 
-def controls(run: AnyRun, row: Any, panel: AttentionPanel) -> None:
+def map_controls(run: AnyRun, row: Any, panel: AttentionPanel) -> None:
     """Draw which layer and head, a menu of what is rarely changed, and what can be done with the chosen head."""
     with row:
         n_layers, n_heads = _sizes(run)
-        layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
+        layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
         head = None
         if panel != "flow":  # that part shows several, and has its own choice
-            kept = choices.field(run.slot, "head", forgets=("heads",))
-            head = choices.menu_of_heads(kept, n_heads, disabled=layer is None)
+            kept = controls.field(run.slot, "head", forgets=("heads",))
+            head = controls.menu_of_heads(kept, n_heads, disabled=layer is None)
         if panel != "table":
             _more(run, panel, several=layer is None or head is None)
     for_head(run, run.view.layer, run.view.head)
@@ -109,17 +109,17 @@ def for_head(run: AnyRun, layer: int | None, head: int | None) -> None:
 def _sizes(run: AnyRun) -> tuple[int, int]:
     """How many layers and heads there are to choose from; what there is not is let go, as the run has said."""
     n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
-    choices.let_go(run.slot, n_layers, n_heads)
+    controls.let_go(run.slot, n_layers, n_heads)
     return n_layers, n_heads
 
 
 def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -> None:
     """Draw the choice of one layer and one head; what the page had chosen by itself stays where it is."""
     shown = shown if query is None else shown | {"query": query}
-    layer, head, *_ = choices.together(run.slot, shown, key="one_")
+    layer, head, *_ = controls.together(run.slot, shown, key="one_")
     n_layers, n_heads = _sizes(run)
-    choices.menu_of_layers(layer, n_layers, all_together=False)
-    choices.menu_of_heads(head, n_heads, all_together=False)
+    controls.menu_of_layers(layer, n_layers, all_together=False)
+    controls.menu_of_heads(head, n_heads, all_together=False)
 
 
 def _more(run: AnyRun, panel: str, *, several: bool) -> None:
@@ -129,17 +129,17 @@ def _more(run: AnyRun, panel: str, *, several: bool) -> None:
     names = (*SCALES * (panel != "flow"), *ways, *["aggregate"] * together)
     if not names:
         return
-    with choices.more(slot, *names):
+    with controls.more(slot, *names):
         if together:
             label = say("Several heads as one map")
             rolls = can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
             known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
-            choices.menu(choices.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
+            controls.menu(controls.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
         if panel != "flow":
             _scales(slot, log=panel == "head" and is_spread_thin(run.looking))
         for name in ways:
             label, help = PIECES[name]
-            choices.switch(choices.field(slot, name), label, help=help)
+            controls.switch(controls.field(slot, name), label, help=help)
 
 
 def _pieces_of(run: AnyRun) -> tuple[str, ...]:
@@ -152,10 +152,10 @@ def _pieces_of(run: AnyRun) -> tuple[str, ...]:
 
 def _scales(slot: Slot, *, log: bool) -> None:
     """Draw the choice of a colour scale; by the logarithm where the reader has not said, if `log` says so."""
-    kept = choices.field(slot, "log_scale")
-    choices.switch(replace(kept, value=log if kept.value is None else kept.value), say("Logarithmic colours"))
-    choices.switch(
-        choices.field(slot, "own_scale"),
+    kept = controls.field(slot, "log_scale")
+    controls.switch(replace(kept, value=log if kept.value is None else kept.value), say("Logarithmic colours"))
+    controls.switch(
+        controls.field(slot, "own_scale"),
         say("Scale colours to each map's largest weight"),
         help=say(
             "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same weight."

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.sides import KIND_NAMES, Sides, sides
-from glassformer.runs.step_rows import HIDDEN, GivenLooking, Looking, heads_name, marked, mean
+from glassformer.runs.visible_trace import HIDDEN, VisibleMaps, VisibleTrace, heads_name, marked, mean
 from glassformer.state.view import Aggregate, View
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
+from transformer.analysis.word_merging import Span, by_words, open_words, word_spans, word_text
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.labelled_maps import LabelledMaps
@@ -54,7 +54,7 @@ class DrawnMap:
 
     weights: np.ndarray  # [row, column]
     allowed: np.ndarray  # bool [row, column], True = may attend
-    sides: Sides  # names and colours of the axes; its labels are those of pieces
+    sides: MapAxes  # names and colours of the axes; its labels are those of pieces
     queries: list[str]  # a label for each row
     keys: list[str]
     name: str  # which layer and head, or which aggregate
@@ -87,7 +87,7 @@ class DrawnMap:
         return top + int(query), left + int(key)
 
 
-def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
+def drawn_map(looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
     """The map of the chosen layer and head, or of the chosen aggregate.
 
     The checkpoint's tokenizers say which pieces are special; it is None for given maps, which say it themselves.
@@ -126,17 +126,17 @@ def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, ki
         notes=tuple(notes),
         rows=tuple(queries.spans[row] for row in rows),
         columns=tuple(keys.spans[column] for column in columns),
-        first_row=0 if isinstance(looking, GivenLooking) else looking.trace.first_row,
+        first_row=0 if isinstance(looking, VisibleMaps) else looking.trace.first_row,
     )
 
 
-def is_spread_thin(looking: Looking | GivenLooking) -> bool:
+def is_spread_thin(looking: VisibleTrace | VisibleMaps) -> bool:
     """Whether nearly all cells would be as pale as 0: a mean of heads shares its weight among many keys."""
     n_keys = len(sides(looking, looking.view.kind).keys)
     return aggregate_of(looking.view) in ("mean", "rollout") and n_keys > FEW_KEYS
 
 
-def piece_map(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
+def piece_map(looking: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
     """The same map between pieces, nothing merged or hidden [query, key]."""
     return _together(looking, kind, _Cells(None, None))
 
@@ -200,7 +200,7 @@ class _Cells:
         return np.asarray(self.of(maps).max(axis=0))
 
 
-def _together(looking: Looking | GivenLooking, kind: Kind, cells: _Cells) -> np.ndarray:
+def _together(looking: VisibleTrace | VisibleMaps, kind: Kind, cells: _Cells) -> np.ndarray:
     """The chosen head, or what stands for several of them [row, column]."""
     view, aggregate = looking.view, aggregate_of(looking.view)
     if view.layer is not None and view.head is not None:
@@ -215,7 +215,7 @@ def _together(looking: Looking | GivenLooking, kind: Kind, cells: _Cells) -> np.
     return cells.of(np.mean(looking.each(kind, mean, key="mean"), axis=0))
 
 
-def _rollout(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
+def _rollout(looking: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
     attention, layer = EVERY_PART.attention(kind), looking.view.layer
     depth = None if layer is None else layer + 1
 
@@ -227,9 +227,9 @@ def _rollout(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
     return cross_rollout(means("encoder"), means("decoder")[:depth], means("cross")[:depth])
 
 
-def words_note(looking: Looking | GivenLooking, kind: Kind) -> Sentence:
+def words_note(looking: VisibleTrace | VisibleMaps, kind: Kind) -> Sentence:
     """How weights between words come from those between pieces."""
-    read = isinstance(looking, GivenLooking) or EVERY_PART.attention(kind).stack == "encoder"
+    read = isinstance(looking, VisibleMaps) or EVERY_PART.attention(kind).stack == "encoder"
     return _READ_WORDS if read else _WRITTEN_WORDS
 
 
@@ -265,10 +265,10 @@ class MapSide:
 
 
 def both_sides(
-    looking: Looking | GivenLooking, checkpoint: Checkpoint | None, of: Sides, kind: Kind
+    looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, of: MapAxes, kind: Kind
 ) -> tuple[MapSide, MapSide]:
     """The rows and the columns."""
-    if isinstance(looking, GivenLooking) or checkpoint is None:
+    if isinstance(looking, VisibleMaps) or checkpoint is None:
         special = set(looking.trace.special) if isinstance(looking.trace, LabelledMaps) else set()
         words = looking.view.words
         queries, keys = (
@@ -284,7 +284,7 @@ def both_sides(
     return _decoder_rows(looking, checkpoint, of), keys
 
 
-def _decoder_rows(looking: Looking, checkpoint: Checkpoint, of: Sides) -> MapSide:
+def _decoder_rows(looking: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) -> MapSide:
     """In a prompt what they read, behind it what they predict."""
     trace, n_steps, n_given = looking.trace, looking.n_steps, looking.trace.first_row
     pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
@@ -305,7 +305,7 @@ def _decoder_rows(looking: Looking, checkpoint: Checkpoint, of: Sides) -> MapSid
 
 
 def _read_side(
-    looking: Looking, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
+    looking: VisibleTrace, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
 ) -> MapSide:
     special = _special(ids, tokenizer, checkpoint)
     return _side(pieces, special, words=looking.view.words, goes_on=tokenizer.continuation)

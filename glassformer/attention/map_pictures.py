@@ -33,13 +33,13 @@ from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.prompt import part_map
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.maps.grid import grid
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
 from glassformer.runs.picture import Part, Picture, Plot
-from glassformer.runs.seen import Drawn, OfDrawn, Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
-from glassformer.shared.saving import Origin
+from glassformer.runs.viewed_run import Scene, Viewed, ViewedRun
+from glassformer.shared.csv_export import Origin
 from glassformer.state.click import Click, cell_of
 from glassformer.state.view import View
-from transformer.analysis.words import Span
+from transformer.analysis.word_merging import Span
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
 from transformer.runs.labelled_maps import LabelledMaps
@@ -64,17 +64,17 @@ HOW_TO_READ_CELL: Final = say("Click a cell to take a closer look.")
 
 # ------------------------------------------------------------------------------------------------ all heads
 
-OVERVIEW: Part[Drawn] = ATTENTION.part("overview", lambda run: run)
+OVERVIEW: Part[Viewed] = ATTENTION.part("overview", lambda run: run)
 
 
-def _all_heads(run: Drawn, *, kind: Kind) -> Plot | None:
+def _all_heads(run: Viewed, *, kind: Kind) -> Plot | None:
     if kind not in run.looking.trace.kinds:
         return None
     large = kind == run.view.kind
     return grid(run, kind, large=large, fit=large, also={"heads": (), "panel": "head"})
 
 
-GRIDS: Final[dict[Kind, Picture[Drawn]]] = {
+GRIDS: Final[dict[Kind, Picture[Viewed]]] = {
     kind: OVERVIEW.picture(f"overview_{kind}", title, follows="still")(partial(_all_heads, kind=kind))
     for kind, title in KINDS.items()
 }
@@ -84,7 +84,7 @@ GRIDS: Final[dict[Kind, Picture[Drawn]]] = {
 
 
 @dataclass(frozen=True)
-class OneMap(OfDrawn):
+class OneMap(Scene):
     """The map of a head, or of all heads together."""
 
     drawn: DrawnMap
@@ -95,7 +95,7 @@ class OneMap(OfDrawn):
         return self.drawn.cell(self.run.view)
 
 
-def open_map(run: Drawn) -> OneMap | None:
+def open_map(run: Viewed) -> OneMap | None:
     """The map that is looked at; None where all its pieces are special and hidden."""
     drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
     return OneMap(run, drawn) if drawn.weights.size else None
@@ -154,7 +154,7 @@ def _pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Map
     return {"query": query, "key": key}
 
 
-def _how_to_read(run: Drawn, drawn: DrawnMap) -> str:
+def _how_to_read(run: Viewed, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
     trace = run.looking.trace
     if isinstance(trace, LabelledMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
@@ -195,7 +195,7 @@ class DrawnFlow:
     caption: str
 
 
-def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
+def drawn_flow(run: Viewed, run_id: str) -> DrawnFlow:
     """All heads of the chosen layer, cut to what may be seen; without a layer the mean of all heads, as one.
 
     Heads of the same number in different layers have nothing in common, so no mean is made of them.
@@ -242,11 +242,11 @@ def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
     return DrawnFlow(flow, one.rows, one.columns, alt, joined(" ", (how, *notes)))
 
 
-FLOW_PART: Part[Drawn] = ATTENTION.part("flow", lambda run: run)
+FLOW_PART: Part[Viewed] = ATTENTION.part("flow", lambda run: run)
 
 
 @FLOW_PART.other(FLOW, say("Flow"))
-def saved_flow(run: Seen, of: Origin, key: str) -> dict[str, Any] | None:
+def saved_flow(run: ViewedRun, of: Origin, key: str) -> dict[str, Any] | None:
     """The flow view of a run that is on no page; None where all pieces are special and hidden."""
     drawn = drawn_flow(run, key)
     if not drawn.flow.weights.size:
@@ -262,7 +262,7 @@ def choice_of(drawn: DrawnFlow, view: View) -> Choice:
     return Choice(shown, _pin(drawn, view.query, view.key), following=view.of(AttentionLook).follow)
 
 
-def _head(run: Drawn, kind: Kind, layer: int | None, head: int | None) -> DrawnMap:
+def _head(run: Viewed, kind: Kind, layer: int | None, head: int | None) -> DrawnMap:
     """The map of a head; without one the mean of all, whatever stands for them elsewhere."""
     view = replace(run.view, layer=layer, head=head, aggregate="mean")
     return drawn_map(replace(run.looking, view=view), run.checkpoint, kind)

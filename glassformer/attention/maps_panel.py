@@ -3,18 +3,18 @@
 from functools import partial
 from typing import Any, Final
 
-from glassformer.attention.attention_panels import below, controls
+from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap
 from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, drawn_flow, one_map, open_map
 from glassformer.charts.tables import heads_columns
+from glassformer.components.flow_component import flow_view, last_choice
 from glassformer.components.flow_data import Flow
-from glassformer.components.flow_view import flow_view, last_choice
 from glassformer.maps.grid import columns, is_long
+from glassformer.runs.map_axes import mask_reason, sides
 from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
-from glassformer.runs.sides import mask_reason, sides
-from glassformer.shared import cover, drawing
-from glassformer.shared.door import here, st
+from glassformer.shared import cover_box, drawing
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from transformer.i18n import say
 from transformer.model.anatomy import Kind
@@ -25,7 +25,7 @@ EXPLAIN: Final = "head_explain"
 
 def all_heads(run: AnyRun, row: Any) -> None:
     """Draw the part "All heads", with its controls in `row`."""
-    controls(run, row, "overview")
+    map_controls(run, row, "overview")
     below(run, partial(_grids, run))
 
 
@@ -48,7 +48,7 @@ def _grid(run: AnyRun, kind: Kind) -> None:
 
 def one(run: AnyRun, row: Any) -> None:
     """Draw the part "One map", with its controls in `row`."""
-    controls(run, row, "head")
+    map_controls(run, row, "head")
     below(run, partial(map_and_cell, run))
 
 
@@ -92,7 +92,7 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
 
 def lines(run: AnyRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
-    controls(run, row, "flow")
+    map_controls(run, row, "flow")
     below(run, partial(_lines, run))
 
 
@@ -106,9 +106,9 @@ def _lines(run: AnyRun) -> None:
     n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
     slot, key, together = run.slot, run.key(FLOW), flow.together
     of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
-    if cover.stands_for(key):
+    if cover_box.stands_for(key):
         return
-    cover.met(key, of.chart)
+    cover_box.met(key, of.chart)
 
     def take() -> None:  # a session keeps it, so it must not hold the weights
         told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)

@@ -12,12 +12,12 @@ import pandas as pd
 from glassformer.charts.theme import shortened
 from glassformer.frame.source_box import EXAMPLE_CHARACTERS
 from glassformer.runs import loading, sources
-from glassformer.runs.attempt import to_the_doctor
+from glassformer.runs.error_boundary import to_the_doctor
+from glassformer.runs.map_axes import has_one_stack
 from glassformer.runs.open_run import address
-from glassformer.runs.sides import has_one_stack
-from glassformer.shared import cover, drawing, menu, page_style
-from glassformer.shared.dialect import effort
-from glassformer.shared.door import frame, st
+from glassformer.shared import cover_box, drawing, menu, page_style
+from glassformer.shared.attention_notes import effort
+from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from transformer.analysis.costs import holdings
 from transformer.i18n import Sentence, joined, say
@@ -45,7 +45,7 @@ def card(checkpoint: Checkpoint) -> None:
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=sum(one.parameters for one in holdings(checkpoint.model).values())),
-        say("Trained for"): "" if cover.covered(TRAINED_FOR) else effort(about.training),
+        say("Trained for"): "" if cover_box.covered(TRAINED_FOR) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): about.attribution(),
         say("Licence"): about.licence,

@@ -133,7 +133,7 @@ _HEADERS = [
 _PACKED = (b"content-encoding", b"gzip")
 
 
-class Scripts:
+class StaticScriptsMiddleware:
     """Answers for the two scripts, always with the whole, and leaves all else to the app."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -8,11 +8,11 @@ from glassformer.charts.bands import MOST
 from glassformer.forcing import forcing_pictures
 from glassformer.forcing.forcing_pictures import Forced, is_own, judges_itself, known_reference, reference_of
 from glassformer.frame.sentence_stepper import Still, sentence
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import choices, cover, drawing, menu
-from glassformer.shared.door import here, st
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.i18n import joined, say, say_n
@@ -33,7 +33,7 @@ ITS_OWN = say(
 def draw(run: OpenRun) -> None:
     """Draw the sentence, and below it the page."""
     sentence(run, compact=True, still=Still() if judges_itself(run) else None)
-    cover.part(lambda: _forced(run))
+    cover_box.part(lambda: _forced(run))
 
 
 def _forced(run: OpenRun) -> None:
@@ -275,8 +275,8 @@ def _entry(run: OpenRun) -> None:
         if not reads and shown:
             _offer(run, NONE, say("Judge the prompt itself"), "")
     if not reads:
-        choices.switch(
-            choices.field(run.slot, "ends"),
+        controls.switch(
+            controls.field(run.slot, "ends"),
             say("Include the end mark"),
             help=say("When on, the loss also counts the end mark after the text."),
         )

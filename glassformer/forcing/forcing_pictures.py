@@ -19,8 +19,8 @@ from glassformer.charts.piece_losses import HOW_TO_READ_PERPLEXITY, perplexity_s
 from glassformer.charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
 from glassformer.charts.two_texts import HOW_TO_READ_SHIFT, shift_spec, two_texts_spec
 from glassformer.forcing import ForcingLook
-from glassformer.runs.picture import Page, Plot, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.picture import Captions, Page, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.click import Click, place_below
 from transformer.i18n import paragraph, say, say_n
 from transformer.model.anatomy import anatomy
@@ -29,7 +29,7 @@ from transformer.runs.teacher_forcing import Score, judge
 
 
 @dataclass(frozen=True)
-class Forced(OfRun):
+class Forced(RunScene):
     """What a model makes of a reference."""
 
     score: Score  # of the reference, by the model with what was changed in it
@@ -49,12 +49,12 @@ class Forced(OfRun):
         return np.exp(self.run.trace.log_probs[np.arange(self.run.trace.n_steps), list(self.run.trace.tgt_ids)])
 
 
-def known_reference(run: Seen) -> str | None:
+def known_reference(run: ViewedRun) -> str | None:
     """The right output that the reader or the card gives; None if nobody does."""
     return run.link.reference or run.checkpoint.card.reference_of(run.trace.query.source)
 
 
-def reference_of(run: Seen) -> str | None:
+def reference_of(run: ViewedRun) -> str | None:
     """What is judged: the right output, else what a model that reads a source has written itself, if anything."""
     known = known_reference(run)
     if known is not None or not anatomy(run.checkpoint.config).reads:
@@ -62,18 +62,18 @@ def reference_of(run: Seen) -> str | None:
     return run.trace.output_text.strip() or None
 
 
-def is_own(run: Seen) -> bool:
+def is_own(run: ViewedRun) -> bool:
     """Whether what is judged is what the model has written itself, and no card says that this is right."""
     own, card = run.trace.output_text.strip(), run.checkpoint.card.reference_of(run.trace.query.source)
     return bool(own) and (reference_of(run) or "").strip() == own != (card or "").strip()
 
 
-def judges_itself(run: Seen) -> bool:
+def judges_itself(run: ViewedRun) -> bool:
     """Whether a decoder alone judges the text itself, as nobody gave a reference."""
     return not anatomy(run.checkpoint.config).reads and reference_of(run) is None
 
 
-def scene(run: Seen) -> Forced | None:
+def scene(run: ViewedRun) -> Forced | None:
     """What is judged; None where nothing is, and while somebody guesses what comes next.
 
     Errors as of `Work`, and where the reference cannot be read.
@@ -84,7 +84,7 @@ def scene(run: Seen) -> Forced | None:
     return Forced(run, replace(judged(run), written=run.trace.tgt_ids) if given else judged(run))
 
 
-def judged(run: Seen, *, changed: bool = True) -> Score:
+def judged(run: ViewedRun, *, changed: bool = True) -> Score:
     """What the model makes of the reference, with what was changed in it or without; errors as `scene`."""
     asked, checkpoint, reference = run.trace.query, run.checkpoint, reference_of(run)
     changes = asked.interventions if changed else ()
@@ -171,7 +171,7 @@ def candidates(scene: Forced) -> Plot:
     alt = say(
         "The most probable pieces at token {n}; the given piece is {piece}.", n=place + 1, piece=score.pieces[place]
     )
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CANDIDATES, said=Said(above=_sees(scene)))
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CANDIDATES, said=Captions(above=_sees(scene)))
 
 
 @paragraph

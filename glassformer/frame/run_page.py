@@ -10,7 +10,7 @@ from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.picture import Page
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from transformer.model.anatomy import Kind

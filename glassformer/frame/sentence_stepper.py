@@ -10,10 +10,10 @@ import numpy as np
 from glassformer.components.stepper_view import StepperRun, last_chosen, rest, settled_step, stepper, written
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PAGES
-from glassformer.runs.step_rows import chosen_map, heads_name
-from glassformer.shared import cover, page_style
-from glassformer.shared.door import st
-from glassformer.state import apart, session
+from glassformer.runs.visible_trace import chosen_map, heads_name
+from glassformer.shared import cover_box, page_style
+from glassformer.shared.i18n import st
+from glassformer.state import global_params, session
 from glassformer.state.view import MAIN, Slot
 from transformer.i18n import say
 
@@ -78,7 +78,7 @@ def sentence(
         told = replace(told, shading=shading, shading_label=still.label, still=True)
     if sourceless:
         told = replace(told, source=(), shading=None, shading_label="")
-    if cover.is_on():
+    if cover_box.is_on():
         told = told.without_numbers()
     stepper(
         told,
@@ -106,7 +106,7 @@ def _asks(run: OpenRun) -> bool:
     page = PAGES.get(st.session_state.get(session.URL_PAGE, ""))
     part = None if page is None else page.chosen(run.view)
     here = session.standing(run.slot)
-    return part is None or part.asks or run.view.guess or bool(here.notes) or cover.is_on()
+    return part is None or part.asks or run.view.guess or bool(here.notes) or cover_box.is_on()
 
 
 @st.fragment
@@ -119,7 +119,7 @@ def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes, add
         shown.publish(step, carries=False)
         if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
             kept.step = step
-    addresses = None if apart.guidance().leads else addresses  # a class follows its teacher's steps
+    addresses = None if global_params.guidance().leads else addresses  # a class follows its teacher's steps
     rest(key=key, addresses=addresses, on_step_change=partial(_rested, slot, key))
 
 

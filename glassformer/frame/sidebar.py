@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from glassformer.frame.source_box import head
 from glassformer.runs import loading, sources
 from glassformer.runs.open_run import address, publish
-from glassformer.runs.step_rows import no_head, no_layer
-from glassformer.shared import choices, cover, drawing, menu
-from glassformer.shared.choices import KEEP
-from glassformer.shared.door import st
+from glassformer.runs.visible_trace import no_head, no_layer
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
-from glassformer.state import apart, language, session
+from glassformer.state import global_params, language, session
 from glassformer.state.link import DEFAULT_NEW, WAYS
 from glassformer.state.view import MAIN
 from transformer.checkpoint.listing import Entry
@@ -55,7 +55,7 @@ def settle_defaults(usable: Mapping[str, Entry]) -> None:
     bare one means its teacher's checkpoint and sentence. Of what is `usable`, the default stands first.
     """
     names, state = list(usable), st.session_state
-    spoken, guidance = language.of_browser(), apart.guidance()
+    spoken, guidance = language.of_browser(), global_params.guidance()
     read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
     bare = names[0] if guidance.follows or guidance.is_set else next(read, names[0])
     state[session.DEFAULT_MODEL], state[session.BARE_MODEL] = names[0], bare
@@ -99,7 +99,7 @@ def checkpoint_or_maps(
     for blocks in page_blocks():
         blocks.opened(checkpoint)
     with st.sidebar:
-        if not cover.waits():  # a card may say what becomes of its checkpoint, and why
+        if not cover_box.waits():  # a card may say what becomes of its checkpoint, and why
             st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()
         parts = anatomy(checkpoint.config)
@@ -257,7 +257,7 @@ def _mention_broken() -> None:
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
-    choices.keep_label(session.HOW, HOW_NAMES.values())
+    controls.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
         say("How the next piece is chosen"),
         list(HOW_NAMES),
@@ -293,12 +293,12 @@ def _attention(n_layers: int, n_heads: int) -> None:
         if asked is not None and asked >= count:
             session.add_note(note(asked, count))
     st.subheader(say("Attention shown"), divider=False)
-    choices.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
+    controls.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
 
 
 def _class_room(more: Iterable[Callable[[], None]]) -> None:
-    choices.switch(
-        choices.field(MAIN, "guess"),
+    controls.switch(
+        controls.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
         help=say("The next piece stays hidden until someone guesses it."),
     )

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from glassformer.charts.theme import shortened
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import publish
-from glassformer.shared import cover, drawing, page_style
-from glassformer.shared.choices import KEEP
-from glassformer.shared.door import here, st
+from glassformer.shared import cover_box, drawing, page_style
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import page_blocks
-from glassformer.state import apart, session
+from glassformer.state import global_params, session
 from transformer.checkpoint.listing import Entry
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
@@ -58,7 +58,7 @@ def typed() -> None:
     session.new_run()
     state, usable = st.session_state, loading.usable()
     text, model = state.get(session.SOURCE) or "", state.get(session.MODEL) or ""
-    here, guidance = loading.found(model), apart.guidance()
+    here, guidance = loading.found(model), global_params.guidance()
     if here is None or guidance.follows or guidance.leads or guidance.is_set:
         return
     found = _reader(text, here.examples, usable, model)
@@ -190,9 +190,9 @@ def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint
 def _of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
-    if cover.covered(cover.ALL):
+    if cover_box.covered(cover_box.ALL):
         _pieces(checkpoint)
-        cover.stands_for(cover.ALL)
+        cover_box.stands_for(cover_box.ALL)
         drawing.notes(session.take_notes())
         publish(checkpoint)
     else:
@@ -205,7 +205,7 @@ def _pieces(checkpoint: Checkpoint) -> None:
     encoded = attempt(lambda: tokenizer.encode(source)) if source.strip() else None
     if encoded is not None:
         pieces = [tokenizer.piece(i) for i in encoded.ids[: checkpoint.config.max_len]]
-        cover.pieces({say("The sentence in pieces:"): pieces})
+        cover_box.pieces({say("The sentence in pieces:"): pieces})
 
 
 def head(title: str) -> AbstractContextManager[object]:
@@ -269,7 +269,7 @@ def _more() -> None:
 
     A class whose students have sentences of their own has boxes to type them into.
     """
-    if apart.guidance().types:
+    if global_params.guidance().types:
         said = escape(here(say("More: translate, change the model, examples")), quote=True)
         st.html(
             f'<details class="gf-more"><summary aria-label="{said}" title="{said}">⋯</summary></details>',

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from glassformer.components.glossary_view import chosen_term, glossary_list, glossary_marks
+from glassformer.components.glossary_component import chosen_term, glossary_list, glossary_marks
 from glassformer.glossary import GlossaryLook
 from glassformer.runs import loading
 from glassformer.runs.open_run import address, publish

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from glassformer.frame.sentence_stepper import Still, one_token, sentence
-from glassformer.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
+from glassformer.inside.token_selection import INSIDE, chosen_row, sides_of, token_of
+from glassformer.runs.map_axes import SIDES
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part
-from glassformer.runs.sides import SIDES
-from glassformer.shared import choices, cover
+from glassformer.shared import controls, cover_box
 from glassformer.state import session
 from glassformer.state.view import Side, Slot
 from transformer.i18n import say
@@ -17,10 +17,10 @@ from transformer.i18n import say
 def draw(run: OpenRun) -> None:
     """Draw the sentence and the chosen part, which adds its own controls to the row of parts."""
     sentence(run, compact=True, still=still(run))
-    row = choices.bar(run.slot)
+    row = controls.bar(run.slot)
     with row:
         choose_part(INSIDE, run.slot)
-    cover.part(lambda: INSIDE.entry(run).draw(run, row))
+    cover_box.part(lambda: INSIDE.entry(run).draw(run, row))
 
 
 def still(run: OpenRun) -> Still | None:
@@ -34,22 +34,22 @@ def still(run: OpenRun) -> Still | None:
     return one_token(run, run.view.key or 0) if on_source and entry.name != "lens" else None
 
 
-def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
+def choose_side(run: OpenRun, kept: controls.Kept | None = None) -> Side:
     """Draw the choice of a side, among those that the model has; it is the view's if no more hangs on it."""
-    kept = kept or choices.field(run.slot, "side")
-    return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
+    kept = kept or controls.field(run.slot, "side")
+    return controls.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
                           bare=True)  # fmt: skip
 
 
 def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
     """Draw the choice of a token; of the output it goes with the step, but for rows of a prompt."""
     if side == "source":
-        kept = choices.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
-        choices.menu(kept, say("Token"), choices.labelled(pieces), bare=True, width=width)
+        kept = controls.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
+        controls.menu(kept, say("Token"), controls.labelled(pieces), bare=True, width=width)
         return
     row = chosen_row(run)
-    kept = choices.Kept(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
-    choices.menu(kept, say("Token (its step)"), of_the_step(choices.labelled(pieces)), bare=True, width=width)
+    kept = controls.Kept(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
+    controls.menu(kept, say("Token (its step)"), of_the_step(controls.labelled(pieces)), bare=True, width=width)
 
 
 def of_the_step(pieces: Mapping[int, str]) -> dict[int | None, str]:

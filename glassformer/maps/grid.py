@@ -13,9 +13,9 @@ from glassformer.charts.packing import Blocks, block_size, open_blocks, pooled
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.tables import heads_columns, too_many
 from glassformer.charts.theme import Spec
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, own_masks, prompt_row, sides, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import Drawn, Seen
-from glassformer.runs.sides import KIND_NAMES, Sides, mask_reason, own_masks, prompt_row, sides, size_of
+from glassformer.runs.viewed_run import Viewed, ViewedRun
 from glassformer.state.click import cell_of, fields
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
@@ -39,13 +39,13 @@ SAME: Final[dict[Kind, str]] = {
 }
 
 
-def is_long(run: Drawn, kind: Kind) -> bool:
+def is_long(run: Viewed, kind: Kind) -> bool:
     """Whether a tile needs all the width there is to show its pieces."""
     of = sides(run.looking, kind)
     return max(len(of.queries), len(of.keys)) > FEW_PIECES
 
 
-def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, Any]) -> Plot:
+def grid(run: Viewed, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, Any]) -> Plot:
     """All heads of an attention.
 
     They are `large` where the page is about these maps, else they stand beside others, and `fit` where the chart
@@ -53,9 +53,9 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
     head.
     """
     of = sides(run.looking, kind)
-    figure = _shared(run, kind, of, large=large) if isinstance(run, Seen) else _figure(run, kind, of, large=large)
+    figure = _shared(run, kind, of, large=large) if isinstance(run, ViewedRun) else _figure(run, kind, of, large=large)
     n_layers, n_heads = run.looking.trace.maps(kind).shape[:2]
-    read = [HOW_TO_READ if isinstance(run, Seen) else HOW_TO_READ_GIVEN] if large else [SAME[kind]]
+    read = [HOW_TO_READ if isinstance(run, ViewedRun) else HOW_TO_READ_GIVEN] if large else [SAME[kind]]
     if large:
         read += [HOW_TO_READ_CLOSED] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (of.current is not None)
         read += [HOW_TO_READ_GROUPS] * (size_of(run) > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
@@ -75,7 +75,7 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
     return Plot(spec=figure, alt=alt, how_to_read=how_to_read, fit=fit, clicked=fields(cell_of, opened))
 
 
-def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: Sides) -> dict[str, Any]:
+def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: MapAxes) -> dict[str, Any]:
     """The weights of all heads as a table. A session keeps this, so it holds no run and looks it up again."""
     trace = again()
     n_queries, n_keys = len(of.queries), len(of.keys)
@@ -93,7 +93,7 @@ def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: Sides) ->
     )
 
 
-def _shared(run: Seen, kind: Kind, of: Sides, *, large: bool) -> Spec:
+def _shared(run: ViewedRun, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
     """The figure that all who look at the same share, at every step: a mark follows the step in the browser."""
     view, revealed = (run.view, run.looking.revealed) if run.view.guess else (replace(run.view, step=0), True)
 
@@ -109,7 +109,7 @@ def _shared(run: Seen, kind: Kind, of: Sides, *, large: bool) -> Spec:
     return run.work.compute(key, make, nbytes=lambda _: _BYTES_A_CELL * LARGE["most_cells"])
 
 
-def _figure(run: Drawn, kind: Kind, of: Sides, *, large: bool) -> Spec:
+def _figure(run: Viewed, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
     view = run.view
     size: dict[str, int] = SMALL if not large else WIDE if is_long(run, kind) else LARGE
     maps, allowed = _maps(run, kind, of, most_cells=size["most_cells"])
@@ -131,12 +131,12 @@ def _figure(run: Drawn, kind: Kind, of: Sides, *, large: bool) -> Spec:
         show_scale=large,
         group=size_of(run),
         prompt=prompt_row(run, kind),
-        note=run.trace.rows_note(kind) if large and isinstance(run, Seen) else "",
+        note=run.trace.rows_note(kind) if large and isinstance(run, ViewedRun) else "",
         **size,
     )
 
 
-def _maps(run: Drawn, kind: Kind, of: Sides, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
+def _maps(run: Viewed, kind: Kind, of: MapAxes, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
     """The maps of all heads and their mask; blocks of them where a run keeps no maps, made layer by layer."""
     n_queries, n_keys = len(of.queries), len(of.keys)
     allowed = own_masks(run, kind)[..., :n_queries, :n_keys]

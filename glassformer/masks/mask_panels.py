@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from glassformer.charts.theme import shortened
-from glassformer.masks import MasksLook, mask_pictures, words
+from glassformer.masks import MasksLook, mask_pictures, mask_texts
 from glassformer.masks.scene import (
     ATTENTIONS,
     KINDS,
@@ -22,11 +22,11 @@ from glassformer.masks.scene import (
     scene_of,
     verdict,
 )
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part, show, show_beside
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from glassformer.state.fields import MOST_COMPANIONS
 from glassformer.state.view import Slot
@@ -98,9 +98,9 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
         session.replace(run.slot, sentence=batch.sentence)
     names = [shortened(trace.source_text, limit=SHOWN) for trace in batch.traces]  # a menu shows text as it is
     with row:
-        kept = choices.field(run.slot, "sentence")
-        named = choices.labelled(names)
-        choices.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
+        kept = controls.field(run.slot, "sentence")
+        named = controls.labelled(names)
+        controls.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
 
 
 def choose_mask(scene: Scene, row: Any) -> None:
@@ -110,11 +110,11 @@ def choose_mask(scene: Scene, row: Any) -> None:
     own = {name: label for name, label in (ATTENTIONS if one_row else NAMES).items() if name in scene.masks.names}
     with row:
         if one_row:  # an attention is named by the mask that it takes
-            kept = choices.field(slot, "mask", key="mask_attention")
-            choices.menu(kept, say("Attention and its mask"), own, otherwise=scene.name, bare=True, width=148)
+            kept = controls.field(slot, "mask", key="mask_attention")
+            controls.menu(kept, say("Attention and its mask"), own, otherwise=scene.name, bare=True, width=148)
             _layer_and_head(scene)
         else:
-            choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
+            controls.menu(controls.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
     if look.mask not in scene.masks.names and look.mask != MasksLook.mask:  # nobody asked for the default
         said = say(
             "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
@@ -126,10 +126,10 @@ def choose_mask(scene: Scene, row: Any) -> None:
 
 def _layer_and_head(scene: Scene) -> None:
     attention = scene.batch.parts.attention(scene.kind)
-    layer, head = choices.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
-    choices.menu_of_layers(layer, attention.n_layers, all_together=False)
+    layer, head = controls.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
+    controls.menu_of_layers(layer, attention.n_layers, all_together=False)
     n_heads = scene.run.checkpoint.config.of(attention.stack).n_heads
-    choices.menu_of_heads(head, n_heads, all_together=False)
+    controls.menu_of_heads(head, n_heads, all_together=False)
 
 
 def cell(scene: Scene) -> None:
@@ -152,9 +152,9 @@ def _menus(scene: Scene) -> None:
     found, shown = scene.axes, dict(zip(("query", "key"), scene.cell, strict=True))
     queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
     keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
-    each = choices.together(scene.slot, shown, key="mask_")
+    each = controls.together(scene.slot, shown, key="mask_")
     for kept, name, labels in zip(each, found.names, (queries, keys), strict=True):
-        choices.menu(kept, name, labels, bare=True, width=168)
+        controls.menu(kept, name, labels, bare=True, width=168)
 
 
 IN_NUMBERS = mask_pictures.as_additive.title
@@ -163,20 +163,20 @@ MOST_BESIDE = 20  # keys of a map that has another beside it
 
 def draw(run: OpenRun) -> None:
     """Draw the chosen part of the page."""
-    row = choices.bar(run.slot)
+    row = controls.bar(run.slot)
     with row:
         part = choose_part(MASKS, run.slot)
     batch = choose_batch(run, row)
     if batch is None:
         return
     if run.view.guess and batch.parts.writes:
-        st.info(words.GUESSING, icon=":material/visibility_off:")
+        st.info(mask_texts.GUESSING, icon=":material/visibility_off:")
     if part != "one_row" and run.trace.query.interventions:
-        st.info(words.UNCHANGED, icon=":material/info:")
+        st.info(mask_texts.UNCHANGED, icon=":material/info:")
     scene = scene_of(run, batch)
     if part != "checks":
         choose_mask(scene, row)
-        if special := words.about_special(run.checkpoint.config, scene.name, part):
+        if special := mask_texts.about_special(run.checkpoint.config, scene.name, part):
             st.info(drawing.plain(special))
     _DRAW[part](scene)
 
@@ -192,19 +192,19 @@ def _masks(scene: Scene) -> None:
     with right:
         show(mask_pictures.as_additive, scene)
     own = scene.run.checkpoint.config.of(scene.batch.parts.attention(scene.kind).stack)
-    st.markdown(drawing.plain(words.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
-    st.caption(drawing.plain(words.about_batch(scene.batch)))
+    st.markdown(drawing.plain(mask_texts.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
+    st.caption(drawing.plain(mask_texts.about_batch(scene.batch)))
     show_beside(mask_pictures.batch, mask_pictures.own, scene, gap="medium")
     st.subheader(say("Two conventions"), divider=False)
-    st.code(words.CONVERSION, language="python")
-    st.warning(words.TORCH, icon=":material/warning:")
+    st.code(mask_texts.CONVERSION, language="python")
+    st.warning(mask_texts.TORCH, icon=":material/warning:")
     cells, different = _differences(scene)
     if cells:
-        st.caption(drawing.plain(words.agreement(cells, different)))
+        st.caption(drawing.plain(mask_texts.agreement(cells, different)))
     if scene.batch.parts.writes:
-        st.caption(drawing.plain(words.without_mask(scene.batch)))
+        st.caption(drawing.plain(mask_texts.without_mask(scene.batch)))
     with st.expander(say("Common mistakes")):
-        st.markdown(words.MISTAKES)
+        st.markdown(mask_texts.MISTAKES)
 
 
 def _differences(scene: Scene) -> tuple[int, int]:
@@ -227,7 +227,7 @@ def _one_row(scene: Scene) -> None:
     if row is None:
         return
     show(mask_pictures.one_row, scene)
-    about = words.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
+    about = mask_texts.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
     st.markdown(drawing.plain(about))
     if scene.run.view.layer is None or scene.run.view.head is None:
         st.caption(say("A mean over heads has no scores of its own, so one head is shown instead."))
@@ -242,7 +242,7 @@ def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
             say("Key"): [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
             say("Score"): [written(f"{score:.6f}") for score in row.scores],
             say("May attend"): [say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells],
-            say("Added"): ["0" if may else words.added(row.filled) for _, may, _, _ in cells],
+            say("Added"): ["0" if may else mask_texts.added(row.filled) for _, may, _, _ in cells],
             say("After the mask"): [written(f"{score:.6f}") if may else row.filled for score, may, _, _ in cells],
             say("Weight"): [f"{weight:.6f}" if may or weight else say("closed") for _, may, weight, _ in cells],
         }
@@ -253,19 +253,19 @@ def _checks(scene: Scene) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
-        st.caption(drawing.plain(words.about_rounding(check.moved, logits=scene.batch.parts.writes)))
+        st.caption(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
 
 
 def _causality(scene: Scene) -> mask_pictures.Check | None:
     st.subheader(say("Causality: change a later piece, and earlier rows must stay the same"), divider=False)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
-        st.info(words.nothing_later(batch), icon=":material/info:")
+        st.info(mask_texts.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
-    tokens = choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
-    kept = choices.field(scene.slot, "changed", key="mask_changed")
-    choices.menu(kept, say("Token to change"), tokens, otherwise=changed)
+    tokens = controls.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
+    kept = controls.field(scene.slot, "changed", key="mask_changed")
+    controls.menu(kept, say("Token to change"), tokens, otherwise=changed)
     check = mask_pictures.causality_check(scene, changed)
     what = say(
         "Token {n} reads “{piece}” in the first run and “{other}” in the second.",
@@ -285,12 +285,12 @@ def _padding(scene: Scene) -> mask_pictures.Check | None:
         st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")
         return None
     if most < 1:
-        st.info(words.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
+        st.info(mask_texts.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
         return None
     if most == 1:
         st.caption(say("There is room for only one pad."))
     else:
-        choices.slider(choices.field(scene.slot, "pads"), say("Pads to add"), 1, most)
+        controls.slider(controls.field(scene.slot, "pads"), say("Pads to add"), 1, most)
     found = mask_pictures.padding_checks(scene)
     pads = {"source": mask_pictures.source_pads, "target": mask_pictures.target_pads}
     for column, (side, check) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):

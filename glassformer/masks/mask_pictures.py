@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 
 from glassformer.charts import masks as charts
-from glassformer.masks import MasksLook, words
+from glassformer.masks import MasksLook, mask_texts
 from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
+from glassformer.runs.map_axes import SOURCE_ROWS
 from glassformer.runs.picture import Plot
-from glassformer.runs.sides import SOURCE_ROWS
 from glassformer.state.click import Click, cell_of, into, place_below
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
 from transformer.i18n import joined, say
@@ -144,15 +144,17 @@ def row_of(scene: Scene) -> Row:
     if run.trace.query.interventions and attention.causal:
         whole = _without_unread(whole)
     reasons = closed_for(scene.name, scene.masks, scene.batch.sentence)
-    why = [next((one for one, at in reasons.items() if at[query, k]), words.CLOSED_OTHERWISE) for k in range(n_keys)]
+    why = [
+        next((one for one, at in reasons.items() if at[query, k]), mask_texts.CLOSED_OTHERWISE) for k in range(n_keys)
+    ]
     scores, allowed, weights = (values[head, query, :n_keys] for values in (whole, mask, weighed))
-    return Row(scores, allowed, weights, why, words.filled(run.trace.query, run.checkpoint.config, scene.kind))
+    return Row(scores, allowed, weights, why, mask_texts.filled(run.trace.query, run.checkpoint.config, scene.kind))
 
 
 def _without_unread(scores: np.ndarray) -> np.ndarray:
     """Scores [head, query, key], NaN for keys that a query had not read yet.
 
-    Under some changes each prefix is read by itself (`transformer.runs.recording`): then what comes later is not
+    Under some changes each prefix is read by itself (`transformer.runs.recording_pass`): then what comes later is not
     closed but not there, and all of it was filled with 0.
     """
     later = np.triu(np.ones(scores.shape[-2:], dtype=bool), 1)
@@ -227,7 +229,9 @@ def causality_check(scene: Scene, changed: int) -> Check:
         nbytes=_nbytes,
     )
     n_rows = batch.n_target(place)
-    return Check(moved, *words.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces)))
+    return Check(
+        moved, *mask_texts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
+    )
 
 
 @CHECKS.picture("mask_causality", say("Causality: how much each row changes"), follows="still")
@@ -271,7 +275,7 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
         lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
         nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
     )
-    verdict = partial(words.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
+    verdict = partial(mask_texts.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
     sides = {"source": moved.source, "target": moved.target}
     return {
         side: Check(one, *verdict(one, of_source=side == "source")) for side, one in sides.items() if one is not None
@@ -300,7 +304,7 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
     spec = charts.logit_movement_spec(
         {with_mask: check.moved.kept, say("without it"): check.moved.taken},
         rows=rows if logits else rows[: batch.n_source(place)],
-        title=words.about_pads(
+        title=mask_texts.about_pads(
             of_source=side == "source", n_pads=min(scene.run.view.of(MasksLook).pads, most_pads(scene)), logits=logits
         ),
         rounding=check.moved.rounding,

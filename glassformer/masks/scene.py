@@ -16,10 +16,10 @@ import numpy as np
 
 from glassformer.charts.theme import Colour, capitalised, shortened
 from glassformer.masks import MasksLook
+from glassformer.runs.map_axes import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
-from glassformer.runs.step_rows import row_labels
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import row_labels
 from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
@@ -116,7 +116,7 @@ class Axes:
 
 
 @dataclass(frozen=True)
-class Scene(OfRun):
+class Scene(RunScene):
     """One mask of a batch, as the page looks at it."""
 
     batch: Batch
@@ -150,12 +150,12 @@ class Scene(OfRun):
         return fit_cell(self.run.view.query, self.run.view.key, self.whole, self.axes.real_queries)[0]
 
 
-def scene(run: Seen) -> Scene:
+def scene(run: ViewedRun) -> Scene:
     """What the page shows of a run; QueryError if the sentence cannot be run."""
     return scene_of(run, batch_of(run)[0])
 
 
-def scene_of(run: Seen, batch: Batch) -> Scene:
+def scene_of(run: ViewedRun, batch: Batch) -> Scene:
     """The mask of a batch that is looked at: of those that the model uses, the one that the view names."""
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
     one_row = run.view.of(MasksLook).masks_panel == "one_row"
@@ -164,7 +164,7 @@ def scene_of(run: Seen, batch: Batch) -> Scene:
     return Scene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
 
 
-def batch_of(run: Seen) -> tuple[Batch, list[str]]:
+def batch_of(run: ViewedRun) -> tuple[Batch, list[str]]:
     """The run's sentence and its companions as one batch, and a sentence for each companion that was left out."""
     queries, refused = [run.trace.query], []
     for text in filter(str.strip, companions(run) if run.checkpoint.config.pad_id is not None else ()):
@@ -183,7 +183,7 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
     ), refused
 
 
-def _run(run: Seen, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
+def _run(run: ViewedRun, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
     """Run the batch; if it is refused, without those companions that are refused alone."""
     try:
         return run.work.batch(run.checkpoint, queries)
@@ -204,7 +204,7 @@ def left_out(text: str, error: QueryError) -> str:
     return joined(" ", [said, capitalised(error.sentence)])
 
 
-def companions(run: Seen) -> tuple[str, ...]:
+def companions(run: ViewedRun) -> tuple[str, ...]:
     """The sentences that run together with the page's own: those that the link names, or some to pad against."""
     if run.link.companions is not None:
         return tuple(run.link.companions)

@@ -21,9 +21,9 @@ from glassformer.positions.positions_page import (
     spread,
 )
 from glassformer.runs import loading
-from glassformer.runs.sides import SIDE_OF, SIDES
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.runs.map_axes import SIDE_OF, SIDES
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import position_study as study
@@ -35,7 +35,7 @@ from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.distance import reached
 from transformer.model.position_kinds import Adds
-from transformer.runs.interventions.where import ANY_STACK
+from transformer.runs.interventions.targets import ANY_STACK
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -131,8 +131,8 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
     if config.placing.adds != "table":
         return _in_attention(checkpoint, slot)
     _settle(checkpoint, slot)
-    with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
+    with controls.bar(slot):
+        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
         parts = anatomy(config)
         first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
         if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
@@ -140,7 +140,7 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         if panel in ("table", "similarity"):
             _choose_count(config.max_len, slot)
         if panel == "similarity":
-            choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
+            controls.choose(controls.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
     return open_table(checkpoint, session.view(slot), slot, loading)
 
 
@@ -154,7 +154,7 @@ def _titles(config: ModelConfig) -> dict[PositionsPanel, str]:
 
 def _choose_side(parts: Anatomy, slot: Slot) -> None:
     sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
-    choices.choose(choices.field(slot, "side"), say("Side"), sides, bare=True)
+    controls.choose(controls.field(slot, "side"), say("Side"), sides, bare=True)
 
 
 def _choose_count(max_len: int, slot: Slot) -> None:
@@ -162,18 +162,18 @@ def _choose_count(max_len: int, slot: Slot) -> None:
     options = [count for count in COUNTS if count < max_len]
     options += [max_len] if max_len <= COUNTS[-1] else []
     own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
-    kept = choices.field(slot, "drawn", key=COUNT)
+    kept = controls.field(slot, "drawn", key=COUNT)
     if kept.value not in options:
         session.replace(slot, drawn=None)
     if len(options) > 1:
         counts = {count: say("{n} positions", n=count) for count in options}
-        choices.menu(kept, say("Positions drawn"), counts, otherwise=own, bare=True, width=136)
+        controls.menu(kept, say("Positions drawn"), counts, otherwise=own, bare=True, width=136)
 
 
 def choose_dims(table: Table) -> None:
     """Draw the choice of dimensions whose curves are shown."""
-    choices.several(
-        choices.field(table.slot, "dims"),
+    controls.several(
+        controls.field(table.slot, "dims"),
         say("Dimensions drawn as curves"),
         range(table.d_model),
         most=MAX_DIMS,
@@ -188,11 +188,11 @@ def choose_shift(table: Table) -> None:
     left, right = st.columns(2)
     if table.most_shift > 1:
         with left:
-            choices.slider(choices.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
+            controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
     with right:
-        kept = choices.Kept(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
+        kept = controls.Kept(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
         pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
-        choices.menu(kept, say("Pair of dimensions"), pairs)
+        controls.menu(kept, say("Pair of dimensions"), pairs)
 
 
 def _take_pair(slot: Slot, pair: int) -> None:
@@ -248,8 +248,8 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
         session.add_note(no_such_part(config, panel), slot)
         session.replace(slot, positions_panel=PositionsLook.positions_panel)
-    with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), titles, bare=True)
+    with controls.bar(slot):
+        panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), titles, bare=True)
         if len(parts.stacks) > 1:
             _choose_side(parts, slot)
         if panel != "sentence":  # that part has a choice of layers of its own
@@ -263,9 +263,9 @@ def _choose_layers(shown: Shown | None, slot: Slot) -> None:
     """Draw the choice among layers that turn otherwise than each other, where there are such."""
     if shown is None or shown.turning is None or len(shown.turnings) < 2:
         return
-    kept = choices.Kept(f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer))
+    kept = controls.Kept(f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer))
     options = {one.layers[0]: _name(one) for one in shown.turnings}
-    choices.menu(kept, say("Layers"), options, bare=True, width=300)
+    controls.menu(kept, say("Layers"), options, bare=True, width=300)
 
 
 def _cross(config: ModelConfig) -> list[str]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glassformer.positions import PositionsLook
+from glassformer.runs.map_axes import STACKS, fit_parts
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.seen import Seen, Work
-from glassformer.runs.sides import STACKS, fit_parts
+from glassformer.runs.viewed_run import ModelAccess, ViewedRun
 from glassformer.state.view import Slot, View
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
@@ -19,7 +19,7 @@ from transformer.analysis.rotations import DistanceBias, Turning, distance_bias,
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.recording import not_finite
+from transformer.runs.recording_pass import not_finite
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -62,7 +62,7 @@ class Table:
     follows: bool  # whether it is the formula's, rounded
     measured: np.ndarray  # the first positions, which a shift is measured on [position, d_model]
     slot: Slot  # where it is drawn
-    work: Work
+    work: ModelAccess
 
     @property
     def look(self) -> PositionsLook:
@@ -143,7 +143,7 @@ def stack_of(checkpoint: Checkpoint, stack: StackName) -> str:
     return say("{name}, decoder", name=checkpoint.name)
 
 
-def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Table | None:
+def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: ModelAccess) -> Table | None:
     """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
 
     Raises QueryError if something in it is not finite.
@@ -171,7 +171,7 @@ def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Ta
     )  # fmt: skip
 
 
-def table_of_run(run: Seen) -> Table | None:
+def table_of_run(run: ViewedRun) -> Table | None:
     """The same of a run."""
     return open_table(run.checkpoint, run.view, run.slot, run.work)
 
@@ -250,7 +250,7 @@ def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> Shown | None:
     return Shown(checkpoint, config, view, slot, stack, whose, causal, count)
 
 
-def shown_of_run(run: Seen) -> Shown | None:
+def shown_of_run(run: ViewedRun) -> Shown | None:
     """The same of a run."""
     return open_shown(run.checkpoint, run.view, run.slot)
 

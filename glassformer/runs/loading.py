@@ -23,13 +23,13 @@ import numpy as np
 
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
-from glassformer.runs.step_rows import Work
+from glassformer.runs.visible_trace import Work
 from glassformer.server import command_line
-from glassformer.server.shelf import Open, Opening, Shelf
+from glassformer.server.checkpoint_cache import CheckpointCache, Open, PendingCheckpoint
+from glassformer.server.model_runner import ModelRunner
 from glassformer.server.streamlit_private import session_id
-from glassformer.server.work import Runner
-from glassformer.shared.door import st
 from glassformer.shared.drawing import plain
+from glassformer.shared.i18n import st
 from transformer.checkpoint import snapshot_names as snapshots
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, own_format, signature
 from transformer.checkpoint.progress import Progress
@@ -159,16 +159,16 @@ def open_maps(name: str) -> LabelledMaps:
 def open_checkpoint(entry: Entry) -> Checkpoint:
     """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is."""
     opening = _opening(entry)
-    return _waited(entry.folder.name, opening) if isinstance(opening, Opening) else opening
+    return _waited(entry.folder.name, opening) if isinstance(opening, PendingCheckpoint) else opening
 
 
 def open_ahead(entry: Entry) -> Checkpoint:
     """The same where nobody waits for it yet."""
     opening = _opening(entry)
-    return opening.result() if isinstance(opening, Opening) else opening
+    return opening.result() if isinstance(opening, PendingCheckpoint) else opening
 
 
-def _opening(entry: Entry) -> Checkpoint | Opening:
+def _opening(entry: Entry) -> Checkpoint | PendingCheckpoint:
     folder, step = snapshots.meant(entry.folder)
     if step is None:
         which = str(folder), str(entry.root), signature(folder)
@@ -181,14 +181,14 @@ def _opening(entry: Entry) -> Checkpoint | Opening:
 def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
     """A checkpoint that is in memory, or will be when this returns; `which` decides all that `work` opens."""
     opening = _in_memory(_shelf(), which, source, work)
-    return _waited(source.name, opening) if isinstance(opening, Opening) else opening
+    return _waited(source.name, opening) if isinstance(opening, PendingCheckpoint) else opening
 
 
-def _in_memory(shelf: Shelf, which: Hashable, source: Path, work: Open) -> Checkpoint | Opening:
+def _in_memory(shelf: CheckpointCache, which: Hashable, source: Path, work: Open) -> Checkpoint | PendingCheckpoint:
     return shelf.find(which) or shelf.open(which, work, n_bytes=int(WIDENS * _size(source)))
 
 
-def _waited(name: str, opening: Opening) -> Checkpoint:
+def _waited(name: str, opening: PendingCheckpoint) -> Checkpoint:
     if not opening.wait(PATIENCE_SECONDS):
         _show_progress(name, opening)
     return opening.result()
@@ -214,7 +214,7 @@ def _size(folder: Path) -> int:
         return 0
 
 
-def _show_progress(name: str, opening: Opening) -> None:
+def _show_progress(name: str, opening: PendingCheckpoint) -> None:
     """Say how far a checkpoint is, until it is there."""
     place = st.empty()
     while not opening.wait(DRAW_AGAIN_SECONDS):
@@ -227,21 +227,21 @@ def _show_progress(name: str, opening: Opening) -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def _shelf() -> Shelf:
+def _shelf() -> CheckpointCache:
     """The checkpoints in memory."""
-    return Shelf()
+    return CheckpointCache()
 
 
 @st.cache_resource(show_spinner=False)
-def _of_snapshots() -> Shelf:
+def _of_snapshots() -> CheckpointCache:
     """The snapshots in memory: whoever goes through a training takes no other checkpoint away."""
-    return Shelf(MOST_SNAPSHOTS, most_bytes=SNAPSHOT_BYTES)
+    return CheckpointCache(MOST_SNAPSHOTS, most_bytes=SNAPSHOT_BYTES)
 
 
 @st.cache_resource(show_spinner=False)
-def runner() -> Runner:
+def runner() -> ModelRunner:
     """The one queue in front of the model."""
-    return Runner(visitor=visitor)
+    return ModelRunner(visitor=visitor)
 
 
 def visitor() -> str | None:
@@ -283,7 +283,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 def by_layer(
     checkpoint: Checkpoint, trace: Trace, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.step_rows`."""
+    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.visible_trace`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
         lambda: checkpoint.each_layer(trace, kind, work, layers=layers),

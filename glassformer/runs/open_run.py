@@ -13,17 +13,17 @@ import numpy as np
 from glassformer.charts.theme import capitalised
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
-from glassformer.runs.attempt import attempt
-from glassformer.runs.seen import Drawn, Seen
-from glassformer.runs.sides import fit_aggregate, fit_given, fit_parts
-from glassformer.runs.step_rows import GivenLooking, Looking, fit_view, is_yours, own_choice
-from glassformer.server.work import BusyError
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import fit_aggregate, fit_given, fit_parts
+from glassformer.runs.viewed_run import Viewed, ViewedRun
+from glassformer.runs.visible_trace import VisibleMaps, VisibleTrace, fit_view, is_yours, own_choice
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
-from glassformer.state.session import Standing
+from glassformer.state.session import SlotState
 from glassformer.state.view import MAIN, Slot
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say, say_n
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
 
-def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+def stepper_run(looking: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
     """The run as the stepper component wants it."""
     trace = looking.trace
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
@@ -62,7 +62,7 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
     )
 
 
-def _shading(looking: Looking) -> np.ndarray | None:
+def _shading(looking: VisibleTrace) -> np.ndarray | None:
     """How much each step looks at each source piece [step, source]; a decoder alone also looks at what it wrote."""
     trace = looking.trace
     if not trace.n_steps:
@@ -71,7 +71,7 @@ def _shading(looking: Looking) -> np.ndarray | None:
     return looking.weights()[steps, : len(trace.src_pieces)].copy()  # a session keeps it: no view of all maps
 
 
-def _shading_label(looking: Looking) -> str:
+def _shading_label(looking: VisibleTrace) -> str:
     if not looking.trace.n_steps:
         return ""
     if looking.kind == "cross":
@@ -97,7 +97,7 @@ _PLAIN = Link()
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunUrl:
     """What the address says of a run that is shown; it holds no run."""
 
     checkpoint: Checkpoint
@@ -127,7 +127,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class OpenRun(Seen):
+class OpenRun(ViewedRun):
     """The run that a page draws."""
 
     stepper: StepperRun  # the same for the stepper in the browser
@@ -146,10 +146,10 @@ class OpenRun(Seen):
         """Write the address of what is shown."""
         self.shown().publish(self.view.step)
 
-    def shown(self) -> Shown:
+    def shown(self) -> RunUrl:
         """The same for what comes later and must not hold the run."""
         says = not self.earlier and self.slot == MAIN
-        return Shown(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
+        return RunUrl(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
 
 
 def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, job: str = "") -> None:
@@ -213,7 +213,7 @@ def open_run(
     return opened if opened is None else replace(opened, earlier=True)
 
 
-def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing]:
+def _fitted(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, SlotState]:
     """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
     revision = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != revision and not sources.changes(link.model):
@@ -232,7 +232,7 @@ def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, S
     return link, here
 
 
-def _ran(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing, Trace]:
+def _ran(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, SlotState, Trace]:
     """Run a link; if its changes, its forced pieces or its place among the results are refused, without them."""
     try:
         return link, here, loading.run(checkpoint, link.query(checkpoint.content_hash))
@@ -251,23 +251,25 @@ def _ran(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Stan
         )
 
 
-def _unchanged(link: Link, here: Standing, error: QueryError) -> tuple[Link, Standing]:
+def _unchanged(link: Link, here: SlotState, error: QueryError) -> tuple[Link, SlotState]:
     note = joined(" ", [capitalised(error.sentence), say("The unchanged run is shown instead.")])
     return replace(link, interventions=()), replace(here.noting(note), interventions=())
 
 
 def seen(
     checkpoint: Checkpoint, link: Link, trace: Trace, *, kind: Kind | None = None, slot: Slot = MAIN
-) -> tuple[Seen, tuple[str, ...]]:
+) -> tuple[ViewedRun, tuple[str, ...]]:
     """What a link looks at of a run, and a note for each thing that is not there; `kind` as for `open_run`."""
     view, missing = fit_parts(link.view, anatomy(checkpoint.config))
     view, instead = fit_aggregate(view, checkpoint.config)
     view, moved = fit_view(view, trace, kind=kind or view.kind)
-    looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
-    return Seen(looking, checkpoint, link, loading), (*missing, *instead, *moved)
+    looking = VisibleTrace(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
+    return ViewedRun(looking, checkpoint, link, loading), (*missing, *instead, *moved)
 
 
-def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, here: Standing, kind: Kind | None, slot: Slot) -> OpenRun:
+def _opened(
+    checkpoint: Checkpoint, link: Link, trace: Trace, here: SlotState, kind: Kind | None, slot: Slot
+) -> OpenRun:
     run, told = seen(checkpoint, link, trace, kind=kind, slot=slot)
     drawing.notes((*here.notes, *told, *trace.notes))
     looking, run_id = run.looking, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
@@ -279,7 +281,7 @@ def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, here: Standing, ki
     return OpenRun(looking, checkpoint, link, loading, stepper)
 
 
-def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+def _stepper_run(looking: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
     """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
     which, key = (run_id, looking.view.layer, looking.view.head), f"{looking.slot}{STEPPER_RUN}"
     kept: tuple[object, StepperRun] | None = st.session_state.get(key)
@@ -289,7 +291,7 @@ def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Stepp
     return kept[1]
 
 
-def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
+def _last_trace(checkpoint: Checkpoint, here: SlotState) -> Trace | None:
     query = here.last_query
     if query is None or query.checkpoint != checkpoint.content_hash:
         return None
@@ -332,10 +334,10 @@ MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long 
 
 
 @dataclass(frozen=True)
-class OpenMaps(Drawn):
+class OpenMaps(Viewed):
     """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
 
-    looking: GivenLooking  # the maps and what of them is looked at
+    looking: VisibleMaps  # the maps and what of them is looked at
     checkpoint: None
     name: str  # of the file
 
@@ -374,4 +376,4 @@ def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
     session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
     view, notes = fit_given(session.view(slot), maps)
     drawing.notes((*session.take_notes(slot), *notes))
-    return OpenMaps(GivenLooking(maps, view, slot), None, name)
+    return OpenMaps(VisibleMaps(maps, view, slot), None, name)

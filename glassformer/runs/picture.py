@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from glassformer.charts.theme import Spec
-from glassformer.runs.seen import Seen, Stepped
-from glassformer.shared.saving import Origin
+from glassformer.runs.viewed_run import HasSteps, ViewedRun
+from glassformer.shared.csv_export import Origin
 from glassformer.state.click import Click
 from glassformer.state.view import Slot, View, all_fields
 from transformer.extensions import LISTED, extensions, imported, provided
@@ -52,7 +52,7 @@ the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class CaptionTable:
     """A small table of a moment."""
 
     columns: Sequence[str]
@@ -62,11 +62,11 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Captions:
     """What the component of a chart writes next to it, of the same moment, letter by letter."""
 
     above: str = ""  # over the chart
-    table: Rows | None = None  # under it, and under how it is read
+    table: CaptionTable | None = None  # under it, and under how it is read
     below: str = ""  # under that
     pale: bool = False  # `below` is in small pale letters
     beside: bool = False  # all but `above` stands beside the chart, where there is room
@@ -92,7 +92,7 @@ class Plot:
     of_sentence: bool = True  # it is of the sentence at hand, as the others of its part
     # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
     clicked: Callable[[Click], Any] | None = None
-    said: Said | None = None
+    said: Captions | None = None
 
     @property
     def words(self) -> dict[str, Any]:
@@ -116,13 +116,13 @@ class Picture(Generic[_Scene]):
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
     follows: Follows = "frames"
 
-    def of(self, shown: Stepped) -> Plot | None:
+    def of(self, shown: HasSteps) -> Plot | None:
         """What it shows of a run, or what else its part has scenes of, that is on no page; errors as of `Work`."""
         scene = self.part.scene(shown)
         return None if scene is None else self.plot(scene)
 
 
-Other = Callable[[Seen, Origin, str], dict[str, Any] | None]
+Other = Callable[[ViewedRun, Origin, str], dict[str, Any] | None]
 """What is no chart: what its component is given of a run, of what its files are, and under which key."""
 
 

@@ -5,15 +5,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
-from glassformer.runs.frames import FRAMES, NoFramesError
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
-from glassformer.runs.seen import Stepped, at_step, step_of
-from glassformer.server.work import BusyError
-from glassformer.shared import choices, drawing
+from glassformer.runs.step_frames import FRAMES, NoFramesError
+from glassformer.runs.viewed_run import HasSteps, at_step, step_of
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import controls, drawing
 from glassformer.shared.clicks import on_click
-from glassformer.shared.door import st
-from glassformer.shared.saving import Origin, Table
+from glassformer.shared.csv_export import Origin, Table
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
@@ -33,7 +33,7 @@ def show(
     if plot is None:
         return
     of: Any = getattr(scene, "run", scene)
-    shown: Stepped | None = of if hasattr(of, "runs") else None
+    shown: HasSteps | None = of if hasattr(of, "runs") else None
     names, saves = list[str](), bool(table or plot.spec.get("table"))
     step = None if shown is None else step_of(shown)
 
@@ -60,7 +60,7 @@ def show(
     )
 
 
-def _lasts(shown: Stepped | None) -> dict[Slot, int]:
+def _lasts(shown: HasSteps | None) -> dict[Slot, int]:
     """The last step of each run, by its slot."""
     return {} if shown is None else {run.slot: max(run.trace.n_steps - 1, 0) for run in shown.runs}
 
@@ -99,7 +99,7 @@ def show_beside(
 def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = None) -> str:
     """Draw the choice of a part of a page, among all or some."""
     titles = {name: one.title for name, one in (page.listed() if parts is None else parts).items()}
-    return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
+    return controls.choose(controls.field(slot, page.panel), say("Part"), titles, bare=True)
 
 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:

@@ -9,15 +9,15 @@ import numpy as np
 from glassformer.charts.candidates import HOW_TO_READ_RESHAPED, Shares, others_named, reshaped_spec
 from glassformer.charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
 from glassformer.charts.draws import Drawn, draws_spec
-from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.picture import Captions, CaptionTable, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
-from glassformer.server.queue import cost_of
+from glassformer.server.fair_queue import cost_of
 from glassformer.state.click import place_of
 from glassformer.state.view import Slot, View
-from transformer.analysis.draws import Draw, Outcome, draws, outcomes
-from transformer.analysis.reshaping import Reshaped, Spread, reshaped, spread
+from transformer.analysis.sampled_outputs import Draw, Outcome, draws, outcomes
+from transformer.analysis.sampling_stages import Reshaped, Spread, reshaped, spread
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import chance
 from transformer.runs.distribution import best
@@ -25,7 +25,7 @@ from transformer.runs.query import Query, Sampling
 from transformer.runs.trace import Trace
 
 
-def about_reshaping(trace: Trace, found: Reshaped) -> Said:
+def about_reshaping(trace: Trace, found: Reshaped) -> Captions:
     """The numbers of each distribution below each other, and what follows from them, beside the chart."""
     stages = (
         (say("The model's own"), spread(found.raw)),
@@ -40,7 +40,7 @@ def about_reshaping(trace: Trace, found: Reshaped) -> Said:
     ]
     rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
     said = joined(" ", _said_of_reshaping(trace, found, *(one for _, one in stages)))
-    return Said(table=Rows(columns=columns, rows=rows), below=said, beside=True)
+    return Captions(table=CaptionTable(columns=columns, rows=rows), below=said, beside=True)
 
 
 def _said_of_reshaping(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> Iterator[str]:
@@ -108,19 +108,19 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
 
 
 @dataclass(frozen=True)
-class BeforeDraw(OfRun):
+class BeforeDraw(RunScene):
     """What a step may draw from."""
 
     found: Reshaped
 
 
-def run_draws(run: Seen) -> Sampling:
+def run_draws(run: ViewedRun) -> Sampling:
     """How the run samples; without cuts at temperature 1 if it decodes in another way."""
     how = run.trace.query.decoding
     return how if isinstance(how, Sampling) else Sampling()
 
 
-def looked_at(run: Seen) -> Sampling:
+def looked_at(run: ViewedRun) -> Sampling:
     """How it would sample: by the run's own settings, where the reader has not chosen others."""
     look, own = run.view.of(SearchLook), run_draws(run)
     top_k = own.top_k if look.try_k is None else look.try_k
@@ -132,7 +132,7 @@ def looked_at(run: Seen) -> Sampling:
     )
 
 
-def before(run: Seen) -> BeforeDraw | None:
+def before(run: ViewedRun) -> BeforeDraw | None:
     """What the step may draw from; None where nothing is written, and while somebody guesses."""
     if not run.trace.n_steps or run.looking.covered:
         return None
@@ -173,7 +173,7 @@ def _listed(scene: BeforeDraw) -> list[int]:
     return listed if drawn is None or drawn in listed else [*listed[:-1], drawn]
 
 
-def _drawn_by(run: Seen) -> int | None:
+def _drawn_by(run: ViewedRun) -> int | None:
     """The piece of the step, if the run drew it."""
     drew = isinstance(run.trace.query.decoding, Sampling) and run.view.step >= run.trace.n_forced
     return run.trace.tgt_ids[run.view.step] if drew else None
@@ -221,7 +221,7 @@ USUAL_COUNT: Final = 50
 QUICK_SECONDS: Final = 0.6
 
 
-def to_draw(run: Seen) -> tuple[Query, int]:
+def to_draw(run: ViewedRun) -> tuple[Query, int]:
     """What is drawn many times, with seed 0, and how often."""
     query = replace(run.trace.query, decoding=replace(looked_at(run), seed=0), hypothesis=0)
     return query, run.view.of(SearchLook).draws if run.view.of(SearchLook).draws in COUNTS else USUAL_COUNT
@@ -232,7 +232,7 @@ def outputs(found: Sequence[Draw], slot: Slot, view: View) -> Outputs:
     return Outputs(slot, len(found), outcomes(found), view.of(SearchLook).opened_seed)
 
 
-def _drawn_now(run: Seen) -> Outputs | None:
+def _drawn_now(run: ViewedRun) -> Outputs | None:
     """Draws that are made at once; None where that takes long, and while somebody guesses."""
     (query, n), first = to_draw(run), run.view.of(SearchLook).first_seed
     if not run.trace.n_steps or run.view.guess or seconds_of(run, n) > QUICK_SECONDS:

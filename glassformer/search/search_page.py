@@ -3,7 +3,7 @@
 from typing import Final
 
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.seen import Seen
+from glassformer.runs.viewed_run import ViewedRun
 from transformer.i18n import say
 
 SEARCH = Page(
@@ -20,6 +20,6 @@ SEARCH = Page(
 NO_TEXT: Final = say("(no text)")
 
 
-def seconds_of(run: Seen, n: int) -> float:
+def seconds_of(run: ViewedRun, n: int) -> float:
     """How long draws take, about: they are as long as the run, and go through the model some at a time."""
     return n * run.trace.n_steps * (3e-4 + run.checkpoint.config.count_parameters() * 2.1e-10)

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import takes_about
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import takes_about
 from glassformer.runs.open_run import OpenRun, address, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
-from glassformer.server.jobs import ROWS, Job, Jobs, Seen
-from glassformer.server.queue import cost_of
-from glassformer.server.work import BusyError, Runner
-from glassformer.shared import choices, cover, drawing, menu
-from glassformer.shared.choices import Kept
-from glassformer.shared.door import frame, here, st
+from glassformer.server.fair_queue import cost_of
+from glassformer.server.jobs import ROWS, Job, JobRegistry, JobStatus
+from glassformer.server.model_runner import BusyError, ModelRunner
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.controls import Kept
+from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot, View
-from transformer.analysis.draws import Draw, Outcome, draws
+from transformer.analysis.sampled_outputs import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import chance
 from transformer.model.anatomy import anatomy
@@ -48,10 +48,10 @@ def draw(run: OpenRun) -> None:
         said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
         st.info(said, icon=":material/info:")
         return
-    row = choices.bar(run.slot)
+    row = controls.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
-    cover.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
+    cover_box.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
 
 
 # ------------------------------------------------------------------------------------------------ the settings
@@ -68,7 +68,7 @@ def sliders(run: OpenRun) -> None:
     columns = st.columns(3, gap="medium")
     with columns[0]:
         kept = _kept(run.slot, "try_temperature", how.temperature)
-        choices.decimal(
+        controls.decimal(
             kept,
             say("Temperature"),
             0.05,
@@ -80,15 +80,15 @@ def sliders(run: OpenRun) -> None:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
         help = say("At the right end of the slider, all pieces are kept.")
-        choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
+        controls.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
-        choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+        controls.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
     _ways(run, how)
 
 
 def _kept(slot: Slot, name: str, value: object) -> Kept:
-    return Kept(f"{slot}{name}", value, partial(choices.put, slot, name, ()))
+    return Kept(f"{slot}{name}", value, partial(controls.put, slot, name, ()))
 
 
 def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
@@ -153,10 +153,10 @@ class Wanted:
     first_seed: int  # of the first draw; the others count up from it
 
 
-class Draws(Jobs[Wanted]):
+class Draws(JobRegistry[Wanted]):
     """The draws of a server; each job tells those that are there, a tuple of `Draw`."""
 
-    def __init__(self, runner: Callable[[], Runner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
+    def __init__(self, runner: Callable[[], ModelRunner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
         super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
         self._runner = runner
 
@@ -200,8 +200,8 @@ def many_draws(run: OpenRun, row: Any) -> None:
         return
     with row:
         options = {n: say_n("{n} draw", "{n} draws", n) for n in COUNTS}
-        choices.choose(
-            choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
+        controls.choose(
+            controls.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
     sliders(run)
     wanted = Wanted(loading.visitor(), *sampling_pictures.to_draw(run), run.view.of(SearchLook).first_seed)
@@ -221,7 +221,7 @@ def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
     return as_opened and jobs().find(wanted) is None and seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
-def _start(run: OpenRun, wanted: Wanted, seen: Seen | None) -> None:
+def _start(run: OpenRun, wanted: Wanted, seen: JobStatus | None) -> None:
     """Draw the button that begins, and which seeds it takes."""
     first, last = wanted.first_seed, wanted.first_seed + wanted.n - 1
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -284,7 +284,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
         publish(checkpoint, replace(link, view=session.view(slot)))
 
 
-def _state(seen: Seen, n: int) -> str:
+def _state(seen: JobStatus, n: int) -> str:
     if seen.state == "waiting":
         return say("Waiting for other visitors' draws to finish.")
     done = say("{done} of {n} draws.", done=len(seen.so_far or ()), n=n)

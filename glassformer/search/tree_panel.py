@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import show
 from glassformer.search import Rounds, tree_pictures
-from glassformer.shared import choices, menu
-from glassformer.shared.door import st
+from glassformer.shared import controls, menu
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import write_link
 from glassformer.state.view import Slot
@@ -37,7 +37,7 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     if not run.view.guess:
         with row:
-            choices.choose(choices.field(run.slot, "rounds"), say("Steps drawn"), ROUNDS, bare=True)
+            controls.choose(controls.field(run.slot, "rounds"), say("Steps drawn"), ROUNDS, bare=True)
     if scene.until < 0:
         st.info(say("The tree appears once you reveal the first piece."), icon=":material/visibility_off:")
         return

@@ -7,12 +7,12 @@ from typing import Final
 
 from glassformer.charts.search_tree import HOW_TO_READ as HOW_TO_READ_TREE
 from glassformer.charts.search_tree import Leaf, Twig, search_tree_spec
-from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.picture import Captions, CaptionTable, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH
+from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.server.queue import cost_of
 from glassformer.state.click import place_of
 from transformer.analysis.search_tree import Node, SearchTree, search_tree
 from transformer.i18n import joined, paragraph, say, say_n
@@ -98,12 +98,12 @@ def numbers_of(tree: SearchTree, node: Node) -> Iterator[str]:
         yield say("rank {rank} at this step", rank=node.rank)
 
 
-def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str], *, until: int) -> Said:
+def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str], *, until: int) -> Captions:
     """What a round did, and under the tree, folded away, all that it weighed; `until` as for `fate_of`."""
-    return Said(above=_did(tree, step, vocabulary), table=_weighed(tree, step, vocabulary, until))
+    return Captions(above=_did(tree, step, vocabulary), table=_weighed(tree, step, vocabulary, until))
 
 
-def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int) -> Rows:
+def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int) -> CaptionTable:
     """What a round weighed: best first, with what became of each."""
     one, ends = tree.rounds[step], tree.standing(until)
     nodes = [tree.nodes[place] for place in (*one.kept, *one.closed, *one.dropped)]
@@ -123,7 +123,9 @@ def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int)
             n=len(one.dropped),
             all=one.n_dropped,
         )
-    return Rows(columns=_COLUMNS, rows=rows, fold=say("Continuations considered at step {n}", n=step + 1), note=note)
+    return CaptionTable(
+        columns=_COLUMNS, rows=rows, fold=say("Continuations considered at step {n}", n=step + 1), note=note
+    )
 
 
 def _signed(number: float) -> str:
@@ -164,7 +166,7 @@ def _end_of(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Searched(OfRun):
+class Searched(RunScene):
     """A beam search of the sentence at hand."""
 
     tree: SearchTree
@@ -190,7 +192,7 @@ class Searched(OfRun):
         return max(self.tree.nodes[place].step for place in self.tree.results)
 
 
-def searched(run: Seen) -> Searched | None:
+def searched(run: ViewedRun) -> Searched | None:
     """The search of the run, or where it decodes in another way one by a beam of the usual size.
 
     None where nothing is written, and where another search may take long and was not asked for. It is made once, and

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from transformer.checkpoint.room import CPU, device_of
+from transformer.checkpoint.free_memory import CPU, device_of
 
 DEVICE = "GLASSFORMER_DEVICE", "--device"
 

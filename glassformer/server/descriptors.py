@@ -63,7 +63,7 @@ def problem() -> Sentence | None:
     )
 
 
-class Enough:
+class DescriptorLimitMiddleware:
     """The middleware that refuses new visitors while descriptors are scarce."""
 
     def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute] = ()) -> None:
@@ -90,7 +90,7 @@ HEADERS = {
 }
 
 
-class MoreHeaders:
+class SecurityHeadersMiddleware:
     """Adds `HEADERS` to every response, and tells a browser with a page, in `link`, which script it will ask for."""
 
     def __init__(self, app: ASGIApp, link: str) -> None:

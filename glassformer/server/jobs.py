@@ -2,7 +2,7 @@
 
 Files of sentences, many draws, measurements and examinations are such jobs. Each runs in a thread, so many at a time,
 in the order in which they were asked for. What needs the model goes through the one queue in front of it
-(`glassformer.server.work`), a part after the other: whoever asks for a sentence meanwhile goes first, also within a
+(`glassformer.server.model_runner`), a part after the other: whoever asks for a sentence meanwhile goes first, also within a
 part, wherever that pauses.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, ModelRunner
 from transformer.errors import SaidError
 from transformer.i18n import Sentence, say
 
@@ -37,7 +37,7 @@ class StoppedError(BaseException):
 
 
 @dataclass(frozen=True)
-class Seen:
+class JobStatus:
     """How far a job is."""
 
     state: State  # what it does
@@ -60,10 +60,10 @@ class Job:
         self.stopped, self.over = threading.Event(), threading.Event()
         self.watchers: dict[Hashable, float] = {}  # who wants it, and when they looked last
         self._work: Callable[[Job], Any] | None = work  # let go at the end, with the model that it holds
-        self._seen = Seen("waiting")
+        self._seen = JobStatus("waiting")
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> JobStatus:
         """How far it is; one that was stopped is over, though its thread may have to reach a pause."""
         seen = self._seen
         return replace(seen, state="cancelled") if seen.is_under_way and self.stopped.is_set() else seen
@@ -84,7 +84,7 @@ class Job:
         if self.stopped.is_set():
             raise StoppedError
 
-    def in_model(self, runner: Runner, work: Callable[[Callable[[], None]], _Result], *, cost: float) -> _Result:
+    def in_model(self, runner: ModelRunner, work: Callable[[Callable[[], None]], _Result], *, cost: float) -> _Result:
         """Do a part of it in the model's thread; `work` is given what to call where others may go first."""
 
         def let_others_go_first(let: Callable[[], None]) -> _Result:
@@ -102,7 +102,7 @@ class Job:
             except BusyError:  # nobody waits in front of it
                 self.stopped.wait(_TRY_AGAIN_SECONDS)
 
-    def gather(self, runner: Runner, results: Callable[..., Iterable[Any]], *, cost: float) -> None:
+    def gather(self, runner: ModelRunner, results: Callable[..., Iterable[Any]], *, cost: float) -> None:
         """Do a part of it likewise that gives several things, and tell each of them, behind those before it."""
 
         def work(pause: Callable[[], None]) -> None:
@@ -113,7 +113,7 @@ class Job:
 
     def run(self) -> None:
         """Do it, in the thread at hand."""
-        self.began, self._seen = time.monotonic(), Seen("running")
+        self.began, self._seen = time.monotonic(), JobStatus("running")
         try:
             result = self._work(self) if self._work is not None else None
             self._seen = replace(self._seen, state="done", result=result)
@@ -128,7 +128,7 @@ class Job:
         self._work = None
 
 
-class Jobs(Generic[_Key]):
+class JobRegistry(Generic[_Key]):
     """The jobs of a server of one kind."""
 
     def __init__(
@@ -197,7 +197,7 @@ class Jobs(Generic[_Key]):
             self._look_at(job, visitor)
         return job
 
-    def look(self, key: _Key, visitor: Hashable = None, *, patience: float = 0.0) -> Seen | None:
+    def look(self, key: _Key, visitor: Hashable = None, *, patience: float = 0.0) -> JobStatus | None:
         """How far a job is, as `find` finds it; waits for its end so many seconds at most."""
         job = self.find(key, visitor)
         if job is not None and patience > 0:

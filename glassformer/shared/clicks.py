@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from glassformer.components.plotly_view import last_click
-from glassformer.shared.door import st
+from glassformer.components.plotly_component import last_click
+from glassformer.shared.i18n import st
 from glassformer.state.click import Click
 
 _Meant = TypeVar("_Meant")

@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from glassformer.charts.theme import Spec
-from glassformer.components.plotly_view import figure_json, plotly_view
-from glassformer.shared import cover
-from glassformer.shared.door import here, st
+from glassformer.components.plotly_component import figure_json, plotly_view
+from glassformer.shared import cover_box
+from glassformer.shared.csv_export import Origin, Table, csv_bytes, decoding_of, saved, with_origin
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_style import TABLE_BEHIND
-from glassformer.shared.saving import Origin, Table, csv_bytes, decoding_of, saved, with_origin
 from glassformer.state import session
 from glassformer.state.language import current
 from glassformer.state.view import MAIN, SECOND
@@ -98,7 +98,7 @@ def csv_button(
     need not write it each time. A session keeps that: it must not hold a run. `of` is what the table is of, where
     that is neither the sentence at hand nor the model alone.
     """
-    if cover.covered(key):
+    if cover_box.covered(key):
         return
     of = of or origin(key, title, of_sentence=of_sentence)
     st.download_button(
@@ -180,12 +180,12 @@ def chart(
             at the step. None: the server draws each step.
         step: The step, from 0, of a run that is stepped through.
     """
-    if not of_lesson and cover.stands_for(key, height=figure["layout"]["height"]):
+    if not of_lesson and cover_box.stands_for(key, height=figure["layout"]["height"]):
         return
     of = origin(key, "", of_sentence=of_sentence)
     of, moment = at_a_moment(figure, of, key=key, alt=alt, how_to_read=how_to_read, said=said, language=current())
     if not of_lesson:
-        cover.met(key, of.chart)
+        cover_box.met(key, of.chart)
     make = table or figure.get("table")
     plotly_view(
         moment["figure"],

@@ -22,9 +22,9 @@ from urllib.parse import urlencode
 from streamlit.navigation.page import StreamlitPage
 
 from glassformer.server.streamlit_private import as_for_all_pages
-from glassformer.shared.door import here, st
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import page_blocks
-from glassformer.state import apart, session
+from glassformer.state import global_params, session
 from glassformer.state.link import Link, write_link
 from transformer.i18n import Sentence
 
@@ -84,7 +84,7 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
     if page is None:
         st.markdown(label)  # a page alone, as tests run it, has no others
         return
-    st.page_link(page, label=label, icon=icon, query_params=apart.beside(write_link(leads_to)))
+    st.page_link(page, label=label, icon=icon, query_params=global_params.beside(write_link(leads_to)))
 
 
 def is_there() -> bool:
@@ -111,7 +111,7 @@ def href(path: str, leads_to: Link) -> str:
 
 def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
     """The addresses of pages behind the app's own, by the path of each page and what it shall show."""
-    beside = apart.beside({})  # what a session says of each, looked up once
+    beside = global_params.beside({})  # what a session says of each, looked up once
     return [path + _query(write_link(leads_to) | beside) for path, leads_to in places]
 
 
@@ -123,7 +123,7 @@ def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = Fa
     has them lead to the step that is looked at, as it does the menu's.
     """
     lines = [
-        f'<a href="{escape(path + _query(apart.beside(said)))}">{escape(here(label))}</a>'
+        f'<a href="{escape(path + _query(global_params.beside(said)))}">{escape(here(label))}</a>'
         for path, label, said in links
     ]
     st.html(f'<nav class="gf-ways{" gf-at-step" * at_step}">{"".join(lines)}</nav>', width="content")
@@ -135,7 +135,7 @@ def _query(parameters: dict[str, str]) -> str:
 
 
 def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], run: Link | None = None) -> None:
-    beside = apart.beside({})
+    beside = global_params.beside({})
     there, here_again = escape(_query(elsewhere | beside)), escape(_query(again | beside))
     lines = list[str]()
     for section, pages in menu.pages.items():

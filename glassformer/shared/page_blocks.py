@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamlit.navigation.page import StreamlitPage
 
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state.view import MAIN, Slot
 from transformer.extensions import extensions, imported, provided
 from transformer.i18n import Sentence, say

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.i18n import say
 from transformer.trying.losses import MOST_SAMPLES
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from glassformer.components.streamlit_page import styled
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading
+from glassformer.runs.map_axes import SIDE_OF
 from glassformer.runs.open_run import OpenRun, address
-from glassformer.runs.sides import SIDE_OF
 from glassformer.shared import drawing, menu, page_style
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.start import thumbnails
 from glassformer.start.thumbnails import MOST_STEPS
 from glassformer.state import session

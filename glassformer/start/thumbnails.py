@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts.theme import shortened
-from glassformer.runs import loading, step_rows
+from glassformer.runs import loading, visible_trace
 from glassformer.runs.open_run import OpenRun
-from glassformer.server.work import BusyError
-from glassformer.shared import cover
-from glassformer.shared.door import here, st
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import cover_box
+from glassformer.shared.i18n import here, st
 from transformer.analysis import neurons
 from transformer.errors import GlassformerError
 from transformer.i18n import say
@@ -46,7 +46,7 @@ class Picture:
 
 def draw(run: OpenRun, stack: StackName, block: str) -> None:
     """Draw a block's picture; nothing where there is none, or where a lesson covers something."""
-    if cover.is_on():
+    if cover_box.is_on():
         return
     try:
         picture = _PICTURES[block](run, stack)
@@ -121,7 +121,7 @@ def _cross(run: OpenRun, stack: StackName) -> Picture | None:
 def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Picture | None:
     if not run.trace.keeps_maps:
         return None
-    weights = np.mean(run.looking.each(kind, step_rows.mean, key="mean"), axis=0)[:n_queries, :n_keys]
+    weights = np.mean(run.looking.each(kind, visible_trace.mean, key="mean"), axis=0)[:n_queries, :n_keys]
     writing = kind != "encoder" and not run.view.guess
     first = run.trace.first_row if writing else None
     return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")

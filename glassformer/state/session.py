@@ -23,7 +23,7 @@ from urllib.parse import parse_qs
 
 import streamlit as st
 
-from glassformer.state import apart, fields
+from glassformer.state import fields, global_params
 from glassformer.state.answers import Answers
 from glassformer.state.link import DEFAULT_NEW, LOOKED_AT, WAYS, Link, read_link, way_of, without, write_link
 from glassformer.state.view import MAIN, Slot, View
@@ -50,7 +50,7 @@ SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Standing:
+class SlotState:
     """Where a slot stands."""
 
     view: View = dataclasses.field(default_factory=View)  # what is looked at
@@ -70,11 +70,11 @@ class Standing:
     branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
     beside: str = ""  # of the main slot: what the second run of a comparison differs in; as in `Link`
 
-    def noting(self, note: str) -> Standing:
+    def noting(self, note: str) -> SlotState:
         """The same, with something to say."""
         return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, note))))
 
-    def at_another(self, step: int) -> Standing:
+    def at_another(self, step: int) -> SlotState:
         """At a step of the model's own output; the stepper in the browser follows."""
         return dataclasses.replace(
             self,
@@ -91,12 +91,12 @@ def _later(revision: int) -> int:
     return max(int(1000 * time.time()), revision + 1)
 
 
-def standing(slot: Slot) -> Standing:
+def standing(slot: Slot) -> SlotState:
     """Where a slot stands."""
-    return st.session_state.get(f"{slot}{STANDING}") or Standing()
+    return st.session_state.get(f"{slot}{STANDING}") or SlotState()
 
 
-def leave(slot: Slot, here: Standing) -> None:
+def leave(slot: Slot, here: SlotState) -> None:
     """Stand there: all that opening a run writes."""
     st.session_state[f"{slot}{STANDING}"] = here
 
@@ -124,9 +124,9 @@ def replace(slot: Slot, **changes: Any) -> None:
 
 def begin(page: str) -> None:
     """Take over the address if it changed from outside; call it once, before any widget of the page."""
-    apart.begin()
-    _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
-    for part in apart.parts():
+    global_params.begin()
+    _take_over(page, global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
+    for part in global_params.parts():
         for note in part.take_notes():
             add_note(note)
 
@@ -156,7 +156,7 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
     apply(link)
     tried = tuple(dict.fromkeys((*link.tried, *known[1])))[-fields.MOST_BRANCHES :]
     stand(MAIN, branches=(known[0], tried), notes=notes)
-    for part in apart.parts():
+    for part in global_params.parts():
         part.gave(parameters)
     state[URL_OPENED] = True
     _wrote(parameters)
@@ -166,7 +166,7 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
-    for part in apart.parts():
+    for part in global_params.parts():
         part.published(state.get(URL_PAGE, ""), written)
     state[WHEN_WRITTEN] = _asked()
     if state.pop(PASSING, False):
@@ -174,27 +174,27 @@ def publish(link: Link) -> None:
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
-        st.query_params.from_dict(apart.beside(written))
+        st.query_params.from_dict(global_params.beside(written))
     state[URL_MEANT] = written
 
 
 def left_out() -> tuple[str, str]:
     """The default checkpoint, and that of a bare address, if addresses leave them out: in company they name each."""
-    company = apart.guidance()
+    company = global_params.guidance()
     state = {} if company.follows or company.leads else st.session_state
     return state.get(DEFAULT_MODEL, ""), state.get(BARE_MODEL, "")
 
 
 def spelled(link: Link) -> dict[str, str]:
     """The whole address of a link, as `publish` writes it."""
-    return apart.beside(write_link(link))
+    return global_params.beside(write_link(link))
 
 
 def browser_wrote(query: str) -> None:
     """Callback: what the address says now the browser has written for a step; it is no link that was opened."""
-    said = apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
+    said = global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
     written = parse_qs(query, keep_blank_values=True)
-    if said == apart.without({name: tuple(values) for name, values in written.items()}):
+    if said == global_params.without({name: tuple(values) for name, values in written.items()}):
         st.session_state[URL_WRITTEN] = said
 
 

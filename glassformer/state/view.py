@@ -4,7 +4,7 @@ A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` says i
 and how it is read there and written back. `View` has the fields that several pages share. What one page or extension
 alone looks at it declares in its folder, in a `Look`: `view.of(MasksLook).mask`. Where a field is named, as in
 `session.replace(slot, mask="cross")`, all fields are of one namespace. The session keeps the view, and
-`glassformer.shared.choices` draws a field's control.
+`glassformer.shared.controls` draws a field's control.
 """
 
 from collections import Counter

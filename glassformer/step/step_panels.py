@@ -14,14 +14,14 @@ from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.runs.step_rows import HIDDEN, Looking, branch_at, own_choice
-from glassformer.server.work import BusyError
-from glassformer.shared import choices, cover, drawing, page_style
+from glassformer.runs.visible_trace import HIDDEN, VisibleTrace, branch_at, own_choice
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import controls, cover_box, drawing, page_style
 from glassformer.shared.clicks import pressed
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
-from glassformer.step import hiding, step_pictures
+from glassformer.step import hidden_piece_panels, step_pictures
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say
 from transformer.runs.query import Sampling
@@ -77,7 +77,7 @@ class Verdict:
     text: str  # in one or more sentences
 
 
-def judge(guess: str, looking: Looking, tokenizer: AnyTokenizer) -> Verdict:
+def judge(guess: str, looking: VisibleTrace, tokenizer: AnyTokenizer) -> Verdict:
     """Judge a guess of the current piece; one of several pieces by its first."""
     trace, step = looking.trace, looking.view.step
     whole = find_piece(guess, tokenizer, trace.log_probs[step])
@@ -257,7 +257,7 @@ def verdict(run: OpenRun) -> None:
 def results(run: OpenRun) -> None:
     """List beam search's results, if any; one click shows another."""
     n = len(run.trace.hypotheses)
-    if (n == 1 and run.view.guess) or not n or cover.covered(run.key(RESULTS)):
+    if (n == 1 and run.view.guess) or not n or cover_box.covered(run.key(RESULTS)):
         return
     forced, hypothesis = run.trace.query.forced, run.trace.query.hypothesis
     found = {(forced, i): _hypothesis_label(run, i) for i in range(n)}
@@ -266,7 +266,7 @@ def results(run: OpenRun) -> None:
 
 def branches(run: OpenRun) -> None:
     """List the branches that were tried, if any: below where they are forced, so that they move nothing above."""
-    if cover.covered(run.key(RESULTS)):
+    if cover_box.covered(run.key(RESULTS)):
         return
     forced = run.trace.query.forced
     known = session.remember(run.slot, own_choice(run.trace.query), forced)
@@ -333,8 +333,8 @@ def _hypothesis_label(run: OpenRun, index: int) -> str:
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the parts below it, and what can be done with the head that is chosen."""
-    sentence(run, chosen=hiding.chosen(run), asks=was_refused(run))
-    cover.part(lambda: parts(run))
+    sentence(run, chosen=hidden_piece_panels.chosen(run), asks=was_refused(run))
+    cover_box.part(lambda: parts(run))
     for blocks in page_blocks():
         blocks.for_head(run, run.looking.kind, run.view.layer, run.view.head)
 
@@ -342,7 +342,7 @@ def draw(run: OpenRun) -> None:
 def parts(run: OpenRun) -> None:
     """Draw all of them."""
     if not run.trace.n_steps:
-        hiding.draw(run)
+        hidden_piece_panels.draw(run)
         return
     results(run)
     with st.container(key=run.key(page_style.STEP_GRID)):
@@ -375,5 +375,5 @@ def _unsureness(run: OpenRun) -> None:
     """Draw how unsure the model was at each step, with the choice of a measure."""
     with st.container(key=run.key("entropy_part"), gap="small"):
         labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
-        choices.choose(choices.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
+        controls.choose(controls.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
         show(step_pictures.entropy, run, take=partial(session.move_to, run.slot))

@@ -19,14 +19,14 @@ from glassformer.charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
 from glassformer.charts.curves import entropy_spec
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
-from glassformer.maps.seen_map import seen_map
+from glassformer.maps.visible_map import seen_map
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
 from glassformer.runs.picture import Page, Part, Plot
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row
-from glassformer.runs.step_rows import N_CANDIDATES, Looking, is_yours
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.runs.visible_trace import N_CANDIDATES, VisibleTrace, is_yours
 from glassformer.state.click import place_of
 from glassformer.step import StepLook, Unsureness
-from transformer.analysis.reshaping import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.analysis.sampling_stages import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
 from transformer.runs.distribution import RuleChange
 from transformer.runs.query import Sampling
@@ -51,7 +51,7 @@ class CandidateList:
     how_chosen: str  # how it came to be chosen
 
 
-def candidate_list(looking: Looking) -> CandidateList:
+def candidate_list(looking: VisibleTrace) -> CandidateList:
     """The most probable pieces of the current step, the chosen one among them."""
     step = looking.trace.step(looking.view.step, top_k=N_CANDIDATES)
     listed = step.candidates
@@ -77,7 +77,7 @@ def candidate_list(looking: Looking) -> CandidateList:
     )
 
 
-def _others(looking: Looking, listed: Sequence[Candidate], drawn_from: Sequence[float]) -> Others:
+def _others(looking: VisibleTrace, listed: Sequence[Candidate], drawn_from: Sequence[float]) -> Others:
     count = len(looking.trace.vocabulary) - len(listed)
     rest = 1 - sum(candidate.probability for candidate in listed), 1 - sum(drawn_from)
     probability, drawn = (max(share, 0.0) if share > _ROUNDING else 0.0 for share in rest)
@@ -85,11 +85,11 @@ def _others(looking: Looking, listed: Sequence[Candidate], drawn_from: Sequence[
 
 
 STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
-WRITING: Part[Seen] = STEP.part("", lambda run: run if run.trace.n_steps else None)
+WRITING: Part[ViewedRun] = STEP.part("", lambda run: run if run.trace.n_steps else None)
 
 
 @WRITING.picture("candidates", say("Candidates for the next piece"))
-def candidates(run: Seen) -> Plot | None:
+def candidates(run: ViewedRun) -> Plot | None:
     """The most probable pieces of the step, unless they are to be guessed; a click means the id of one."""
     if run.looking.covered:
         return None
@@ -110,7 +110,7 @@ def candidates(run: Seen) -> Plot | None:
 
 
 @WRITING.picture("entropy", say("How unsure each step was"))
-def entropy(run: Seen) -> Plot:
+def entropy(run: ViewedRun) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
     n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.of(StepLook).unsure]
     spec = entropy_spec(
@@ -125,7 +125,7 @@ def entropy(run: Seen) -> Plot:
 
 
 @WRITING.picture("cross_row", say("Where the step looks"))
-def cross_row(run: Seen) -> Plot:
+def cross_row(run: ViewedRun) -> Plot:
     """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
     looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
     drawn = seen_map(run, looking.kind)
@@ -150,7 +150,7 @@ def cross_row(run: Seen) -> Plot:
 
 
 @WRITING.picture("cross_map", say("Where all steps look"), follows="still")
-def cross_map(run: Seen) -> Plot:
+def cross_map(run: ViewedRun) -> Plot:
     """The same attention of all steps, the current one framed."""
     looking, whose = run.looking, run.looking.whose()
     drawn = seen_map(run, looking.kind)
@@ -203,7 +203,7 @@ def _values(trace: Trace, name: Unsureness) -> np.ndarray:
     return entropy_of_best(trace.log_probs) if name == "ten" else other_share(trace.log_probs)
 
 
-def _meaning(run: Seen) -> list[str]:
+def _meaning(run: ViewedRun) -> list[str]:
     """What the numbers mean, and what label smoothing does to them where the card says that there was some."""
     name, smoothing = run.view.of(StepLook).unsure, run.checkpoint.card.label_smoothing()
     n_pieces = len(run.trace.vocabulary)

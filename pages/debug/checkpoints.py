@@ -5,8 +5,8 @@ from glassformer.frame.sidebar import checkpoint_or_maps
 from glassformer.frame.source_box import head
 from glassformer.runs import sources
 from glassformer.runs.open_run import publish
-from glassformer.shared import cover, drawing
-from glassformer.shared.door import st
+from glassformer.shared import cover_box, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledMaps
@@ -26,7 +26,7 @@ with chosen:
             source.card(found, st.session_state[session.MODEL])
     else:
         checkpoint_panels.card(found)
-        if not cover.stands_for(cover.PART):
+        if not cover_box.stands_for(cover_box.PART):
             checkpoint_panels.scores(found)
         checkpoint_panels.features(found)
         checkpoint_panels.further(found)

@@ -2,6 +2,6 @@
 
 from glassformer.frame.run_page import run_page
 from glassformer.inside import inside_controls
-from glassformer.inside.looked_at import INSIDE, deeper_stack
+from glassformer.inside.token_selection import INSIDE, deeper_stack
 
 run_page(INSIDE, inside_controls.draw, kind=deeper_stack)

@@ -4,14 +4,14 @@ from glassformer.frame.run_page import run_page
 from glassformer.masks import mask_panels
 from glassformer.masks.scene import MASKS
 from glassformer.runs.open_run import OpenRun
-from glassformer.shared import cover
+from glassformer.shared import cover_box
 from transformer.i18n import say
 
 
 def draw(run: OpenRun) -> None:
     """Draw the page; if it is covered, the pieces that it is about."""
     rows = {say("The sentence in pieces:"): run.trace.src_pieces, say("The decoder reads:"): run.trace.read_pieces}
-    cover.part(lambda: mask_panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
+    cover_box.part(lambda: mask_panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
 
 
 run_page(MASKS, draw, folds=True)

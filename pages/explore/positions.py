@@ -8,10 +8,10 @@ from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.positions import position_controls
 from glassformer.positions.positions_page import PAGE
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import open_run
-from glassformer.shared import cover
-from glassformer.shared.door import st
+from glassformer.shared import cover_box
+from glassformer.shared.i18n import st
 from glassformer.state import session
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def follow(checkpoint: Checkpoint) -> None:
     table = attempt(lambda: position_controls.draw(checkpoint))
     run = open_run(checkpoint)  # what is not about the sentence shows without one
     if table is not None:
-        cover.part(lambda: PAGE.entry(table).draw(table, run))
+        cover_box.part(lambda: PAGE.entry(table).draw(table, run))
     if run is not None:
         run.publish()
 

@@ -8,7 +8,7 @@ from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head, source_box
 from glassformer.runs.open_run import open_run, publish
 from glassformer.shared import menu, page_style
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.start import diagram
 from glassformer.state import session
 from transformer.i18n import say

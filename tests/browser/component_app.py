@@ -8,7 +8,7 @@ import streamlit as st
 
 from glassformer import charts
 from glassformer.charts.following import follow_steps
-from glassformer.components.plotly_view import plotly_view
+from glassformer.components.plotly_component import plotly_view
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, stepper
 from tests.browser import flow_app
 from tests.browser.figures import all_figures

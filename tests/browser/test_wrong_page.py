@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS
 from tests.browser.helpers import in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import POLL_MS
 from tests.browser.story import expect_address

@@ -8,7 +8,7 @@ import yaml
 from streamlit import config
 
 from glassformer.extensions.replicas import metrics, server_part
-from glassformer.server import replicas, switch
+from glassformer.server import replicas, server_options
 from tests.deploy.by_hand import PROXY, configuration, needed
 from tools.serve import ROOT
 
@@ -17,8 +17,8 @@ CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
 CONFIG = (ROOT / PROXY).read_text(encoding="utf-8")
 OURS = {
     server_part.DRAIN, server_part.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, replicas.STORE,
-    switch.ENVIRONMENT,
-    switch.TRAINING[0],
+    server_options.ENVIRONMENT,
+    server_options.TRAINING[0],
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from glassformer.charts.theme import SCALES, figure_in
 from glassformer.runs import loading
-from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.open_run import seen
+from glassformer.runs.picture_registry import PAGES, PICTURES
 from glassformer.state.click import Click
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, SECOND, View, all_fields

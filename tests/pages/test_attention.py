@@ -12,8 +12,8 @@ from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.shared import choices
+from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.shared import controls
 from glassformer.state import session
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import (
@@ -260,7 +260,7 @@ def test_menus_of_layers_and_heads_name_themselves(attention):
     assert test.selectbox(key="head").options == ["All heads", "Head 1", "Head 2", "Head 3", "Head 4"]
     check(test.selectbox(key="head").set_value(0).run())
     assert address(test)["head"] == "1"
-    check(test.selectbox(key="layer").set_value(choices.NONE).run())
+    check(test.selectbox(key="layer").set_value(controls.NONE).run())
     assert not {"layer", "head"} & address(test).keys()
     assert test.selectbox(key="head").disabled
 

@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.forcing import ForcingLook, forcing_panels, forcing_pictures
 from glassformer.runs import loading
-from glassformer.shared.saving import Origin, saved
+from glassformer.shared.csv_export import Origin, saved
 from glassformer.state import session
 from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, view

@@ -14,7 +14,7 @@ from glassformer.attention.head_table import head_table_panel as head_table
 from glassformer.attention.head_table import head_table_pictures
 from glassformer.attention.head_table.head_table_panel import CSV, MEASURE, OPEN_BY_MEASURE
 from glassformer.runs import loading
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, opened, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer
@@ -208,7 +208,7 @@ def test_no_head_gets_a_label(table):
 
 
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
-    asked, fresh = [], Runner()
+    asked, fresh = [], ModelRunner()
     monkeypatch.setattr(
         head_table_pictures,
         "measure_by_layer",

@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.step import StepLook, hiding
+from glassformer.step import StepLook, hidden_piece_panels
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
@@ -41,7 +41,7 @@ def by_hand(place):
 def test_what_fits_in_the_gap_is_shown_with_what_was_there(open_model):
     test = open_model(hidden=3)
     checkpoint, ids, found = by_hand(2)
-    drawn = figure(test, hiding.CANDIDATES)
+    drawn = figure(test, hidden_piece_panels.CANDIDATES)
     rows = drawn["layout"]["meta"]["table"]["rows"]
     assert [row[2] for row in rows[:10]] == found.likeliest(0, 10)
     assert any(row[2] == ids[2] and row[0] == found.ranks[0] for row in rows)
@@ -52,7 +52,7 @@ def test_what_fits_in_the_gap_is_shown_with_what_was_there(open_model):
 
 def test_each_piece_is_hidden_in_turn(open_model):
     test = open_model()
-    bars = figure(test, hiding.TURNS)["data"][0]
+    bars = figure(test, hidden_piece_panels.TURNS)["data"][0]
     _, ids, _ = by_hand(1)
     places = list(range(1, len(ids) - 1))  # not [CLS] and [SEP]
     assert list(bars["customdata"]) == places
@@ -66,10 +66,10 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
     own = payload(test, session.STEPPER)
     assert own["choosable"]
     assert view(test).of(StepLook).hidden is None
-    check(test.selectbox(key=hiding.CHOICE).set_value(1).run())
+    check(test.selectbox(key=hidden_piece_panels.CHOICE).set_value(1).run())
     assert address(test)["hidden"] == "2"
     assert payload(test, session.STEPPER)["chosen"] == 1
-    assert "Token 2: candidates" in figure(test, hiding.CANDIDATES)["layout"]["title"]["text"]
+    assert "Token 2: candidates" in figure(test, hidden_piece_panels.CANDIDATES)["layout"]["title"]["text"]
     far = view(open_model(hidden=99)).of(StepLook)
     assert far.hidden == 98  # a longer text may have it; the page's own choice is shown
 

@@ -5,11 +5,11 @@ import pytest
 
 from glassformer.inside import InsideLook
 from glassformer.inside.fast import fast_panel as fast
-from glassformer.runs import loading, measured
+from glassformer.runs import loading, measurement_jobs
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
 from transformer.runs.replay import replay
-from transformer.trying.gains import Gains
+from transformer.trying.speed_gains import Gains
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
 
@@ -22,9 +22,9 @@ def page(open_page):
 @pytest.fixture
 def fresh(monkeypatch):
     """No measurement of another test."""
-    measured.studies.clear()
+    measurement_jobs.studies.clear()
     yield monkeypatch
-    measured.studies.clear()
+    measurement_jobs.studies.clear()
 
 
 def rows(test, key):
@@ -97,7 +97,7 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
     assert begun == []
     assert f"{fast.GAINS}_table" not in keys_of(test)
     check(test.button(key=f"{fast.GAINS}_begin").click().run())
-    for job in measured.studies()._kept.values():
+    for job in measurement_jobs.studies()._kept.values():
         job.over.wait(10)
     check(test.run())
     table = test.dataframe[0].value

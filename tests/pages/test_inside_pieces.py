@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from glassformer.inside.pieces import embeddings_pictures
 from glassformer.inside.pieces import pieces_panel as embeddings_panel
-from glassformer.inside.pieces import pieces_pictures
 from glassformer.inside.pieces.pieces_panel import find
 from glassformer.runs import loading
 from glassformer.state import session
@@ -191,7 +191,7 @@ def test_charts_have_their_words_and_stay_small_with_many_pieces(page):
 
 @pytest.mark.parametrize(("count", "each"), [(1, 3), (20, 3), (21, 2), (41, 1), (60, 1)])
 def test_many_pieces_bring_fewer_neighbours(count, each):
-    assert pieces_pictures.per_piece(count) == each
+    assert embeddings_pictures.per_piece(count) == each
 
 
 def test_another_model_forgets_the_typed_piece(page):

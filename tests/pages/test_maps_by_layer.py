@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.runs import loading
-from glassformer.server import work
+from glassformer.server import model_runner
 from tests.pages.reading import figure
 from tests.pages.test_attention import ATTENTION
 
@@ -11,7 +11,7 @@ from tests.pages.test_attention import ATTENTION
 @pytest.fixture
 def no_room(monkeypatch):
     """No run has room for its maps."""
-    monkeypatch.setattr(work, "MAP_BYTES", 0)
+    monkeypatch.setattr(model_runner, "MAP_BYTES", 0)
     loading.runner.clear()
     yield
     loading.runner.clear()

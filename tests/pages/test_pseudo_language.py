@@ -10,7 +10,7 @@ from glassformer.search import SearchLook
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
-from transformer.analysis.draws import draws
+from transformer.analysis.sampled_outputs import draws
 from transformer.i18n import languages, name_of
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
@@ -124,7 +124,7 @@ def page():
     import streamlit
 
     from glassformer.shared import drawing
-    from glassformer.shared.door import frame, st
+    from glassformer.shared.i18n import frame, st
     from transformer.i18n import joined, say, say_n
 
     out = streamlit if st.session_state.get("bare") else st

@@ -22,8 +22,8 @@ from tests.pages.reading import (
     view,
 )  # fmt: skip
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
-from transformer.analysis.draws import draws as drawn_by_hand
-from transformer.analysis.draws import outcomes
+from transformer.analysis.sampled_outputs import draws as drawn_by_hand
+from transformer.analysis.sampled_outputs import outcomes
 from transformer.runs.query import Beam, Sampling
 
 BEAM = {"how": "beam", "beam": 3}

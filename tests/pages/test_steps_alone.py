@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from glassformer.runs import loading
-from glassformer.runs.declared import PAGES
+from glassformer.runs.picture_registry import PAGES
 from glassformer.state.link import Link, write_link
 from glassformer.state.view import View
 from tests.pages.conftest import PAGES as SCRIPTS

@@ -100,8 +100,8 @@ def twice(page, fields, folder="glassformer"):
 
     from glassformer.frame.sidebar import sidebar
     from glassformer.frame.source_box import head, source_box
-    from glassformer.runs.declared import PAGES  # all parts of all pages
     from glassformer.runs.open_run import open_run
+    from glassformer.runs.picture_registry import PAGES  # all parts of all pages
     from glassformer.state import session
 
     session.begin(page)

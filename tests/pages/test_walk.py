@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.shared.choices import NONE
+from glassformer.shared.controls import NONE
 from glassformer.state.click import Click, place_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, told, view
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
-from transformer.analysis.worth_seeing import worth_seeing
+from transformer.analysis.default_cell import worth_seeing
 from transformer.checkpoint.load import load
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs import replay as replay_module

@@ -10,7 +10,7 @@ from tests.transformer.tiny import tiny_model
 from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import Parts, save
-from transformer.model.features import Rotary
+from transformer.model.attention_features import Rotary
 from transformer.text.tokenizer import Tokenizer
 
 FEATURED: dict[str, dict[str, Any]] = {

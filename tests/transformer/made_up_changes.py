@@ -10,8 +10,8 @@ from transformer.model.config import MAX_LAYERS, MAX_WIDTH
 from transformer.model.taps import Visitor
 from transformer.runs import interventions
 from transformer.runs.interventions import Ground
-from transformer.runs.interventions.spelling import place
-from transformer.runs.interventions.where import AtPlace, HeadChange
+from transformer.runs.interventions.fields import place
+from transformer.runs.interventions.targets import AtPlace, HeadChange
 
 
 class SilentHead(HeadChange):

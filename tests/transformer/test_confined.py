@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from transformer import confined
+from transformer import sandbox
 
 SCRIPT = f"""
 import json, os, signal, socket, sys, threading
-sys.path.insert(0, {str(Path(confined.__file__).parent)!r})
+sys.path.insert(0, {str(Path(sandbox.__file__).parent)!r})
 import confined
 from pathlib import Path
 own, others, server = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])

@@ -17,18 +17,18 @@ from tests.transformer.featured import FEATURED
 from tests.transformer.stand_in import DEVICE
 from transformer import Beam, Sampling
 from transformer.analysis import mask_checks, neurons, one_weight, position_study, rotations, stream
-from transformer.analysis.at_once import read_at_once
 from transformer.analysis.head_statistics import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
-from transformer.checkpoint import room
+from transformer.analysis.teacher_forced_pass import read_at_once
+from transformer.checkpoint import free_memory
+from transformer.checkpoint.free_memory import device_of
 from transformer.checkpoint.load import load
-from transformer.checkpoint.room import device_of
 from transformer.errors import CheckpointError
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import each_layer, replay
 from transformer.runs.running import run_batch
 from transformer.runs.teacher_forcing import score
-from transformer.runs.together import run_together
 from transformer.tap import sites
 
 
@@ -155,10 +155,10 @@ def test_a_gpu_without_room_is_said(monkeypatch):
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 300)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 100)
     gpu = torch.device("cuda", 0)
-    assert room.fits(1200, gpu)
-    assert not room.fits(1201, gpu)
+    assert free_memory.fits(1200, gpu)
+    assert not free_memory.fits(1201, gpu)
     with pytest.raises(CheckpointError, match=r"on cuda:0 loading it needs 1,201 bytes .* only 1,200 are free"):
-        room.check_bytes(1201, label="m", device=gpu)
+        free_memory.check_bytes(1201, label="m", device=gpu)
 
 
 def test_a_command_that_loads_has_the_option(refused_without_cuda):

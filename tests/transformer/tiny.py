@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.memory import ready, vacant
+from transformer.checkpoint.parameter_layout import ready, vacant
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer

@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.analysis.words import Floats
+from transformer.analysis.word_merging import Floats
 from transformer.errors import ClauseError, DataError, within
-from transformer.files import files
+from transformer.files import untrusted_folder
 from transformer.i18n import Sentence, say, say_n
 
 Link = tuple[int, int]  # source word, target word, both from 0
@@ -162,7 +162,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     or names a word that its sentence does not have.
     """
     paths = (source, target, gold)
-    contents = [files.read_start(path) for path in paths]
+    contents = [untrusted_folder.read_start(path) for path in paths]
     lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
     if len({len(found) for found in lines}) > 1:
         counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
@@ -180,7 +180,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
 
 
 def _lines(content: bytes, path: Path) -> list[str]:
-    text = files.decoded(content, label=str(path))
+    text = untrusted_folder.decoded(content, label=str(path))
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:

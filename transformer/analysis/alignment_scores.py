@@ -33,13 +33,13 @@ from transformer.analysis.alignment import (
     piece_shares,
     with_means,
 )
-from transformer.analysis.words import Floats, merge_words
+from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import NO_TAP
-from transformer.runs import recording
+from transformer.runs import recording_pass
 from transformer.runs.reading import padded
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
@@ -186,9 +186,9 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     src = padded([tokens.src_ids for tokens in group], config.fill_id)  # [B, S]
     read = padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.fill_id)  # [B, T + 1]
     cross = anatomy(config).attention("cross")
-    memory, _ = recording.read_source(model, src, (), tap=NO_TAP)
+    memory, _ = recording_pass.read_source(model, src, (), tap=NO_TAP)
     patterns = (cross.site("*", "weights"),)
-    values = recording.read_target(model, read, memory, model.source_mask(src), patterns, tap=NO_TAP)
+    values = recording_pass.read_target(model, read, memory, model.source_mask(src), patterns, tap=NO_TAP)
     layers = [values[cross.site(layer, "weights")] for layer in range(cross.n_layers)]
     stacked = torch.stack(layers, dim=1).double().numpy()  # [B, L, H, T + 1, S]
     return [stacked[row, :, :, : len(tokens.tgt_ids) + 1, : len(tokens.src_ids)] for row, tokens in enumerate(group)]

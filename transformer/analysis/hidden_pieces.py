@@ -18,9 +18,9 @@ import torch
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
+from transformer.runs.array_records import Arrays
 from transformer.runs.distribution import ranks_of
-from transformer.runs.recording import check_recorded
-from transformer.runs.results import Arrays
+from transformer.runs.recording_pass import check_recorded
 from transformer.text.tokenizer import AnyTokenizer
 
 MASK_PIECES = ("[MASK]", "<mask>")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transformer.errors import ClauseError, DataError, QueryError, within
-from transformer.files import files
+from transformer.files import untrusted_folder
 from transformer.i18n import Sentence, say, say_n
 from transformer.runs.query import MAX_SOURCE_CHARACTERS, check_source
 
@@ -37,14 +37,14 @@ _NO_LIMITS = Limits()
 
 def read_file(path: Path, limits: Limits = _NO_LIMITS) -> tuple[Line, ...]:
     """Read a file of sentences; see `read_bytes`."""
-    return read_bytes(files.read_start(path, limits.n_bytes + 1), limits, label=str(path))
+    return read_bytes(untrusted_folder.read_start(path, limits.n_bytes + 1), limits, label=str(path))
 
 
 def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
     """The lines of a file's content, UTF-8 with or without a byte order mark; see `read_text`."""
     with within(label, DataError):
         _check_size(len(content), limits)
-    return read_text(files.decoded(content, label=label), limits, label=label)
+    return read_text(untrusted_folder.decoded(content, label=label), limits, label=label)
 
 
 def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:

@@ -25,10 +25,10 @@ from torch import Tensor
 
 from transformer.analysis.stream import Place, places
 from transformer.model.transformer import Transformer
+from transformer.runs.array_records import Arrays
 from transformer.runs.distribution import ranks_of
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.replay import replay
-from transformer.runs.results import Arrays
-from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
 TOP = 5

@@ -24,9 +24,9 @@ from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
-from transformer.runs import recording
-from transformer.runs.recording import check_recorded
-from transformer.runs.results import Arrays
+from transformer.runs import recording_pass
+from transformer.runs.array_records import Arrays
+from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -112,10 +112,10 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     attention = model.anatomy.attention(kind)
     site = attention.place(layer)
     src, patterns = torch.tensor(src_ids), tuple(f"{site}.{name}" for name in ("scores", "mask", "weights"))
-    memory, values = recording.read_source(model, src, patterns, tap=NO_TAP)
+    memory, values = recording_pass.read_source(model, src, patterns, tap=NO_TAP)
     if attention.stack == "decoder":
         mask = model.source_mask(src) if memory is not None else None
-        values = recording.read_target(model, torch.tensor(tgt_ids), memory, mask, patterns, tap=NO_TAP)
+        values = recording_pass.read_target(model, torch.tensor(tgt_ids), memory, mask, patterns, tap=NO_TAP)
     if not 0 <= layer < attention.n_layers:
         raise QueryError("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1)
     scores, mask, weights = (values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))

@@ -21,8 +21,8 @@ from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
+from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
-from transformer.model.scores import Scoring
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from transformer.model.anatomy import StackName, anatomy
+from transformer.model.attention_features import Rotary
 from transformer.model.config import ModelConfig
 from transformer.model.distance import BIASES
-from transformer.model.features import Rotary
 from transformer.model.rotary import frequencies, magnitude, rotate, rotation
 from transformer.model.transformer import Transformer
 

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.runs.beam import Weighed, length_penalty
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Beam, Query
 from transformer.runs.reading import Output, Pause, go_on, read
-from transformer.runs.runnable import Runnable
 
 MOST_DROPPED = 24
 """Of one round: the nearest to being kept. The round says how many there were."""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from transformer.checkpoint.save import CURVE
 from transformer.errors import ClauseError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say, say_n
 
 MAX_BYTES = 1_000_000

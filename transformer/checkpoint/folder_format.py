@@ -6,18 +6,18 @@ from typing import Any
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint import snapshots
-from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
+from transformer.checkpoint.consistency import check_tensors, expected_shapes, most_bytes
+from transformer.checkpoint.free_memory import CPU, Device
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.room import CPU, Device
 from transformer.checkpoint.snapshot_names import Moment
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError
 from transformer.files import tensorfile
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 
 MOST_EXAMPLES = 4  # of each folder, as a list may have thousands

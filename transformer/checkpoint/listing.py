@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from transformer.checkpoint.free_memory import CPU, Device
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.room import CPU, Device
 from transformer.checkpoint.snapshot_names import FOLDER, Moment
 from transformer.extensions import imported, provided
-from transformer.files import hidden
+from transformer.files import staging_folders
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
     """
     try:
         inside = root.resolve(strict=True)
-        lost = {inside / name for name in hidden.missing(inside)}
+        lost = {inside / name for name in staging_folders.missing(inside)}
         there = sorted(inside.iterdir())
     except (OSError, ValueError, RuntimeError):
         return

@@ -29,8 +29,10 @@ from weakref import ref
 import numpy as np
 import torch
 
-from transformer.checkpoint import room, snapshots
-from transformer.checkpoint.agreement import (
+from transformer.checkpoint import free_memory, snapshots
+from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
+from transformer.checkpoint.card import Card, read_card
+from transformer.checkpoint.consistency import (
     ContentHash,
     Places,
     Shapes,
@@ -44,21 +46,19 @@ from transformer.checkpoint.agreement import (
     hash_of,
     most_bytes,
 )
-from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
-from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.memory import Halves
+from transformer.checkpoint.free_memory import CPU, Device, device_of
+from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.room import CPU, Device, device_of
 from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs import running, together
+from transformer.runs import dynamic_batching, running
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.reading import Pause
@@ -141,7 +141,7 @@ class Checkpoint:
         self, queries: Sequence[Query], *, pause: Pause, most_map_bytes: int | None = None
     ) -> Iterator[Trace | Exception]:
         """Run queries, those of about one length together; see `together.run_together`."""
-        return together.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
+        return dynamic_batching.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
 
     def replay(self, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
         """What a run had at some sites; see `transformer.runs.replay.replay`."""
@@ -264,7 +264,7 @@ def _weights(
         return files.label(WEIGHTS), files.open(WEIGHTS)
     most = most_bytes(config, per_value=2)
     label = f"{snapshots.folder_of(folder).name}/{step}{snapshots.FILE}"
-    room.check_bytes(most, label=label)  # it is unpacked as a whole
+    free_memory.check_bytes(most, label=label)  # it is unpacked as a whole
     return label, snapshots.opened(folder, step, most=most, inside=inside)
 
 

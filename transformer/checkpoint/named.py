@@ -5,8 +5,8 @@ from pathlib import Path
 
 from transformer.errors import CheckpointError
 from transformer.extensions import shipped
-from transformer.files.files import as_typed
-from transformer.files.hidden import replaced
+from transformer.files.staging_folders import replaced
+from transformer.files.untrusted_folder import as_typed
 
 
 def named(source: Path | str) -> Path:

@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from transformer.checkpoint import load as native
+from transformer.checkpoint.free_memory import CPU, Device
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
 from transformer.checkpoint.named import check_name, named
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.room import CPU, Device
 from transformer.errors import CheckpointError
 from transformer.extensions import provided
-from transformer.files.files import as_typed
+from transformer.files.untrusted_folder import as_typed
 
 NO_ANSWERS: Final[Mapping[str, Any]] = MappingProxyType({})
 

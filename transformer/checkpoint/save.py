@@ -1,6 +1,6 @@
 """Write a checkpoint folder, all of it or nothing, one tensor at a time.
 
-The files go to a hidden folder next to the old one (see `transformer.files.hidden`) and are flushed to disk. Then the
+The files go to a hidden folder next to the old one (see `transformer.files.staging_folders`) and are flushed to disk. Then the
 two change names in one call, so a kill at any moment leaves a whole checkpoint under its name. If the system cannot
 do that, the old folder is moved aside and the new one renamed. Only then are the old files removed. If anything
 fails, the old folder is restored.
@@ -28,16 +28,16 @@ from typing import BinaryIO, Protocol
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.agreement import Shapes, parts_of
+from transformer.checkpoint.consistency import Shapes, parts_of
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.exchange import sync_folder as sync_folder
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
-from transformer.checkpoint.memory import Halves
+from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY, Stored, file_names, stored_tokenizers
 from transformer.errors import CheckpointError
-from transformer.files import hidden
-from transformer.files.files import FolderFiles
+from transformer.files import staging_folders
 from transformer.files.tensorfile import FLOATS, LENGTH_BYTES
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.config import ModelConfig
 
 ALIGNMENT = 8  # bytes, of the header
@@ -170,11 +170,11 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> Non
     folder = Path(os.path.realpath(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.parent):
-        hidden.put_back(folder)
+        staging_folders.put_back(folder)
         is_checkpoint(folder)
         if folder.exists():
-            hidden.clear(folder, _own_files)
-        new = hidden.make(folder)
+            staging_folders.clear(folder, _own_files)
+        new = staging_folders.make(folder)
         try:
             _write_weights(new / WEIGHTS, parts.state, dtype)
             hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
@@ -187,9 +187,9 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> Non
             sync_folder(new)
             _take_place(new, folder)
         finally:
-            for copy in (new, hidden.aside(new)):
+            for copy in (new, staging_folders.aside(new)):
                 if folder.exists() or copy == new:  # otherwise the old one is all there is
-                    hidden.remove(copy, folder, _own_files)
+                    staging_folders.remove(copy, folder, _own_files)
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -268,7 +268,7 @@ def _flush(new: Path, folder: Path, *, undo: Callable[[], object]) -> None:
 
 def _swap(new: Path, folder: Path) -> None:
     """Two renames, where the system has no exchange; the old folder comes back if something fails."""
-    old = hidden.aside(new)
+    old = staging_folders.aside(new)
     try:
         os.rename(folder, old)
         os.rename(new, folder)

@@ -32,7 +32,7 @@ from transformer.checkpoint.snapshot_names import meant as meant
 from transformer.checkpoint.snapshot_names import split as split
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import strictjson, tensorfile
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 
 MOST = 200  # snapshots of a checkpoint

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from transformer.errors import TokenizerError, within
 from transformer.extensions import provided
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.config import ModelConfig
 from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer

@@ -1,7 +1,7 @@
 """Attention: every query takes a weighted mean of the values, weighted by how well it matches each key.
 
 `scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it. What
-later models changed is in `transformer.model.scores` and `transformer.model.order`; on a first reading, ignore every
+later models changed is in `transformer.model.attention_scores` and `transformer.model.attention_positions`; on a first reading, ignore every
 `bias`, `how` and `order`.
 
 Source: Vaswani et al. (2017), section 3.2, equation 1. Ainslie et al., "GQA" (2023), for key-value heads that several
@@ -16,13 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.model.attention_positions import NO_ORDER, Order
+from transformer.model.attention_scores import Scoring, scoring
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.linear import Linear, products
 from transformer.model.module import Module
-from transformer.model.order import NO_ORDER, Order
 from transformer.model.rotary import rotate
-from transformer.model.scores import Scoring, scoring
 from transformer.model.taps import NO_TAP, Tap
 
 

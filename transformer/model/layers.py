@@ -20,13 +20,13 @@ from torch import Tensor
 
 from transformer.model.anatomy import anatomy
 from transformer.model.attention import MultiHeadAttention
+from transformer.model.attention_positions import NO_ORDER, Order
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.feed_forward import FeedForward, unchanged
 from transformer.model.module import Module
 from transformer.model.norms import make_norm
-from transformer.model.order import NO_ORDER, Order
 from transformer.model.taps import NO_TAP, Tap
 
 

@@ -4,7 +4,7 @@ A decoding step multiplies one row with every matrix of the decoder. Math librar
 cut into blocks of outputs and multiplied as a batch, it uses all threads. Its cost is reading the matrix, so small
 matrices stay whole.
 
-Where memory is too small for 32 bits, a matrix may stay in 16 (`transformer.checkpoint.memory`). Its values are then
+Where memory is too small for 32 bits, a matrix may stay in 16 (`transformer.checkpoint.parameter_layout`). Its values are then
 widened to 32 bits, a block at a time, whenever they are used: the result differs only by rounding, and takes two to
 three times as long.
 
@@ -53,7 +53,7 @@ def rows_of(table: Tensor, ids: Tensor) -> Tensor:
 class Linear(Module, nn.Linear):
     """torch's module, computed by `linear`."""
 
-    # Of the first of several maps whose matrices lie below each other (`transformer.checkpoint.memory`): all of them
+    # Of the first of several maps whose matrices lie below each other (`transformer.checkpoint.parameter_layout`): all of them
     # as one matrix [O + ..., I], and their biases.
     joined: tuple[Tensor, Tensor | None] | None = None
 

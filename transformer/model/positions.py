@@ -1,7 +1,7 @@
 """How the model knows order: a table of vectors, one per position, is added to the token embeddings.
 
 Attention alone does not see order. Two tables are built here: sinusoids from a formula, and a table that
-is learned like any other parameter. Positions that act inside attention are in `transformer.model.order`.
+is learned like any other parameter. Positions that act inside attention are in `transformer.model.attention_positions`.
 
 Source: Vaswani et al. (2017), section 3.5. The other layouts hold the same waves in another order (Marian's models
 in Hugging Face's transformers) or nearly the same (tensor2tensor, Marian itself, fairseq); its parameters do not show
@@ -15,8 +15,8 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from transformer.model.attention_features import SinusoidLayout
 from transformer.model.config import ModelConfig
-from transformer.model.features import SinusoidLayout
 from transformer.model.module import Module
 
 Moves = Callable[[Tensor], Tensor]

@@ -5,7 +5,7 @@ depends on the distance between query and key, and on nothing else about their p
 its own w, from fast to slow, like the sinusoids.
 
 Source: Su et al., "RoFormer" (2021), section 3.2; pairs are (i, i + n / 2), as in the files of GPT-NeoX and LLaMA in
-transformers. Scalings: see `transformer.model.features.Rotary`.
+transformers. Scalings: see `transformer.model.attention_features.Rotary`.
 
 Shapes: T tokens, n dimensions that turn, d d_head.
 """
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.features import Rotary
+from transformer.model.attention_features import Rotary
 
 Rotation = tuple[Tensor, Tensor]
 """Cosines and sines of the angles, each [T, n / 2], times the magnitude."""

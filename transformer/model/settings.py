@@ -16,7 +16,7 @@ SETTINGS = {
     "decoder.padding": "the same for the target; only for a call that begins with its first token",
     "decoder.source_padding": "the same for the source as cross-attention reads it; None where nothing was said",
     "{stack}.{layer}.{sublayer}.around": "`transformer.model.layers.Around`: norm, residual stream",
-    "{stack}.{layer}.{attn}.scoring": "`transformer.model.scores.Scoring`: how a score is made of q . k, and weights",
+    "{stack}.{layer}.{attn}.scoring": "`transformer.model.attention_scores.Scoring`: how a score is made of q . k, and weights",
     "{stack}.{layer}.{attn}.d_head": "width of the heads into which vectors are cut",
     "{stack}.{layer}.{attn}.joined": "W_Q, W_K, W_V below each other, and their biases; None where "
     "they are not joined, or shall not be used",

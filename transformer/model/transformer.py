@@ -19,18 +19,18 @@ from transformer.errors import QueryError
 from transformer.i18n import say_n
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.attention import MultiHeadAttention
+from transformer.model.attention_positions import StackOrder
+from transformer.model.attention_scores import capped
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.linear import linear, rows_of
 from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
+from transformer.model.mlm_head import MLMHead
 from transformer.model.module import Module
 from transformer.model.norms import make_norm
-from transformer.model.order import StackOrder
-from transformer.model.output import MLMHead
 from transformer.model.positions import AS_THEY_STAND, make_positions
-from transformer.model.scores import capped
 from transformer.model.taps import NO_TAP, Tap
 
 

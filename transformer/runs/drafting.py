@@ -1,6 +1,6 @@
 """Drafts of outputs, which extensions choose (field `drafts`), and the check that makes them the model's own.
 
-Row t of a pass over a whole output is what the step with t + 1 tokens sees (`transformer.runs.recording`), so one
+Row t of a pass over a whole output is what the step with t + 1 tokens sees (`transformer.runs.recording_pass`), so one
 pass gives the model's choice after every beginning of the draft. Up to the first piece where the model would have
 chosen another, decoding step by step writes the same; that piece is replaced, what follows is drafted again, and so
 on. What comes out is what decoding step by step writes, whatever the draft was.
@@ -30,7 +30,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.extensions import provided
-from transformer.runs import recording
+from transformer.runs import recording_pass
 from transformer.runs.distribution import race, sampling_distribution
 from transformer.runs.query import Decoding, Query, Sampling
 from transformer.runs.reading import Output, Reading, padded
@@ -246,7 +246,7 @@ def check(reading: Reading, rows: Sequence[int], ids: Sequence[Ids]) -> list[Ver
     read_ids = padded([(*prompt, *own[:-1]) for prompt, own in zip(prompts, ids, strict=True)], config.fill_id)
     memory = None if reading.memory is None else reading.memory[list(rows)]
     mask = model.source_mask(reading.src_ids[list(rows)])
-    logits = recording.read_target(model, read_ids, memory, mask, ["logits"], tap=reading.tap)["logits"]
+    logits = recording_pass.read_target(model, read_ids, memory, mask, ["logits"], tap=reading.tap)["logits"]
     found = []
     for place, (row, own) in enumerate(zip(rows, ids, strict=True)):
         query, source = reading.queries[row], reading.sources[row]

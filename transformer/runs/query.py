@@ -14,7 +14,7 @@ from typing import Any, Self
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say, say_n
 from transformer.runs.interventions import Intervention, checked, from_record
-from transformer.runs.interventions.spelling import real_number, whole_number
+from transformer.runs.interventions.fields import real_number, whole_number
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
@@ -107,7 +107,7 @@ class Query:
 
     @property
     def may_join(self) -> bool:
-        """Whether it can be run together with others; see `transformer.runs.together`."""
+        """Whether it can be run together with others; see `transformer.runs.dynamic_batching`."""
         return isinstance(self.decoding, Greedy | Sampling) and not self.interventions
 
     def to_json(self) -> str:

@@ -24,12 +24,12 @@ from transformer.model.anatomy import Attention, StackName, anatomy
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap, both
-from transformer.runs import recording
+from transformer.runs import recording_pass
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.beam import Hypothesis, Watch, beam_search
-from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy, sample
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Beam, Decoding, Query, Sampling
-from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source, rules_for
 from transformer.runs.trace import BY_STEPS, Ranked, StopReason, Trace
 
@@ -96,7 +96,7 @@ class Record:
     read_ids: Tensor
     values: dict[str, Tensor]
     seconds: float
-    causal: bool  # whether one pass over an output holds all its steps; see `transformer.runs.recording`
+    causal: bool  # whether one pass over an output holds all its steps; see `transformer.runs.recording_pass`
     cut: bool  # whether traces are without the batch's padding
 
     def trace(self, row: int, query: Query, source: Source, output: Output) -> Trace:
@@ -229,7 +229,7 @@ class Reading:
             [source.prompt_ids + output.ids[:-1] for _, source, output in rows], self.checkpoint.config.fill_id
         )
         mask, sites = model.source_mask(self.src_ids), self.keeping.sites(self.src_ids.size(1), read_ids.size(1))
-        seen = sites.kept(self.seen) | recording.read_target(
+        seen = sites.kept(self.seen) | recording_pass.read_target(
             model, read_ids, self.memory, mask, sites.recorded, passed=sites.passed, tap=self.tap
         )
         record = Record(
@@ -263,7 +263,7 @@ def read(
     src_ids = padded([source.ids for source in sources], checkpoint.config.fill_id)  # [B, S]
     keeping = Keeping(checkpoint.config, maps=maps, most_bytes=most_map_bytes)
     sites = keeping.sites(src_ids.size(1), 0)
-    memory, seen = recording.read_source(checkpoint.model, src_ids, sites.recorded, passed=sites.passed, tap=tap)
+    memory, seen = recording_pass.read_source(checkpoint.model, src_ids, sites.recorded, passed=sites.passed, tap=tap)
     return Reading(checkpoint, queries, sources, src_ids, memory, seen, keeping, tap, started)
 
 

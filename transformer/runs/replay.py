@@ -19,10 +19,10 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.model.taps import NO_TAP, Onlooker, Tap
-from transformer.runs import recording
-from transformer.runs.changing import tap_of_run
+from transformer.runs import recording_pass
+from transformer.runs.apply_interventions import tap_of_run
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.reading import WEIGHTS
-from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
 
@@ -37,10 +37,10 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     """
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
     tap = tap_of_run(checkpoint, trace.query, tap)
-    memory, seen = recording.read_source(model, src_ids, sites, tap=tap)
+    memory, seen = recording_pass.read_source(model, src_ids, sites, tap=tap)
     read_ids, src_mask = torch.tensor([trace.read_ids], dtype=torch.long), model.source_mask(src_ids)
-    seen |= recording.read_target(model, read_ids, memory, src_mask, sites, tap=tap)
-    values = {site: recording.alone(site, value) for site, value in seen.items()}
+    seen |= recording_pass.read_target(model, read_ids, memory, src_mask, sites, tap=tap)
+    values = {site: recording_pass.alone(site, value) for site, value in seen.items()}
     for value in values.values():
         value.flags.writeable = False
     for pattern in sites:
@@ -112,12 +112,12 @@ def _pass(checkpoint: Runnable, trace: Trace, attention: Attention, tap: Tap) ->
 
 
 def _by_prefixes(checkpoint: Runnable, trace: Trace, site: str, tap: Tap) -> np.ndarray:
-    """One layer's maps, row by row where a tap mixes tokens; see `transformer.runs.recording`."""
+    """One layer's maps, row by row where a tap mixes tokens; see `transformer.runs.recording_pass`."""
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
-    memory, seen = recording.read_source(model, src_ids, [site], passed=[WEIGHTS], tap=tap)
+    memory, seen = recording_pass.read_source(model, src_ids, [site], passed=[WEIGHTS], tap=tap)
     if site not in seen:
         read_ids, mask = torch.tensor([trace.read_ids]), model.source_mask(src_ids)
-        seen = recording.read_target(model, read_ids, memory, mask, [site], passed=[WEIGHTS], tap=tap)
+        seen = recording_pass.read_target(model, read_ids, memory, mask, [site], passed=[WEIGHTS], tap=tap)
     return _alone(seen[site])
 
 

@@ -10,9 +10,9 @@ import torch
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.drafting import draft_for, settled, verify_and_trace
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.reading import Pause, go_on, read
-from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
 

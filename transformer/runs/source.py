@@ -8,9 +8,9 @@ from transformer.i18n import say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, fitted
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.rules import Rules
-from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
 from transformer.text.tokenizer import SPACE_MARK, RawIds
 

@@ -2,7 +2,7 @@
 
 The decoder reads the right pieces, whatever it would have written itself, and predicts the next one at each place.
 Under a causal mask one pass does this for all places. With a tap that is not causal each prefix is read alone, as in
-`transformer.runs.recording`.
+`transformer.runs.recording_pass`.
 
     loss          -ln p of the right piece, in nats
     rank          its rank among all pieces, 1 for the most probable; ties go by id
@@ -28,17 +28,17 @@ import torch
 from torch import Tensor
 
 from transformer.model.taps import NO_TAP, Tap, both
-from transformer.runs import recording
-from transformer.runs.changing import tap_for
+from transformer.runs import recording_pass
+from transformer.runs.apply_interventions import tap_for
+from transformer.runs.array_records import Arrays
 from transformer.runs.distribution import ROWS, logits_of, ranks_of
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
-from transformer.runs.recording import check_recorded
-from transformer.runs.results import Arrays
+from transformer.runs.recording_pass import check_recorded
+from transformer.runs.reference import Given, Reference, read_given
 from transformer.runs.rules import Rules
-from transformer.runs.runnable import Runnable
 from transformer.runs.running import run
 from transformer.runs.source import Source
-from transformer.runs.targets import Given, Reference, read_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +192,7 @@ def judge(
 ) -> Score:
     """The same without the model's own output: one pass, with the changes of the query and the tap.
 
-    A QueryError says the same as in `transformer.runs.targets.read_given`, that the model lacks what an intervention
+    A QueryError says the same as in `transformer.runs.reference.read_given`, that the model lacks what an intervention
     names, or that the model computes a value that is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)
@@ -227,9 +227,9 @@ def judge(
 def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap: Tap) -> Tensor:
     """The last vectors of the decoder [T, D], each as the step saw it that had read no more."""
     src_ids, target = torch.tensor([source.ids]), torch.tensor([read_ids])
-    memory, _ = recording.read_source(model, src_ids, (), tap=tap)
+    memory, _ = recording_pass.read_source(model, src_ids, (), tap=tap)
     src_mask = model.source_mask(src_ids) if memory is not None else None
-    return recording.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)[_LAST][0]
+    return recording_pass.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)[_LAST][0]
 
 
 def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Iterator[tuple[Tensor, ...]]:

@@ -2,7 +2,7 @@
 
 The output is decoded at full speed with a KV cache; nothing is recorded. Then one teacher-forced pass reads the
 finished output with a recording tap. Because of the causal mask, each row of a decoder map is what its step saw (see
-`transformer.runs.recording`, also for runs where this does not hold).
+`transformer.runs.recording_pass`, also for runs where this does not hold).
 
 Row labels. Step t (from 0) predicts target piece t. Its decoder row, `row_of(t)`, reads the piece before: target
 piece t - 1, or at step 0 the start piece, so it is row t. A decoder-only model reads its prompt first, so step 0 is
@@ -27,9 +27,9 @@ from transformer.extensions import provided
 from transformer.i18n import say
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
+from transformer.runs.array_records import Arrays
 from transformer.runs.distribution import RuleChange, best, change, drawn_from, entropy
 from transformer.runs.query import Query
-from transformer.runs.results import Arrays
 from transformer.runs.rules import Rules
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import ConfigError, DataError, QueryError, shown
-from transformer.files import files
+from transformer.files import untrusted_folder
 from transformer.i18n import say, say_n
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
@@ -33,8 +33,8 @@ from transformer.model.positions import FixedPositions
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.distribution import losses_of
+from transformer.runs.model_protocols import Scorable
 from transformer.runs.reading import padded, read_before
-from transformer.runs.runnable import Scorable
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import AnyTokenizer, RawIds
 
@@ -61,9 +61,9 @@ class Samples:
 
 def read_samples(path: Path) -> Samples:
     """Read the first lines of a file; DataError if it cannot be read, is not UTF-8, or as `samples_of` says."""
-    content = files.read_start(path, MAX_BYTES + 1)
+    content = untrusted_folder.read_start(path, MAX_BYTES + 1)
     whole = content if len(content) <= MAX_BYTES else content[:MAX_BYTES].rpartition(b"\n")[0]
-    return samples_of(files.decoded(whole, label=str(path)), label=str(path))
+    return samples_of(untrusted_folder.decoded(whole, label=str(path)), label=str(path))
 
 
 def samples_of(text: str, *, label: str) -> Samples:

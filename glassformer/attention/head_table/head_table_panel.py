@@ -7,17 +7,17 @@ import numpy as np
 import pandas as pd
 
 from glassformer.attention import AttentionLook
-from glassformer.attention.attention_panels import below, controls
+from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.head_table import head_table_pictures as pictures
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.head_measures import Words
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.head_measure_labels import Words
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import here, st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
 from transformer.analysis.head_statistics import NAMES, Measure, Name
@@ -42,7 +42,7 @@ NOTHING = say("Nothing to measure: in every row of these maps, the mask closes a
 
 def draw(run: AnyRun, row: Any) -> None:
     """Draw the part "What heads do" of the Attention page, with its controls in `row`."""
-    controls(run, row, "table")
+    map_controls(run, row, "table")
     below(run, partial(_measures, run))
 
 
@@ -101,8 +101,8 @@ def _choose_measure(found: pictures.Heads) -> None:
         )
         drawing.notes((said,))
         session.replace(found.slot, measure=AttentionLook.measure)
-    choices.menu(
-        choices.field(found.slot, "measure", key=MEASURE),
+    controls.menu(
+        controls.field(found.slot, "measure", key=MEASURE),
         say("Measure in the charts"),
         {name: capitalised(found.spoken[name].title) for name in found.measures},
         otherwise=pictures.OTHERWISE,

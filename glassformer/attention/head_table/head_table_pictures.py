@@ -16,10 +16,10 @@ from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
 from glassformer.charts.theme import capitalised
-from glassformer.runs.head_measures import UNITS, Words, words
+from glassformer.runs.head_measure_labels import UNITS, Words, words
+from glassformer.runs.map_axes import KIND_NAMES, sides, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import Drawn, OfDrawn, Seen, Work
-from glassformer.runs.sides import KIND_NAMES, sides, size_of
+from glassformer.runs.viewed_run import ModelAccess, Scene, Viewed, ViewedRun
 from glassformer.state.click import cell_of, fields
 from transformer.analysis.head_statistics import (
     Measure,
@@ -44,7 +44,7 @@ NOT_CHOSEN = say(
 
 
 @dataclass(frozen=True)
-class Heads(OfDrawn):
+class Heads(Scene):
     """All measures of the heads of the attention that is looked at."""
 
     measures: dict[Name, Measure]  # none where no row has a key that may be seen
@@ -82,7 +82,7 @@ class Heads(OfDrawn):
         return layer, head
 
 
-def open_heads(run: Seen) -> Heads | None:
+def open_heads(run: ViewedRun) -> Heads | None:
     """The measures, made once for all, in the model's thread; None where no row has a key that may be seen.
 
     Errors as of `Work`.
@@ -91,20 +91,20 @@ def open_heads(run: Seen) -> Heads | None:
     return found if found.measures else None
 
 
-def written(run: Seen) -> np.ndarray:
+def written(run: ViewedRun) -> np.ndarray:
     """What each head writes before W_O [layer, head, query, d_head]; errors as of `open_heads`."""
     sites = [outputs_site(run.view.kind, layer) for layer in range(len(run.trace.maps(run.view.kind)))]
     found = run.work.replay(run.checkpoint, run.trace, sites)
     return np.stack([found[name] for name in sites])
 
 
-def heads_of(run: Drawn, work: Work, heads: np.ndarray | None) -> Heads:
+def heads_of(run: Viewed, work: ModelAccess, heads: np.ndarray | None) -> Heads:
     """The same, of given maps too, of which those are left that weights alone give.
 
     Without what `heads` write the share of the output's length is missing.
     """
     kind = run.view.kind
-    if not isinstance(run, Seen):
+    if not isinstance(run, ViewedRun):
         maps = cast("LabelledMaps", run.looking.trace)
         key: Hashable = maps.content_hash
         make = partial(measure_maps, maps.maps(kind), maps.mask(kind), kind)
@@ -121,7 +121,7 @@ def heads_of(run: Drawn, work: Work, heads: np.ndarray | None) -> Heads:
     return Heads(run, found)
 
 
-def _measured(run: Seen, heads: np.ndarray | None, n_rows: int | None) -> dict[Name, Measure]:
+def _measured(run: ViewedRun, heads: np.ndarray | None, n_rows: int | None) -> dict[Name, Measure]:
     kind, shares = run.view.kind, None
     if heads is not None:
         parts = output_projections(run.checkpoint.model, kind, n_heads=heads.shape[1])
@@ -129,10 +129,10 @@ def _measured(run: Seen, heads: np.ndarray | None, n_rows: int | None) -> dict[N
     return measure_by_layer(run.checkpoint, run.trace, kind, shares=shares, n_rows=n_rows)
 
 
-def hides(run: Drawn) -> bool:
+def hides(run: Viewed) -> bool:
     """Whether rows may be hidden; the source is always seen, and so are given maps."""
     of_decoder = EVERY_PART.attention(run.view.kind).stack == "decoder"
-    return isinstance(run, Seen) and run.view.guess and of_decoder
+    return isinstance(run, ViewedRun) and run.view.guess and of_decoder
 
 
 TABLE = ATTENTION.part("table", open_heads)

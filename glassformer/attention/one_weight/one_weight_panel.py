@@ -8,12 +8,12 @@ from glassformer.attention.attention_panels import below, for_head, one_head
 from glassformer.attention.one_weight import one_weight_pictures as pictures
 from glassformer.attention.one_weight import one_weight_text as text
 from glassformer.attention.one_weight.one_weight_pictures import KEY, OpenWeight, open_weight, opening
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import frame, st
 from transformer.analysis.one_weight import Walk, strongest
 from transformer.analysis.stand_ins import said as said_of
 from transformer.analysis.stand_ins import stand_ins
@@ -115,7 +115,7 @@ def _choices(o: OpenWeight) -> None:
 def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None) -> None:
     """Draw a menu of pieces whose first entry follows the step or the weights, if there is something to follow."""
     query = name == "query"
-    pieces: dict[int | None, str] = dict(choices.labelled(o.axes.queries if query else o.axes.keys).items())
+    pieces: dict[int | None, str] = dict(controls.labelled(o.axes.queries if query else o.axes.keys).items())
     if follows is not None:
         piece = pieces[follows]
         following = say("Largest weight ({piece})", piece=piece)
@@ -124,8 +124,8 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
         if query and o.own_row is not None:
             following = say("A good one to start with ({piece})", piece=piece)
         pieces = {None: following, **pieces}
-    kept = choices.field(o.run.slot, name, key=widget)
-    choices.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
+    kept = controls.field(o.run.slot, name, key=widget)
+    controls.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
 
 
 def _summary(o: OpenWeight) -> str:

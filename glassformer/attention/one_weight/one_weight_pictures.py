@@ -18,18 +18,18 @@ from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spec
 from glassformer.charts.signed import frame, signed_rows_spec
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import KIND_NAMES, Sides, sides
-from glassformer.runs.step_rows import Looking
-from glassformer.shared.dialect import formula
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.shared.attention_notes import formula
 from glassformer.state.click import cell_of, fields, place_of, row_below
+from transformer.analysis.default_cell import Tops, worth_seeing
 from transformer.analysis.one_weight import Walk, place, sites, walk
-from transformer.analysis.worth_seeing import Tops, worth_seeing
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
 MAP_HEIGHT: Final = 300
@@ -52,7 +52,7 @@ class Opening:
     query: int | None = None
 
 
-def opening(looking: Looking) -> Opening:
+def opening(looking: VisibleTrace) -> Opening:
     """The head and the row that are shown."""
     view = looking.view
     if view.layer is not None and view.head is not None:
@@ -68,11 +68,11 @@ def opening(looking: Looking) -> Opening:
 
 
 @dataclass(frozen=True)
-class OpenWeight(OfRun):
+class OpenWeight(RunScene):
     """One weight, and all that led to it."""
 
     walk: Walk  # the numbers
-    axes: Sides  # what rows and columns are
+    axes: MapAxes  # what rows and columns are
     # q, k and v of this head for every token that may be seen, each [token, d_head].
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray]
     own_row: int | None  # the row, if the page chose it by itself
@@ -118,7 +118,7 @@ class OpenWeight(OfRun):
         return self.later if self.later and column > self.walk.query else _PADDING
 
 
-def open_weight(run: Seen) -> OpenWeight:
+def open_weight(run: ViewedRun) -> OpenWeight:
     """The walk to the weight that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.looking), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, shown.layer)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from glassformer.extensions.classroom import covering
-from glassformer.extensions.classroom.lessons import leading, lesson_questions, panel
-from glassformer.shared.door import st
+from glassformer.extensions.classroom import cover_state
+from glassformer.extensions.classroom.lessons import lesson_questions, panel, step_links
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
@@ -22,15 +22,15 @@ class _ClassroomBlocks(PageBlocks):
         lesson_questions.about(checkpoint)
 
     def in_class(self) -> Callable[[], None] | None:
-        return _show_covered if covering.words() else None
+        return _show_covered if cover_state.words() else None
 
     def under_source(self, checkpoint: Checkpoint) -> None:
-        leading.arrive(checkpoint)
+        step_links.arrive(checkpoint)
 
 
 def _show_covered() -> None:
     st.caption(say("The link that you opened covers some parts of the pages."))
-    st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
+    st.button(say("Show them"), key="show_covered", on_click=cover_state.show_all, type="tertiary")
 
 
 BLOCKS = _ClassroomBlocks()

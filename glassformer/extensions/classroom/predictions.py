@@ -11,9 +11,9 @@ from typing import Final
 
 import streamlit as st
 
-from glassformer.extensions.classroom import covering, lesson
+from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.state import session
 
 KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
@@ -84,19 +84,19 @@ def open_up(place: Place) -> bool:
 
 def _may_be_seen(place: Place) -> bool:
     """Whether a step's answer may be seen: in a room that asks for it once the teacher shows it, else once given."""
-    room = in_room.asks(place.name, run_at_hand())
+    room = room_session.asks(place.name, run_at_hand())
     return of(place) is not None if room is None else room.answered
 
 
 def waits_for_teacher() -> bool:
     """Whether it is a room's teacher who shows the answer of the step at hand."""
     place = lesson.place()
-    return place is not None and in_room.asks(place.name, run_at_hand()) is not None
+    return place is not None and room_session.asks(place.name, run_at_hand()) is not None
 
 
 def covered_here() -> tuple[str, ...]:
     """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
-    return (*covered_by_the_step(), *covering.words())
+    return (*covered_by_the_step(), *cover_state.words())
 
 
 def covered_by_the_step() -> tuple[str, ...]:

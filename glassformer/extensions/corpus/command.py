@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _processes(options: argparse.Namespace) -> int:
     from glassformer.extensions.corpus.library import pool
-    from transformer.checkpoint.room import device_of
+    from transformer.checkpoint.free_memory import device_of
 
     on_gpu = device_of(options.device).type != "cpu"
     if options.address and options.engine != "ray":

@@ -12,7 +12,7 @@ from typing import Final
 
 from glassformer.extensions.corpus.library.folder import Run, runs
 from glassformer.server.command_line import values
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.i18n import Sentence
 
 ENVIRONMENT: Final = "GLASSFORMER_CORPORA"

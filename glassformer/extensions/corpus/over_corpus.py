@@ -9,10 +9,10 @@ from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.rollups import Key, Summary
-from glassformer.runs.attempt import attempt
-from glassformer.runs.seen import Seen
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, joined, say
 
 LINE = "over_corpus"
@@ -21,8 +21,8 @@ LINE = "over_corpus"
 def draw(found: Heads) -> None:
     """Draw the line; nothing where no corpus run is of this checkpoint."""
     run = found.run
-    corpus = corpora.of_checkpoint(run.checkpoint.content_hash) if isinstance(run, Seen) else None
-    if corpus is None or not isinstance(run, Seen):
+    corpus = corpora.of_checkpoint(run.checkpoint.content_hash) if isinstance(run, ViewedRun) else None
+    if corpus is None or not isinstance(run, ViewedRun):
         return
     kind, (layer, head) = run.view.kind, found.shown
     there = attempt(lambda: summaries(corpus))

@@ -7,9 +7,9 @@ EXTENSION = Extension(
     needs=("weight_files", "importers"),
     modules={
         "transformer.doctor": "glassformer.extensions.doctor.library",
-        "transformer.doctor.examination": "glassformer.extensions.doctor.library.whole",
+        "transformer.doctor.examination": "glassformer.extensions.doctor.library.report",
     },
-    names={"examine": "glassformer.extensions.doctor.library.whole:examine"},
+    names={"examine": "glassformer.extensions.doctor.library.report:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
         Command(

@@ -54,9 +54,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import torch
 
-    from glassformer.extensions.doctor.library.whole import examine
+    from glassformer.extensions.doctor.library.report import examine
     from glassformer.extensions.importers.import_command import answers_of, keep_answers
-    from glassformer.extensions.importers.library.handed_pieces import Given
+    from glassformer.extensions.importers.library.import_inputs import Given
     from transformer.checkpoint.opening import load
     from transformer.trying.losses import read_samples
 

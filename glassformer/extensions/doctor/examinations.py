@@ -22,14 +22,14 @@ from typing import Final, Literal
 
 import torch
 
+from glassformer.extensions.doctor.library.context import Patient, Test
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
-from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.whole import TESTS, Report, run_test
+from glassformer.extensions.doctor.library.report import TESTS, Report, run_test
 from glassformer.runs import loading
-from glassformer.runs.attempt import Examiner
-from glassformer.server.jobs import Job, Jobs, Seen, StoppedError
-from glassformer.server.work import BusyError
-from glassformer.shared.door import st
+from glassformer.runs.error_boundary import Examiner
+from glassformer.server.jobs import Job, JobRegistry, JobStatus, StoppedError
+from glassformer.server.model_runner import BusyError
+from glassformer.shared.i18n import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 from transformer.trying.losses import Samples
@@ -71,7 +71,7 @@ class Progress:
     findings: tuple[Finding, ...] = ()  # those made so far, in their order
 
 
-class Examinations(Jobs[Asked]):
+class Examinations(JobRegistry[Asked]):
     """Every examination of the server; each tells its `Progress` and comes to a `Report`."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Examinations(Jobs[Asked]):
         self._is_busy, self.tests = is_busy, tuple(tests)
         atexit.register(_ended, weakref.ref(self))  # a thread that dies inside torch would take the process with it
 
-    def examine(self, asked: Asked, checkpoint: Checkpoint, visitor: Hashable) -> Seen:
+    def examine(self, asked: Asked, checkpoint: Checkpoint, visitor: Hashable) -> JobStatus:
         """Have a checkpoint examined, unless it is already; raises `BusyError` where too many are under way."""
         # The checkpoint is not held, so that one that waits keeps no model in memory.
         return self.ask(asked, partial(self._examined, asked, weakref.ref(checkpoint)), visitor=visitor).seen

@@ -25,18 +25,18 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from glassformer.extensions.drafts import ct2, quick
+from glassformer.extensions.drafts import ctranslate2_draft, int8_draft
 from transformer.model.transformer import Transformer
 from transformer.runs.drafting import Draft
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.reading import Reading
-from transformer.runs.runnable import Runnable
 
 ENVIRONMENT = "GLASSFORMER_DRAFT"
 CHOICES: dict[str, tuple[str, ...]] = {
     "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
 }  # fmt: skip
 """The drafts to try for each setting, in order."""
-_SUITS = {"ctranslate2": ct2.suits, "int8": quick.suits}
+_SUITS = {"ctranslate2": ctranslate2_draft.suits, "int8": int8_draft.suits}
 TRIED = 200  # pieces after which a model's drafts are judged
 MOST_PARAMETERS = 2**28  # of a model that gets drafts: they take a byte for each, and four while they are made
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
@@ -108,17 +108,17 @@ def failed(model: Transformer, draft: Draft, error: Exception) -> None:
 
 def steps(model: Transformer, memory: Tensor | None, n: int, *, int8: bool) -> Callable[[], int] | None:
     """What writes `n` pieces as `int8` does, or without rounding; None where torch cannot do that."""
-    least, quick.SMALLEST = quick.SMALLEST, quick.SMALLEST if int8 else sys.maxsize
+    least, int8_draft.SMALLEST = int8_draft.SMALLEST, int8_draft.SMALLEST if int8 else sys.maxsize
     try:
-        decoder = quick.QuickDecoder(model)
+        decoder = int8_draft.QuickDecoder(model)
     except (RuntimeError, AttributeError):
         return None
     finally:
-        quick.SMALLEST = least
+        int8_draft.SMALLEST = least
 
     @torch.inference_mode()
     def write() -> int:
-        prefix = quick.QuickPrefix(decoder, model, torch.ones(1, 1, dtype=torch.long), memory, None, room=n)
+        prefix = int8_draft.QuickPrefix(decoder, model, torch.ones(1, 1, dtype=torch.long), memory, None, room=n)
         for _ in range(n):
             prefix.append(prefix.next_log_probs().argmax(dim=-1))
         return n
@@ -140,8 +140,10 @@ def _stays(model: Transformer) -> bool:
 def _made(checkpoint: Runnable, name: str) -> Draft | None:
     began = time.monotonic()
     try:
-        draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)
-        why: object = ct2.why_not(checkpoint) if draft is None else None
+        draft: Draft | None = (
+            ctranslate2_draft.made(checkpoint) if name == "ctranslate2" else int8_draft.Int8(checkpoint.model)
+        )
+        why: object = ctranslate2_draft.why_not(checkpoint) if draft is None else None
     except Exception as error:  # nothing for this machine, no room, another version of a package
         draft, why = None, error
     if draft is None:

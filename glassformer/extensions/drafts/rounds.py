@@ -40,7 +40,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.drafts.quick import Int8
+from glassformer.extensions.drafts.int8_draft import Int8
 from glassformer.extensions.what_if.interventions import RoundWeights
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.extensions.what_if.two_runs import aligned
@@ -48,14 +48,14 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
+from transformer.runs.array_records import Progress
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.drafting import Ids, choices
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import Pause, Reading, go_on, read
-from transformer.runs.results import Progress
 from transformer.runs.rules import check_open
-from transformer.runs.runnable import Runnable
 from transformer.runs.running import run_batch
 from transformer.runs.source import rules_for
 from transformer.runs.trace import Trace

@@ -8,7 +8,7 @@ import numpy as np
 
 from glassformer.extensions.effects.attribution.logit import Contributions, Part
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.runs.seen import Seen
+from glassformer.runs.viewed_run import ViewedRun
 from transformer.i18n import Sentence, joined, paragraph, say
 from transformer.model.anatomy import Kind, Sublayer, anatomy
 from transformer.model.config import ModelConfig
@@ -141,14 +141,14 @@ def _row(part: Part, n_layers: int) -> int:
 # ------------------------------------------------------------------------------------------------ in words
 
 
-def rival_of(run: Seen) -> int | None:
+def rival_of(run: ViewedRun) -> int | None:
     """The piece that is compared with; None for none, and where it is the piece that was written."""
     asked = run.view.of(EffectsLook).rival
     written = run.trace.tgt_ids[run.view.step]
     return asked if asked is not None and asked < len(run.trace.vocabulary) and asked != written else None
 
 
-def whose_logit(run: Seen) -> str:
+def whose_logit(run: ViewedRun) -> str:
     """The title: whose logit is taken apart."""
     step, rival = run.view.step, rival_of(run)
     piece = run.trace.tgt_pieces[step]
@@ -158,7 +158,7 @@ def whose_logit(run: Seen) -> str:
     return say("Step {step}: what favours {piece} over {other}", step=step + 1, piece=piece, other=other)
 
 
-def sums(run: Seen, found: Contributions, values: np.ndarray) -> str:
+def sums(run: ViewedRun, found: Contributions, values: np.ndarray) -> str:
     """The sum, what the model computed, the remainder, and what each kind of part adds."""
     rival = rival_of(run)
     whole = float(found.logits[0] - (found.logits[1] if rival is not None else 0.0))
@@ -215,7 +215,7 @@ def _by_kind(found: Contributions, values: np.ndarray) -> str:
 
 
 @paragraph
-def what_it_is(run: Seen) -> Iterator[str]:
+def what_it_is(run: ViewedRun) -> Iterator[str]:
     """How parts are found, and what they cannot show."""
     config = run.checkpoint.config
     if config.norm_kind == "none":

@@ -7,7 +7,7 @@ EXTENSION = Extension(
     needs=("tokenizers", "weight_files"),
     modules={"transformer.importers": "glassformer.extensions.importers.library"},
     names={
-        "Given": "glassformer.extensions.importers.library.handed_pieces:Given",
+        "Given": "glassformer.extensions.importers.library.import_inputs:Given",
         "QuestionsError": "glassformer.extensions.importers.library.opening:QuestionsError",
         "preview": "glassformer.extensions.importers.library.opening:preview",
     },
@@ -22,5 +22,5 @@ EXTENSION = Extension(
     ),
     formats="glassformer.extensions.importers.format:FORMAT",
     sources="glassformer.extensions.importers.source:SOURCE",
-    server="glassformer.extensions.importers.foreign_models:SERVER",
+    server="glassformer.extensions.importers.third_party_models:SERVER",
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import opening
-from glassformer.extensions.importers.library.handed_pieces import NOTHING
+from glassformer.extensions.importers.library.import_inputs import NOTHING
 from glassformer.extensions.importers.library.readers import (
     ARRAYS,
     is_foreign_file,
@@ -13,13 +13,13 @@ from glassformer.extensions.importers.library.readers import (
     is_marians,
     why_unopened,
 )
+from transformer.checkpoint.free_memory import CPU, Device
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.room import CPU, Device
 from transformer.errors import GlassformerError
-from transformer.files.files import FolderFiles, as_typed
 from transformer.files.kinds import UNPACK
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import say
 
 HOLDS = "foreign"  # it may or may not be a model

@@ -90,7 +90,7 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.importers.library.handed_pieces import Given
+    from glassformer.extensions.importers.library.import_inputs import Given
     from glassformer.extensions.importers.library.opening import preview
     from glassformer.extensions.weight_files.library import pickles
     from transformer.checkpoint.save import save
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _unwritten(report: "ImportReport") -> CheckpointError:
     """Print what is asked, in the form of answers; the error says how much it is."""
-    from glassformer.extensions.importers.library.candidates import best_answers
+    from glassformer.extensions.importers.library.answer_ranking import best_answers
     from glassformer.extensions.importers.library.kept_answers import as_said
     from glassformer.extensions.importers.library.opening import incomplete
 

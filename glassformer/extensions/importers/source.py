@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from glassformer.checkpoints.checkpoint_panels import table
-from glassformer.extensions.importers import foreign_models
+from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.format import HOLDS
 from glassformer.extensions.importers.library.opening import QuestionsError
 from glassformer.extensions.importers.library.readers import SUFFIXES, readers
@@ -12,7 +12,7 @@ from glassformer.frame.source_box import head
 from glassformer.runs.open_run import publish_unopened
 from glassformer.runs.sources import Source, sources
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
@@ -34,7 +34,7 @@ class ImportersSource(Source):
 
     def at(self, name: str) -> Entry | None:
         """What lies at a path."""
-        return foreign_models.at(name)
+        return third_party_models.at(name)
 
     def brought(self, name: str) -> bool:
         """Whether a name is that of a model which did not lie in a folder of checkpoints."""
@@ -51,7 +51,7 @@ class ImportersSource(Source):
 
     def open(self, entry: Entry) -> Checkpoint:
         """With the answers of the session."""
-        return foreign_models.open_foreign(entry, session.answers_of(entry.name))
+        return third_party_models.open_foreign(entry, session.answers_of(entry.name))
 
     def ask(self, entry: Entry, title: str, error: UnansweredError) -> NoReturn:
         """Lead to the page that asks."""
@@ -60,7 +60,7 @@ class ImportersSource(Source):
 
     def opened(self, content_hash: str) -> Checkpoint | None:
         """With the answers that it was opened with."""
-        return foreign_models.opened(content_hash)
+        return third_party_models.opened(content_hash)
 
     def label(self, entry: Entry) -> str | None:
         """Whose it is."""

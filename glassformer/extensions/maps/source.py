@@ -8,14 +8,14 @@ from glassformer.checkpoints.checkpoint_panels import table
 from glassformer.extensions.maps.format import HOLDS
 from glassformer.extensions.maps.library.npzfile import read_maps
 from glassformer.extensions.maps.library.own_maps import GivenMaps
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import address
-from glassformer.runs.sides import KIND_NAMES
 from glassformer.runs.sources import Source
 from glassformer.shared import drawing, menu, page_style
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry, Signature, signature
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
 

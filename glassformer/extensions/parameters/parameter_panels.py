@@ -13,12 +13,12 @@ from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SP
 from glassformer.extensions.parameters.parameter_tables import MOST, Comparison, bar, is_of, shape_of
 from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.clicks import pressed
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.view import MAIN
@@ -63,14 +63,14 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
         "constant": say("Constant · {n}", n=constant),
     }
     with parameter_tables.bar("parameters"):
-        choices.typed(
-            choices.field(MAIN, "names"),
+        controls.typed(
+            controls.field(MAIN, "names"),
             say("Words in the name"),
             most=LONGEST_NAME,
             width=220,
             help=say("Lists the tensors whose names contain all of these words, for example decoder query."),
         )
-        choices.choose(choices.field(MAIN, "tensors"), say("Which are listed"), which, bare=True)
+        controls.choose(controls.field(MAIN, "tensors"), say("Which are listed"), which, bare=True)
         return parameter_tables.choose_other(checkpoint)
 
 
@@ -128,11 +128,11 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
     name = one.parameter.name
     st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
     with bar("one_parameter"):
-        choices.menu(
-            choices.field(MAIN, "tensor", key=CHOICE), say("Tensor"), {n: n for n in names}, otherwise=name,
+        controls.menu(
+            controls.field(MAIN, "tensor", key=CHOICE), say("Tensor"), {n: n for n in names}, otherwise=name,
             bare=True, width=420,
         )  # fmt: skip
-        choices.switch(choices.field(MAIN, "log_counts"), say("Logarithmic counts"))
+        controls.switch(controls.field(MAIN, "log_counts"), say("Logarithmic counts"))
     st.caption(drawing.plain(about(one.numbers)))
     _left_out(one.numbers.nan, one.numbers.infinite)
     other = None if comparison is None else comparison.other

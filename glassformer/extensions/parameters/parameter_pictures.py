@@ -18,7 +18,7 @@ from glassformer.extensions.parameters.charts.parameters import (
 )
 from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs.picture import Picture, Plot
-from glassformer.runs.seen import Seen, Work
+from glassformer.runs.viewed_run import ModelAccess, ViewedRun
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import neighbours, parameters
 from transformer.analysis.parameters import Histogram, Parameter, Spectrum, Statistics, histogram, measured, work_of
@@ -55,13 +55,13 @@ class Known:
         return max(1, round(self.work / SPEED))
 
 
-def statistics(work: Work, checkpoint: Checkpoint, parameter: Parameter) -> Statistics:
+def statistics(work: ModelAccess, checkpoint: Checkpoint, parameter: Parameter) -> Statistics:
     """What numbers a parameter holds; may raise `BusyError`, as all that follows."""
     key = ("statistics", checkpoint.content_hash, parameter.name)
     return work.compute(key, lambda: measured(parameter), nbytes=lambda _: _SMALL)
 
 
-def with_spectrum(work: Work, checkpoint: Checkpoint, one: Known) -> Known:
+def with_spectrum(work: ModelAccess, checkpoint: Checkpoint, one: Known) -> Known:
     """The same with its singular values, which it has."""
     found = work.compute(
         spectrum_key(checkpoint, one.parameter),
@@ -86,7 +86,7 @@ class OneParameter:
     checkpoint: Checkpoint  # whose
     one: Known
     log_counts: bool  # whether counts are drawn by their logarithm
-    work: Work
+    work: ModelAccess
     other: Checkpoint | None = None
     pair: tuple[Parameter, Parameter] | None = None  # the parameter and the other's, if that has it
     slot: Slot = MAIN
@@ -136,7 +136,7 @@ class OneParameter:
         return self.work.compute(key, lambda: histogram(b, minus=a), nbytes=lambda _: _SMALL)
 
 
-def scene(run: Seen) -> OneParameter:
+def scene(run: ViewedRun) -> OneParameter:
     """The parameter that the view names, or the first."""
     tensors = parameters_of(run.checkpoint.model)
     parameter = next(

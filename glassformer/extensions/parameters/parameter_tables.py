@@ -18,9 +18,9 @@ from glassformer.extensions.parameters.differences import Difference, Paired
 from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
 from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.shared import choices, drawing, page_style
-from glassformer.shared.door import st
+from glassformer.runs.error_boundary import attempt
+from glassformer.shared import controls, drawing, page_style
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.analysis.parameters import Parameter, Spectrum
@@ -334,8 +334,8 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
         session.replace(MAIN, against="")
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked)])
     labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in there.items()}
-    name = choices.menu(
-        choices.field(MAIN, "against"), say("Compare with"), {"": say("No comparison"), **labels}, bare=True, width=260
+    name = controls.menu(
+        controls.field(MAIN, "against"), say("Compare with"), {"": say("No comparison"), **labels}, bare=True, width=260
     )
     return attempt(lambda: loading.open_checkpoint(there[name])) if name else None
 

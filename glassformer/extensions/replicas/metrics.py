@@ -115,7 +115,7 @@ def route_of(path: str) -> str:
     return found.lastgroup or PAGE if found else PAGE
 
 
-class Counting:
+class MetricsMiddleware:
     """The middleware that counts requests."""
 
     def __init__(self, app: ASGIApp) -> None:

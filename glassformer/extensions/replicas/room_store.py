@@ -5,11 +5,11 @@ GLASSFORMER_STORE=redis://HOST:PORT/DB streamlit run app.py
 
 import os
 
-from glassformer.extensions.rooms.server.store import Store, StoreError
+from glassformer.extensions.rooms.server.store import RoomStore, StoreError
 from glassformer.server.replicas import STORE
 
 
-def chosen(said: str | None = None) -> Store | None:
+def chosen(said: str | None = None) -> RoomStore | None:
     """The store that `GLASSFORMER_STORE` names; None if it names none.
 
     Raises:

@@ -170,7 +170,7 @@ class _ReplicasServer(ServerPart):
         return [*self._health.routes(base), *metrics.routes(base)]
 
     def outer(self, base: str) -> Sequence[Middleware]:
-        return [Middleware(metrics.Counting)]
+        return [Middleware(metrics.MetricsMiddleware)]
 
     def start(self) -> None:
         begin()

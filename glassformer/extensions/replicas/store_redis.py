@@ -74,7 +74,7 @@ def _client(url: str, *, again: int) -> Any:
     )
 
 
-class Link:
+class RedisClient:
     """The server. All calls raise one of `ERRORS` if it does not answer."""
 
     def __init__(self, url: str, *, most: int, seconds: int) -> None:

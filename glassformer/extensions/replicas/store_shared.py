@@ -20,10 +20,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, Link
-from glassformer.extensions.rooms.server.public import Kept, Public, Question, RefusedError, Round
+from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, RedisClient
 from glassformer.extensions.rooms.server.room import Bucket, Room, Student
-from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store
+from glassformer.extensions.rooms.server.room_state import Kept, Public, Question, RoomRefusedError, Round
+from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, RoomStore
 from glassformer.server.replicas import read, written
 
 BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0
@@ -38,14 +38,14 @@ _Result = TypeVar("_Result")
 State = Mapping[str, Any]
 
 
-class Shared(Store):
+class Shared(RoomStore):
     """The rooms of all replicas that share a store. Each is one, with two threads of its own."""
 
     is_shared = True
 
     def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
         super().__init__(self._time if clock is None else clock)
-        self._link = Link(url, most=MOST_ROOMS, seconds=round(IDLE_SECONDS))
+        self._link = RedisClient(url, most=MOST_ROOMS, seconds=round(IDLE_SECONDS))
         self._me, self._met, self._offset = secrets.token_hex(8), False, time.time() - time.monotonic()
         self._changing = threading.Lock()  # one change of this replica at a time: it does not fight itself
         self._comparing = threading.Lock()
@@ -63,7 +63,7 @@ class Shared(Store):
 
     def begin(self) -> None:
         """See `Store`. A server that does not answer is waited for afterwards."""
-        with suppress(RefusedError):
+        with suppress(RoomRefusedError):
             self._called(self._catch_up)
         for thread in self._threads:
             thread.start()
@@ -100,7 +100,7 @@ class Shared(Store):
             while time.monotonic() < end:
                 with self.lock:
                     if self.rooms.get(room.code) is not room:
-                        raise RefusedError("no-room")
+                        raise RoomRefusedError("no-room")
                     before, tried = room.state(), room.tried()
                 tried.tick()
                 result = _outcome(act, tried)
@@ -108,7 +108,7 @@ class Shared(Store):
                     return result()
                 if not self._called(self._read, room.code):
                     self._called(self._catch_up)
-        raise RefusedError("too-often")
+        raise RoomRefusedError("too-often")
 
     def _put(self, room: Room, before: State, after: State, *, was: int) -> bool:
         """Make a change everywhere, if nobody was first; whether it is made."""
@@ -141,7 +141,7 @@ class Shared(Store):
             room = self.rooms.get(code)
             unknown = code and (room is None or (token and not room.knows(token))) and self._looks.take()
         if unknown:
-            with suppress(RefusedError):
+            with suppress(RoomRefusedError):
                 self._called(self._read, code)
 
     def came_or_left(self, room: Room, token: str) -> None:
@@ -154,12 +154,12 @@ class Shared(Store):
     def _called(self, call: Callable[..., _Result], *args: Any, **named: Any) -> _Result:
         """What the server answers. Raises `RefusedError`: nothing, or it did not just now."""
         if self.away:
-            raise RefusedError("away")
+            raise RoomRefusedError("away")
         try:
             return call(*args, **named)
         except ERRORS as error:
             self._lose(error)
-            raise RefusedError("away") from None
+            raise RoomRefusedError("away") from None
 
     # ---------------------------------------------------------------- copies
 
@@ -310,7 +310,7 @@ class Shared(Store):
             except ERRORS as error:
                 if not self._stopped.is_set():
                     self._lose(error)
-            except RefusedError:
+            except RoomRefusedError:
                 pass  # the store is away, or a room is gone
             except Exception:  # whatever it is, the thread goes on
                 _LOG.exception("The rooms cannot be compared with their store")
@@ -351,7 +351,7 @@ class Shared(Store):
         for code, tokens in seen.items():
             room = self.rooms.get(code)
             if room is not None:
-                with suppress(RefusedError):
+                with suppress(RoomRefusedError):
                     self.change(room, partial(Room.saw, tokens=tokens))
 
 
@@ -359,7 +359,7 @@ def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result
     """What comes of something that a room is to do: its result, or that it is refused, once it is called."""
     try:
         result = act(room)
-    except RefusedError as error:
+    except RoomRefusedError as error:
         refused = error
 
         def refuse() -> _Result:

@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="rooms",
     pages="glassformer.extensions.rooms.pages:PAGES",
-    address="glassformer.extensions.rooms.in_room:ADDRESS",
+    address="glassformer.extensions.rooms.room_session:ADDRESS",
     components={
         "presenter": "components/present/view.js",
         "room_bar": "components/room/view.js",

@@ -1,7 +1,7 @@
 """What rooms draw around pages: the button of the presentation, and the line of a room."""
 
 from glassformer.components.element import Element
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import language
 
@@ -14,7 +14,7 @@ class _RoomBlocks(PageBlocks):
         _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")
 
     def above_page(self, page: str) -> None:
-        if in_room.current():
+        if room_session.current():
             from glassformer.extensions.rooms.page.room_panels import bar  # only a class needs it
 
             bar(page)

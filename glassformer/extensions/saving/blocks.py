@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 
 from glassformer.extensions.saving.saved_run import MOST_STEPS, Kept, origin, saved_run
 from glassformer.frame.sentence_stepper import SAVES
-from glassformer.runs.frames import Again
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.picture import Page
-from glassformer.shared import cover
-from glassformer.shared.door import st
+from glassformer.runs.step_frames import RunRef
+from glassformer.shared import cover_box
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
-from glassformer.state.apart import base
+from glassformer.state.global_params import base
 from glassformer.state.link import write_link
 from transformer.i18n import say
 
@@ -21,11 +21,11 @@ class SavingBlocks(PageBlocks):
 
     def below_run(self, page: Page, run: OpenRun) -> None:
         """Draw it, unless something is yet to be guessed."""
-        if run.view.guess or cover.is_on() or not run.trace.n_steps or run.earlier:
+        if run.view.guess or cover_box.is_on() or not run.trace.n_steps or run.earlier:
             return
         query = urlencode(write_link(address(run.checkpoint, run.link)))
         opens = f"{base()}/{page.path}?{query}" if base() else ""
-        kept = Kept(Again.of(run), page, run.stepper, opens)
+        kept = Kept(RunRef.of(run), page, run.stepper, opens)
         st.session_state[SAVES] = kept
         with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
             st.caption(say("One file with the sentence, its steps and its pictures. It opens offline."))

@@ -22,10 +22,10 @@ from warnings import warn
 
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import Shown, file_of
-from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.picture import Picture, Plot
-from glassformer.runs.seen import Seen
+from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.link import Link, address_words, read_link, write_link
 from glassformer.state.view import View, all_fields
 from transformer.checkpoint.load import Checkpoint, in_memory, load
@@ -95,12 +95,14 @@ def link_of(trace: Trace, view: View) -> Link:
     )  # fmt: skip
 
 
-def run_of(trace: Trace, checkpoint: Checkpoint, link: Link, picture: Picture[Any]) -> tuple[Seen, tuple[str, ...]]:
+def run_of(
+    trace: Trace, checkpoint: Checkpoint, link: Link, picture: Picture[Any]
+) -> tuple[ViewedRun, tuple[str, ...]]:
     """The run as that picture's page looks at it, with a note for each thing that is looked at and is not there."""
     return seen(checkpoint, link, trace, kind=picture.part.page.kind(link.view))
 
 
-def plot_of(picture: Picture[Any], run: Seen) -> Plot:
+def plot_of(picture: Picture[Any], run: ViewedRun) -> Plot:
     """What a picture shows. Raises QueryError where the model has nothing to show."""
     plot = picture.of(run)
     if plot is None:
@@ -152,7 +154,7 @@ def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> Shown:
     return _with_stepper(run, pictures)
 
 
-def _with_stepper(run: Seen, pictures: Sequence[Picture[Any]]) -> Shown:
+def _with_stepper(run: ViewedRun, pictures: Sequence[Picture[Any]]) -> Shown:
     page = pictures[0].part.page
     return Shown(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), page, pictures)
 

@@ -21,13 +21,13 @@ from plotly.offline import get_plotlyjs
 
 from glassformer.components.assets import read_asset, script
 from glassformer.components.stepper_view import StepperRun
-from glassformer.runs.frames import Again, NoFramesError, frames_of
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, Page, Part, Picture, declare_all
-from glassformer.runs.seen import Seen, at_step
-from glassformer.shared.door import here
+from glassformer.runs.step_frames import NoFramesError, RunRef, frames_of
+from glassformer.runs.viewed_run import ViewedRun, at_step
+from glassformer.shared.csv_export import Origin, decoding_of
 from glassformer.shared.drawing import at_a_moment
-from glassformer.shared.saving import Origin, decoding_of
+from glassformer.shared.i18n import here
 from glassformer.state.language import tag_of
 from glassformer.state.session import STEPPER
 from transformer.errors import GlassformerError
@@ -66,7 +66,7 @@ class SavedPage:
         return True
 
 
-def others(page: Page, run: Seen) -> list[Page]:
+def others(page: Page, run: ViewedRun) -> list[Page]:
     """The other pages with a picture that moves; one of two runs only if the run's link names a second."""
     declare_all()
     alone = not run.link.beside and not run.link.interventions
@@ -78,14 +78,14 @@ def _moves(part: Part[Any]) -> bool:
     return any(picture.follows == "frames" for picture in part.pictures.values())
 
 
-def seen_on(page: Page, run: Seen) -> Seen:
+def seen_on(page: Page, run: ViewedRun) -> ViewedRun:
     """A run as another page looks at it."""
     link = but(run.link, view=but(run.link.view, step=run.view.step))
     return seen(run.checkpoint, link, run.trace, kind=page.kind(link.view), slot=run.slot)[0]
 
 
 def saved_page(
-    made: SavedPage, page: Page, run: Seen, *, whole: bool, pictures: Sequence[Picture[Any]] | None = None
+    made: SavedPage, page: Page, run: ViewedRun, *, whole: bool, pictures: Sequence[Picture[Any]] | None = None
 ) -> None:
     """Take in the part that is looked at, and those in which pictures are all that there is to see.
 
@@ -108,7 +108,7 @@ def saved_page(
                 made.left_out.append(title)
 
 
-def _picture(made: SavedPage, picture: Picture[Any], run: Seen, *, works: bool = False) -> bool:
+def _picture(made: SavedPage, picture: Picture[Any], run: ViewedRun, *, works: bool = False) -> bool:
     """Take a picture in; gives back whether it is there, or there is nothing to show."""
     try:
         plot = picture.of(run)
@@ -138,7 +138,7 @@ SLOTS: Final = ("saved-", "beside-")  # of their own, as that of a second run
 class Shown:
     """A run, and what a file shows of it."""
 
-    run: Seen
+    run: ViewedRun
     stepper: StepperRun
     page: Page
     pictures: Sequence[Picture[Any]] | None = None  # these alone; None for those of the page
@@ -150,7 +150,7 @@ class Shown:
 class Kept:
     """What a file is made of; a session keeps it, so it holds no run."""
 
-    again: Again
+    again: RunRef
     page: Page  # whose pictures it has
     stepper: StepperRun
     address: str  # opens the same live; "" for none
@@ -189,7 +189,7 @@ def _plotly() -> str:
     return packed(get_plotlyjs())
 
 
-def origin(run: Seen) -> Origin:
+def origin(run: ViewedRun) -> Origin:
     """What a run's files are of."""
     query = run.trace.query
     rows = run.trace.rows_note()
@@ -238,7 +238,7 @@ def _stepper(run: StepperRun, slot: str, step: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _about(run: Seen) -> Mapping[str, str]:
+def _about(run: ViewedRun) -> Mapping[str, str]:
     card = run.checkpoint.card
     return {
         say("Model"): card.title or run.checkpoint.name,

@@ -15,7 +15,7 @@ from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
-    from glassformer.extensions.sentences.many import LineResult, Summary
+    from glassformer.extensions.sentences.line_runs import LineResult, Summary
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.sentences.many import as_csv, check_can_run, run_lines, summary
+    from glassformer.extensions.sentences.line_runs import as_csv, check_can_run, run_lines, summary
     from transformer import Beam, Greedy, Query, load
     from transformer.analysis.line_file import read_file
 

@@ -17,14 +17,14 @@ from glassformer.extensions.sentences.charts.sentences import (
     line_points_spec,
     line_spread_spec,
 )
-from glassformer.extensions.sentences.many import LineResult, Summary, columns, summary
+from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
 from glassformer.runs.open_run import REVISION_LENGTH
-from glassformer.shared import choices, drawing, menu, page_style
+from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.clicks import on_click
-from glassformer.shared.door import here, st
-from glassformer.shared.saving import Origin, decoding_of
+from glassformer.shared.csv_export import Origin, decoding_of
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.click import place_of
 from glassformer.state.fields import LONGEST_NAME
@@ -264,16 +264,16 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
 
 def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
     """Draw the choice of lines; those that are chosen, in order."""
-    with choices.bar(MAIN):
-        kept = choices.field(MAIN, "listed", key=LISTED)
+    with controls.bar(MAIN):
+        kept = controls.field(MAIN, "listed", key=LISTED)
         shown = choices_of(results, counted=over)
         which: Listed = "all"
         if len(shown) > 1:
-            which = choices.choose(kept, say("Lines", about="which are listed"), shown, otherwise="all", bare=True)
-        kept, orders = choices.field(MAIN, "line_order"), all_orders(results)
-        order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
-        kept = choices.field(MAIN, "holding")
-        holding = choices.typed(kept, say("Lines that contain this text"), most=LONGEST_NAME, width=200)
+            which = controls.choose(kept, say("Lines", about="which are listed"), shown, otherwise="all", bare=True)
+        kept, orders = controls.field(MAIN, "line_order"), all_orders(results)
+        order = controls.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
+        kept = controls.field(MAIN, "holding")
+        holding = controls.typed(kept, say("Lines that contain this text"), most=LONGEST_NAME, width=200)
     return listed(results, which, order, holding)
 
 

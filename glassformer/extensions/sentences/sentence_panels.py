@@ -6,15 +6,15 @@ from typing import Final
 from glassformer.extensions.sentences.line_table import opened, overview, table
 from glassformer.extensions.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
 from glassformer.extensions.what_if.whatif import told
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.loading import runner
 from glassformer.runs.open_run import publish
-from glassformer.server import replicas, switch
-from glassformer.server.jobs import Job, Seen
+from glassformer.server import replicas, server_options
+from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
-from glassformer.shared.choices import KEEP
 from glassformer.shared.clicks import pressed
-from glassformer.shared.door import st
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.analysis.line_file import Line, read_bytes, read_text
@@ -71,7 +71,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
             placeholder=say("source {arrow} reference", arrow=ARROW),
             persist_state=KEEP,
         )
-        if switch.mode() != "off":
+        if server_options.mode() != "off":
             st.file_uploader(
                 say("Or upload a text file, which replaces the typed text"),
                 type=["txt", "tsv"],
@@ -183,7 +183,7 @@ def _how(query: Query) -> str:
     return say("sampling with seed {seed}", seed=query.decoding.seed)
 
 
-def _state(job: Job, seen: Seen, file: SentenceFile) -> str:
+def _state(job: Job, seen: JobStatus, file: SentenceFile) -> str:
     n, whole = len(seen.so_far or ()), len(file.lines)
     if seen.state == "done":
         return say_n("{n:,} line was run.", "{n:,} lines were run.", n)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from glassformer.extensions.sentences.many import LineResult, batches, check_can_run, run_batch_of_lines
+from glassformer.extensions.sentences.line_runs import LineResult, batches, check_can_run, run_batch_of_lines
 from glassformer.server import replicas
-from glassformer.server.jobs import ROWS, Job, Jobs
-from glassformer.server.queue import cost_of
+from glassformer.server.fair_queue import cost_of
+from glassformer.server.jobs import ROWS, Job, JobRegistry
+from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.server.replicas import read, written
-from glassformer.server.work import BusyError, Runner
 from glassformer.state.link import Link, read_link, write_link
 from transformer.analysis.line_file import Limits, Line
 from transformer.checkpoint.load import Checkpoint
@@ -50,11 +50,11 @@ class SentenceFile:
         return (time.monotonic() - job.began) * (len(self.lines) - done) / done
 
 
-class SentenceRuns(Jobs[str]):
+class SentenceRuns(JobRegistry[str]):
     """The files of a server; each job is about a `SentenceFile`, and tells the results that are there."""
 
     def __init__(
-        self, runner: Runner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None
+        self, runner: ModelRunner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None
     ) -> None:
         super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
         self._runner, self._shared = runner, shared

@@ -4,8 +4,8 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="snapshots",
-    sources="glassformer.extensions.snapshots.ahead:SOURCE",
+    sources="glassformer.extensions.snapshots.prefetch:SOURCE",
     parts="glassformer.extensions.snapshots.film:PART",
-    blocks="glassformer.extensions.snapshots.slider:BLOCKS",
+    blocks="glassformer.extensions.snapshots.snapshot_slider:BLOCKS",
     components={"moments": "components/moments/view.js"},
 )

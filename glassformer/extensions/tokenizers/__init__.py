@@ -8,5 +8,5 @@ EXTENSION = Extension(
         f"transformer.text.{name}": f"glassformer.extensions.tokenizers.{name}"
         for name in ("library", "options", "vocabularies")
     },
-    tokenizers="glassformer.extensions.tokenizers.vocabularies",
+    tokenizers="glassformer.extensions.tokenizers.tokenizer_families",
 )

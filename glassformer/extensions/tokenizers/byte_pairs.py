@@ -29,7 +29,7 @@ import sentencepiece
 
 from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token, Way, padded
 from transformer.text import protobuf
-from transformer.text.sampling import merged
+from transformer.text.subword_sampling import merged
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer, Wrapping
 
 Pair = tuple[str, str]

@@ -6,8 +6,8 @@ EXTENSION = Extension(
     name="training_page",
     needs=("training", "snapshots"),
     pages="glassformer.extensions.training_page.pages:PAGES",
-    sources="glassformer.extensions.training_page.own_trainings:SOURCE",
-    blocks="glassformer.extensions.training_page.own_trainings:BLOCKS",
-    server="glassformer.extensions.training_page.own_trainings:SERVER",
+    sources="glassformer.extensions.training_page.session_trainings:SOURCE",
+    blocks="glassformer.extensions.training_page.session_trainings:BLOCKS",
+    server="glassformer.extensions.training_page.session_trainings:SERVER",
     looks="glassformer.extensions.training_page.training_look:TrainingLook",
 )

@@ -9,22 +9,22 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from glassformer.extensions.snapshots.growing import growing, name_here, progress, snapshot_of
-from glassformer.extensions.snapshots.grown import AtSnapshot, Growth, has_snapshots
-from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
+from glassformer.extensions.snapshots.snapshot_run_jobs import growing, name_here, progress, snapshot_of
+from glassformer.extensions.snapshots.snapshot_runs import AtSnapshot, Growth, has_snapshots
+from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
 from glassformer.extensions.training_page import training_pictures
 from glassformer.extensions.training_page.training_look import TrainingLook
 from glassformer.extensions.training_page.training_pictures import TRAINING, Curves
 from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs import loading
-from glassformer.runs.attempt import Examiner, attempt, examiner
-from glassformer.runs.measured import LOOK_SECONDS, studies
+from glassformer.runs.error_boundary import Examiner, attempt, examiner
+from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.measurement_jobs import LOOK_SECONDS, studies
 from glassformer.runs.open_run import OpenRun, address, open_run, publish
 from glassformer.runs.show import choose_part, show, show_beside
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.server.jobs import Job, Seen
-from glassformer.shared import choices, cover, drawing, menu
-from glassformer.shared.door import frame, here, st
+from glassformer.server.jobs import Job, JobStatus
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint
@@ -32,7 +32,7 @@ from transformer.checkpoint.snapshots import Moment, at_step
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
-from transformer.runs.targets import read_given
+from transformer.runs.reference import read_given
 
 _LINE = 84  # characters
 
@@ -47,12 +47,12 @@ def draw(checkpoint: Checkpoint) -> None:
 def curves(checkpoint: Checkpoint) -> None:
     """Draw the part "Curves"."""
     scene = _scene(checkpoint)
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         choose_part(TRAINING, MAIN)
         if isinstance(scene, Curves) and scene.moments:
             _axis(scene)
     drawing.notes(session.take_notes())
-    cover.part(partial(_curves, checkpoint, scene))
+    cover_box.part(partial(_curves, checkpoint, scene))
     publish(checkpoint)
 
 
@@ -65,9 +65,9 @@ def _scene(checkpoint: Checkpoint) -> Curves | CheckpointError | None:
 
 def _axis(scene: Curves) -> None:
     """Draw the choice of the axis."""
-    kept = choices.field(MAIN, "by_step")
+    kept = controls.field(MAIN, "by_step")
     named = {True: say("By step"), False: say("By epoch")}
-    choices.choose(choices.Kept(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True)
+    controls.choose(controls.Kept(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True)
 
 
 def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> None:
@@ -103,15 +103,15 @@ HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I
 
 def your_sentence(checkpoint: Checkpoint) -> None:
     """Draw the part "Your sentence": what each snapshot makes of it."""
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         choose_part(TRAINING, MAIN)
         kinds = {kind: KIND_NAMES[kind] for kind in anatomy(checkpoint.config).kinds}
-        kind = choices.menu(choices.field(MAIN, "kind"), say("Attention"), kinds, bare=True, width=160)
+        kind = controls.menu(controls.field(MAIN, "kind"), say("Attention"), kinds, bare=True, width=160)
     run = open_run(checkpoint, kind=kind)
     if run is None:
         return
     sentence(run, compact=True, still=Still())
-    cover.part(partial(_over_training, run))
+    cover_box.part(partial(_over_training, run))
     run.publish()
 
 
@@ -127,7 +127,7 @@ def _over_training(run: OpenRun) -> None:
         return
     progress(found)
     told = known_verdicts(run.checkpoint, found.moments)
-    if run.trace.n_steps and not cover.stands_for(run.key("training_outputs")):
+    if run.trace.n_steps and not cover_box.stands_for(run.key("training_outputs")):
         draw_outputs(found, told.said() if told else {})
     show(training_pictures.entropies, found, take=_open_head)
     ask_the_doctor(run.checkpoint, found.moments, n_drawn=told.done if told else 0)
@@ -323,7 +323,7 @@ def _begin(key: Hashable, work: partial[Verdicts]) -> None:
 
 def _follow_doctor(key: Hashable, n_drawn: int) -> None:
     """Draw how far it is; runs again and again."""
-    seen: Seen | None = studies().look(key, loading.visitor())
+    seen: JobStatus | None = studies().look(key, loading.visitor())
     found: Verdicts | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (found is not None and found.done > n_drawn):
         st.rerun()

@@ -9,7 +9,7 @@ import numpy as np
 
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.theme import Spec
-from glassformer.extensions.snapshots.grown import Growth, all_moments, growth, hides, step_of_name
+from glassformer.extensions.snapshots.snapshot_runs import Growth, all_moments, growth, hides, step_of_name
 from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
@@ -23,10 +23,10 @@ from glassformer.extensions.training_page.charts.training import (
     losses_spec,
 )
 from glassformer.extensions.training_page.training_look import TrainingLook
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.shared.dialect import effort_of
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.shared.attention_notes import effort_of
 from glassformer.state.click import cell_of, fields, place_of
 from glassformer.state.view import MAIN, Slot, View
 from transformer.checkpoint.curve import Curve, load_curve
@@ -222,7 +222,7 @@ READS_THE_FINISHED: Final = say("Every snapshot reads the output of the finished
 CLICK: Final = say("Click a cell to open that head at that snapshot.")
 
 
-def _growth_of(run: Seen) -> Growth | None:
+def _growth_of(run: ViewedRun) -> Growth | None:
     return None if hides(run) else growth(run)
 
 

@@ -25,12 +25,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from glassformer.extensions.training_page import training_child
+from glassformer.extensions.training_page import training_worker
 from glassformer.server import replicas
-from glassformer.server.jobs import Job, Jobs, Seen
-from glassformer.server.own_folder import OwnFolder
-from glassformer.server.work import BusyError
-from transformer import confined
+from glassformer.server.jobs import Job, JobRegistry, JobStatus
+from glassformer.server.model_runner import BusyError
+from glassformer.server.private_folder import OwnFolder
+from transformer import sandbox
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import DataError
 from transformer.i18n import Sentence, say, say_n
@@ -156,13 +156,15 @@ class Trainings:
         clock: Callable[[], float] = time.monotonic,
         late: float = LATE_SECONDS,
         most_bytes: int = MOST_BYTES,
-        child: str = training_child.__name__,
+        child: str = training_worker.__name__,
     ) -> None:
         self._own, self._memory, self._clock = OwnFolder(PREFIX, place, shared), memory, clock
         self._late, self._most_bytes, self._child = late, most_bytes, child
         self._lock = threading.RLock()
         self._found: dict[str, Training] = {}
-        self._jobs: Jobs[str] = Jobs(_too_many, most=MOST_WAITING, at_once=1, room=4 * MOST_KEPT, keeps_stopped=True)
+        self._jobs: JobRegistry[str] = JobRegistry(
+            _too_many, most=MOST_WAITING, at_once=1, room=4 * MOST_KEPT, keeps_stopped=True
+        )
         self._running: Training | None = None
         self._is_closed = False
         self.root = self._own.root
@@ -216,16 +218,16 @@ class Trainings:
                 plan = Plan(name=Path(about["name"]).name, commands=commands, minutes=float(about["minutes"]))
                 self._found[token] = Training(token, plan, folder, self._clock())
 
-    def look(self, training: Training) -> Seen:
+    def look(self, training: Training) -> JobStatus:
         """How far its job is; of one that another replica has, whether it is under way."""
-        seen = self._jobs.look(training.key) or Seen("cancelled")
+        seen = self._jobs.look(training.key) or JobStatus("cancelled")
         if not self._own.is_shared or seen.is_under_way:
             return seen
         if self._is_others(training):
             training.note()
-            return Seen("running")
+            return JobStatus("running")
         now = training.progress()
-        return Seen("done") if 0 < now.steps <= now.step else seen
+        return JobStatus("done") if 0 < now.steps <= now.step else seen
 
     def _is_others(self, training: Training) -> bool:
         """Whether another replica trains it, or has it wait."""
@@ -376,7 +378,7 @@ class Trainings:
                 process.kill()
             status = _stopped(process)
         finally:
-            confined.end(process)
+            sandbox.end(process)
         training.note()
         job.pause()
         if took_too_much is not None:
@@ -385,7 +387,7 @@ class Trainings:
             raise DataError(_why(training, status, self._memory))
 
     def _process(self, training: Training, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        root = str(training_child.ROOT)
+        root = str(training_worker.ROOT)
         environment = {key: os.environ[key] for key in _KEPT if key in os.environ} | _ONE_THREAD
         environment |= {"TMPDIR": str(training.folder)}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
@@ -456,7 +458,7 @@ def _why(training: Training, status: int, memory: int) -> Sentence:
         _LOG.warning("a training ended with status %d:\n%s", status, "\n".join(last[-20:]))
         if status == 2 and told:
             return say("The training could not go on: {problem}", problem=told[-1])
-    if status in (training_child.NO_MEMORY, -signal.SIGKILL):
+    if status in (training_worker.NO_MEMORY, -signal.SIGKILL):
         return say(
             "The training needed more memory than it may have ({most:,} MB). Choose fewer layers or shorter pairs.",
             most=memory // 2**20,

@@ -8,18 +8,18 @@ import contextlib
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.page import polling
 from glassformer.extensions.rooms.page.room_view import room_counts
-from glassformer.extensions.rooms.server.public import Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.rooms.server.room_state import OpenedRoom, Question, RoomRefusedError
+from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.extensions.training_page.watch import watch_pictures
 from glassformer.extensions.training_page.watch.watch_pictures import Watched
 from glassformer.shared import drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.i18n import joined, say
 
 AHEAD_SECONDS: Final = 60.0
@@ -31,7 +31,7 @@ ASK: Final = "watch_ask"
 def draw(watched: Watched) -> None:
     """Draw what a room is asked about a training, and for its teacher the button that asks."""
     training = watched.training
-    public, taught = in_room.public(), in_room.taught()
+    public, taught = room_session.public(), room_session.taught()
     if public is None:
         return
     asked = public.question is not None and public.question.name.startswith(_name(training))
@@ -69,16 +69,16 @@ def _dev_loss(training: Training) -> float | None:
     return found.dev[-1][1] if found is not None and found.dev else None
 
 
-def _ask(taught: Opened, token: str) -> None:
+def _ask(taught: OpenedRoom, token: str) -> None:
     """Callback: put the question, take votes for a while, and have the training answer it."""
-    training, public = own_trainings.trainings().find(token), ROOMS.public(taught.code)
+    training, public = session_trainings.trainings().find(token), ROOMS.public(taught.code)
     now = None if training is None else _dev_loss(training)
     if training is None or public is None or now is None:
         return
     name, limits = f"{_name(training)}{public.round + 1}", (LOWER * now, HIGHER * now)
     polling.do(taught, Room.ask, _question(name, now, limits))
     polling.do(taught, Room.start, VOTE_SECONDS, 0.0)
-    own_trainings.trainings().when(training, AHEAD_SECONDS, partial(_answer, taught, name, training, limits))
+    session_trainings.trainings().when(training, AHEAD_SECONDS, partial(_answer, taught, name, training, limits))
 
 
 def _question(name: str, now: float, limits: tuple[float, float]) -> Question:
@@ -97,11 +97,11 @@ def _question(name: str, now: float, limits: tuple[float, float]) -> Question:
     return Question(name, text, choices, aloud=True)
 
 
-def _answer(taught: Opened, name: str, training: Training, limits: tuple[float, float]) -> None:
+def _answer(taught: OpenedRoom, name: str, training: Training, limits: tuple[float, float]) -> None:
     """Show the votes and what was right, unless the room has gone on to something else."""
     public, now = ROOMS.public(taught.code), _dev_loss(training)
     if public is None or public.question is None or public.question.name != name or now is None:
         return
     right = 0 if now < limits[0] else 2 if now > limits[1] else 1
-    with contextlib.suppress(RefusedError):
+    with contextlib.suppress(RoomRefusedError):
         ROOMS.do(taught, Room.answer, right)

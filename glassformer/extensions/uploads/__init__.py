@@ -7,5 +7,5 @@ EXTENSION = Extension(
     needs=("weight_files", "importers"),
     modules={"transformer.importers.handed_in": "glassformer.extensions.uploads.library"},
     sources="glassformer.extensions.uploads.source:SOURCE",
-    server="glassformer.extensions.uploads.handed_in:SERVER",
+    server="glassformer.extensions.uploads.session_uploads:SERVER",
 )

@@ -1,18 +1,18 @@
 """Upload files from the reader's own machine: a drop zone that takes them, has them read, and says what is wrong."""
 
-from glassformer.extensions.uploads import handed_in
-from glassformer.extensions.uploads.handed_in import File, Waiting
-from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS, Job
+from glassformer.extensions.uploads import session_uploads
+from glassformer.extensions.uploads.inbox.upload_store import KEPT_SECONDS, UploadJob
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
-from glassformer.server import command_line, switch
+from glassformer.extensions.uploads.session_uploads import File, Waiting
+from glassformer.server import command_line, server_options
 from glassformer.shared import drawing
 from glassformer.shared.clicks import pressed
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
-from transformer.confined import can_limit
 from transformer.errors import CheckpointError
 from transformer.i18n import joined, say, say_n
+from transformer.sandbox import can_limit
 
 FILES, WAITING, REFUSED, ARRIVED = "handed_files", "handed_waiting", "handed_refused", "handed_arrived"
 EMPTY, READ, FORGET = "hand_in_empty", "hand_in_read", "hand_in_forget"
@@ -22,7 +22,7 @@ DRAW_AGAIN_SECONDS = 0.2
 
 def offer(entry: Entry | None) -> None:
     """Draw the drop zone, folded once something is opened, or say why there is none."""
-    if switch.mode() == "off":
+    if server_options.mode() == "off":
         st.caption(_why_off())
         return
     said = say("Upload a model") if entry is None else say("Upload another model")
@@ -32,20 +32,20 @@ def offer(entry: Entry | None) -> None:
 
 def about(entry: Entry) -> None:
     """Draw what is to be known of an upload, if it is one: who sees it, how long, and what of it was left out."""
-    if not handed_in.is_name(entry.name):
+    if not session_uploads.is_name(entry.name):
         return
     said = [
         say("Uploaded. Only people with this page's address can see the model."),
         say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
     ]
-    if left := handed_in.left_out(entry.name):
+    if left := session_uploads.left_out(entry.name):
         names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
         said.append(
             say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(joined(" ", said))
-        if entry.name in st.session_state.get(handed_in.OWN, ()):
+        if entry.name in st.session_state.get(session_uploads.OWN, ()):
             st.button(say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:")
 
 
@@ -81,7 +81,7 @@ def _what_is_taken() -> str:
         "`.pt` files are unpacked in an isolated process that can do nothing else. Files that contain anything "
         "besides weights are rejected."
     )
-    if switch.mode() == "no-pickles":
+    if server_options.mode() == "no-pickles":
         pickles = say("This server does not accept `torch.save` files (`.pt`, `.pth`, `.bin`, `.ckpt`).")
     return joined(
         " ",
@@ -89,7 +89,7 @@ def _what_is_taken() -> str:
             say(
                 "Upload all files of one model (weights, `config.json`, tokenizers), or a zip archive of them. "
                 "Each file can have at most {most:,} MB, and all files together at most {all:,} MB.",
-                most=switch.megabytes_of_a_file(),
+                most=server_options.megabytes_of_a_file(),
                 all=OURS.unpacked // MEGABYTE,
             ),
             pickles,
@@ -121,28 +121,28 @@ def _size(n_bytes: int) -> str:
 def _take() -> None:
     """Callback: the browser has sent files."""
     files = [file for file in st.session_state.get(_key()) or () if hasattr(file, "getbuffer")]
-    handed_in.desk().expect()
+    session_uploads.desk().expect()
     st.session_state[FILES] = st.session_state.get(FILES, 0) + 1  # an empty uploader in its place
     try:
-        st.session_state[WAITING] = handed_in.take_over(files, _waiting())
+        st.session_state[WAITING] = session_uploads.take_over(files, _waiting())
         st.session_state.pop(REFUSED, None)
     except CheckpointError as error:
         st.session_state[REFUSED] = error.sentence
 
 
 def _leave_out(file: File) -> None:
-    st.session_state[WAITING] = handed_in.without(_waiting(), file)
+    st.session_state[WAITING] = session_uploads.without(_waiting(), file)
     st.session_state.pop(REFUSED, None)
 
 
 def _empty() -> None:
-    handed_in.drop(_waiting())
+    session_uploads.drop(_waiting())
     st.session_state.pop(WAITING, None)
     st.session_state.pop(REFUSED, None)
 
 
 def _forget(name: str) -> None:
-    handed_in.forget(name)
+    session_uploads.forget(name)
     st.session_state[session.MODEL] = None
     session.change_model()
 
@@ -150,9 +150,9 @@ def _forget(name: str) -> None:
 def _read(waiting: Waiting) -> bool:
     """Have the files read, and show how far that is; tells whether they were taken."""
     try:
-        job = handed_in.submit(waiting)
+        job = session_uploads.submit(waiting)
         _wait(job)
-        st.session_state[ARRIVED] = handed_in.keep(waiting, job)
+        st.session_state[ARRIVED] = session_uploads.keep(waiting, job)
         st.session_state.pop(WAITING, None)
         st.session_state.pop(REFUSED, None)
     except CheckpointError as error:
@@ -161,11 +161,11 @@ def _read(waiting: Waiting) -> bool:
     return True
 
 
-def _wait(job: Job) -> None:
+def _wait(job: UploadJob) -> None:
     place = st.empty()
     try:
         while not job.over.wait(DRAW_AGAIN_SECONDS):
-            before = handed_in.desk().before(job)
+            before = session_uploads.desk().before(job)
             if before is not None:
                 place.progress(0.0, say_n("{n} upload is ahead of yours", "{n} uploads are ahead of yours", before))
             else:
@@ -175,7 +175,7 @@ def _wait(job: Job) -> None:
         place.empty()
     finally:
         if not job.over.is_set():
-            handed_in.desk().stop(job)
+            session_uploads.desk().stop(job)
 
 
 def _waiting() -> Waiting:
@@ -188,13 +188,13 @@ def _key() -> str:
 
 
 def _why_off() -> str:
-    said = command_line.said(None, switch.ENVIRONMENT, switch.OPTION)
-    if said is not None and said not in switch.MODES:
+    said = command_line.said(None, server_options.ENVIRONMENT, server_options.OPTION)
+    if said is not None and said not in server_options.MODES:
         return say(
             "This server accepts no uploads, because its upload setting is “{found}”. The setting must be one of "
             "{modes}.",
             found=drawing.plain(said[:40]),
-            modes=", ".join(switch.MODES),
+            modes=", ".join(server_options.MODES),
         )
     if not can_limit():
         return say(
@@ -202,5 +202,6 @@ def _why_off() -> str:
             "Put files into a folder of checkpoints instead."
         )
     return say(
-        "This server accepts no uploads. Its operator can allow them with `-- {option} on`.", option=switch.OPTION
+        "This server accepts no uploads. Its operator can allow them with `-- {option} on`.",
+        option=server_options.OPTION,
     )

@@ -2,7 +2,7 @@
 
 from glassformer.extensions.importers.source import ImportersSource
 from glassformer.extensions.uploads import drop_zone as handing_in
-from glassformer.extensions.uploads import handed_in
+from glassformer.extensions.uploads import session_uploads
 from glassformer.server import replicas
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
@@ -14,19 +14,19 @@ class UploadsSource(ImportersSource):
 
     def own(self) -> dict[str, Entry]:
         """What this session handed in."""
-        return handed_in.own()
+        return session_uploads.own()
 
     def at(self, name: str) -> Entry | None:
         """An upload."""
-        return handed_in.at(name)
+        return session_uploads.at(name)
 
     def opens(self, entry: Entry) -> bool:
         """Uploads, of which some are checkpoints of this program."""
-        return handed_in.is_name(entry.name)
+        return session_uploads.is_name(entry.name)
 
     def brought(self, name: str) -> bool:
         """All of them."""
-        return handed_in.is_name(name)
+        return session_uploads.is_name(name)
 
     def arrive(self) -> None:
         """The one that was read last."""
@@ -42,14 +42,14 @@ class UploadsSource(ImportersSource):
 
     def label(self, entry: Entry) -> str | None:
         """Whose it is."""
-        return say("{name} (uploaded)", name=entry.title) if handed_in.is_name(entry.name) else None
+        return say("{name} (uploaded)", name=entry.title) if session_uploads.is_name(entry.name) else None
 
     def explain(self) -> None:
         """Nothing: they lie in no folder of checkpoints."""
 
     def gone(self, name: str, instead: str) -> Sentence | None:
         """Uploads are kept for a while."""
-        if not handed_in.is_name(name):
+        if not session_uploads.is_name(name):
             return None
         said = say(
             "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is shown "

@@ -31,10 +31,10 @@ from transformer.model.config import ModelConfig
 from transformer.model.linear import widened
 from transformer.model.taps import NO_TAP, Replacer, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_of_run
+from transformer.runs.apply_interventions import tap_of_run
+from transformer.runs.array_records import Arrays, Progress, whole
 from transformer.runs.interventions import as_changed
-from transformer.runs.results import Arrays, Progress, whole
-from transformer.runs.runnable import Runnable
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.trace import Trace
 
 MOST_LOGITS = 2**19  # that are looked at at once, 2 MB in float32: they stay in the cache
@@ -143,7 +143,7 @@ class Reading:
         mask = self.model.source_mask(self.src_ids) if memory is not None else None
         if tap.causal:
             return self.model.decode(self.read_ids, memory, mask, tap=tap)[:, self.rows]
-        # What mixes tokens makes something else of each prefix, as decoding did (`transformer.runs.recording`).
+        # What mixes tokens makes something else of each prefix, as decoding did (`transformer.runs.recording_pass`).
         lengths = range(self.rows.start + 1, self.rows.stop + 1)
         ends = [self.model.decode(self.read_ids[:, :n], memory, mask, tap=tap)[:, -1:] for n in lengths]
         return torch.cat(ends, dim=1)

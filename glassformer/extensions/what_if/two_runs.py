@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from transformer.errors import QueryError
+from transformer.runs.array_records import Arrays
+from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import Output, read
-from transformer.runs.results import Arrays
-from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
 

@@ -14,16 +14,16 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from glassformer.components.streamlit_page import styled
-from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.comparing import of_what_is_looked_at
+from glassformer.extensions.what_if import head_effect_jobs
+from glassformer.extensions.what_if.comparison import of_what_is_looked_at
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.extensions.what_if.two_runs import first_difference, own_log_probs
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
-from glassformer.server.work import BusyError
-from glassformer.shared import choices, cover, drawing, menu
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.clicks import pressed
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
 from glassformer.state.link import Link
@@ -34,7 +34,7 @@ from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.runs.interventions import Intervention, kinds
 from transformer.runs.interventions.base import Group
-from transformer.runs.interventions.spelling import MOST_TEXT, Spelling, spelled
+from transformer.runs.interventions.fields import MOST_TEXT, Spelling, spelled
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
 
@@ -143,10 +143,10 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
 
 def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
     """Offer the head that matters most, where that is measured at once and no question is open; None elsewhere."""
-    found = None if trace is None or cover.is_on() else measuring.found_now(checkpoint, trace)
+    found = None if trace is None or cover_box.is_on() else head_effect_jobs.found_now(checkpoint, trace)
     if found is None:
         return None
-    change = ZeroHead(*measuring.matters_most(found))
+    change = ZeroHead(*head_effect_jobs.matters_most(found))
     help = drawing.plain(change.told())
     said = say("Take away the head that matters most for this output")
     _make(slot, change, said, key=f"{FIELD}most", icon=":material/content_cut:", help=help)
@@ -177,7 +177,7 @@ def _one(
         st.warning(drawing.plain(error.sentence))
         return
     st.markdown(joined(" ", [say("After the change:"), say("**{change}**", change=drawing.plain(made.told()))]))
-    if trace is not None and not session.view(slot).guess and not cover.is_on():
+    if trace is not None and not session.view(slot).guess and not cover_box.is_on():
         _effect(checkpoint, slot, trace, _with(slot, made))
     _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")
 
@@ -303,7 +303,7 @@ BLOCKS = WhatIfBlocks()
 
 # ---------------------------------------------------------------- a control for each kind of field
 
-ALL: Final = choices.NONE
+ALL: Final = controls.NONE
 FINE: Final = 100.0  # a range of numbers up to which arrows change tenths
 
 
@@ -342,7 +342,7 @@ def _attention(spelling: Spelling, key: str, around: Around) -> Any:
 
 
 def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:
-    return _menu(spelling.label, key, _every(spelling) | choices.numbered(count), first)
+    return _menu(spelling.label, key, _every(spelling) | controls.numbered(count), first)
 
 
 def _pieces(around: Around, stack: str) -> Sequence[str]:
@@ -355,11 +355,11 @@ def _piece_of(spelling: Spelling, key: str, pieces: Sequence[str], first: int | 
     if not pieces:
         number = st.number_input(spelling.label, min_value=1, max_value=int(spelling.most), key=key)
         return int(number) - 1
-    return _menu(spelling.label, key, _every(spelling) | choices.labelled(pieces), first)
+    return _menu(spelling.label, key, _every(spelling) | controls.labelled(pieces), first)
 
 
 def _every(spelling: Spelling) -> dict[Any, str]:
-    return {ALL: choices.ALL} if spelling.optional else {}
+    return {ALL: controls.ALL} if spelling.optional else {}
 
 
 def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:

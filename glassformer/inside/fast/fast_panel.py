@@ -5,22 +5,22 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.inside import inside_controls
-from glassformer.inside.fast import fast_pictures as pictures
-from glassformer.inside.fast.fast_pictures import Fast, layer_of, n_heads, open_fast, side_of
-from glassformer.inside.looked_at import pieces_of
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import measured
+from glassformer.inside.fast import speedups_pictures as pictures
+from glassformer.inside.fast.speedups_pictures import Fast, layer_of, n_heads, open_fast, side_of
+from glassformer.inside.token_selection import pieces_of
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.measurement_jobs import measured
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show_beside
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st, table
-from transformer.analysis.tiles import kept_bytes, score_bytes, token_bytes
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st, table
+from transformer.analysis.tiled_attention import kept_bytes, score_bytes, token_bytes
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.trying import gains
-from transformer.trying.gains import Gains
+from transformer.trying import speed_gains
+from transformer.trying.speed_gains import Gains
 
 LAYER: Final = "fast_layer"
 HEAD: Final = "fast_head"
@@ -44,11 +44,11 @@ def draw(run: OpenRun, row: Any) -> None:
 def _choose_row(run: OpenRun) -> None:
     parts, slot = anatomy(run.checkpoint.config), run.slot
     kinds = {kind: KIND_NAMES[kind] for kind in parts.kinds}
-    choices.menu(choices.field(slot, "kind"), say("Attention"), kinds, bare=True, width=200)
-    layer = replace(choices.field(slot, "layer", key=LAYER), value=layer_of(run))
-    choices.menu_of_layers(layer, parts.attention(run.view.kind).n_layers, all_together=False)
-    head = replace(choices.field(slot, "head", key=HEAD), value=min(run.view.head or 0, n_heads(run) - 1))
-    choices.menu_of_heads(head, n_heads(run), all_together=False)
+    controls.menu(controls.field(slot, "kind"), say("Attention"), kinds, bare=True, width=200)
+    layer = replace(controls.field(slot, "layer", key=LAYER), value=layer_of(run))
+    controls.menu_of_layers(layer, parts.attention(run.view.kind).n_layers, all_together=False)
+    head = replace(controls.field(slot, "head", key=HEAD), value=min(run.view.head or 0, n_heads(run) - 1))
+    controls.menu_of_heads(head, n_heads(run), all_together=False)
     side = side_of(run)
     inside_controls.choose(run, side, pieces_of(run, side), key=TOKEN, width=180)
 
@@ -68,7 +68,7 @@ def _tiles(o: Fast) -> None:
     with st.container(horizontal=True, gap="large", vertical_alignment="center"):
         _choose_size(o, "tile_keys", say("Keys in a tile"), n)
         if len(o.tiles) > 1:
-            choices.slider(choices.field(o.slot, "tile"), say("Tile"), 1, len(o.tiles))
+            controls.slider(controls.field(o.slot, "tile"), say("Tile"), 1, len(o.tiles))
     show_beside(pictures.scores, pictures.output, o)
     st.markdown(drawing.plain(never_written(o.run.checkpoint.config)))
 
@@ -77,7 +77,7 @@ def _choose_size(o: Fast, name: str, label: str, most: int) -> None:
     """Draw the choice of a size; one that an address names is among the options."""
     chosen: int = o.run.view.get(name)
     sizes = sorted({*(size for size in SIZES if size <= max(most, SIZES[2])), chosen})
-    choices.choose(choices.field(o.slot, name), label, {size: f"{size:,}" for size in sizes})
+    controls.choose(controls.field(o.slot, name), label, {size: f"{size:,}" for size in sizes})
 
 
 def never_written(config: ModelConfig) -> str:
@@ -140,12 +140,12 @@ def _gains(run: OpenRun) -> None:
         "app's own drafts use int8, too."
     )
     st.markdown(said)
-    if config.count_parameters() > gains.MOST_PARAMETERS:
+    if config.count_parameters() > speed_gains.MOST_PARAMETERS:
         st.caption(say("This model is too large to be measured here."))
         return
     key = "gains", config.to_json()
     found = measured(
-        key, partial(gains.measuring, config), seconds=gains.SECONDS, wish=key, widget=run.key(GAINS),
+        key, partial(speed_gains.measuring, config), seconds=speed_gains.SECONDS, wish=key, widget=run.key(GAINS),
         label=say("Measure it on this machine"), needs_model=False,
     )  # fmt: skip
     if found is not None:
@@ -172,9 +172,9 @@ def _found(found: Gains, key: str) -> None:
 
 def what_compiling_costs(found: Gains) -> str:
     """How long compiling took, and when it has paid."""
-    if found.problem == gains.NO_COMPILER:
+    if found.problem == speed_gains.NO_COMPILER:
         return say("torch.compile needs a C++ compiler such as g++, and this machine has none.")
-    if found.problem == gains.NO_ONE_SHAPE:
+    if found.problem == speed_gains.NO_ONE_SHAPE:
         return say("torch.compile is not measured here: this model's position bias or window grows with every step.")
     if found.problem:
         return say("torch.compile could not compile this model: {problem}", problem=found.problem)

@@ -11,13 +11,13 @@ from typing import Any, Final
 from glassformer.inside import InsideLook, inside_controls
 from glassformer.inside.ffn import ffn_pictures as pictures
 from glassformer.inside.ffn.ffn_pictures import OpenLayer, layer_of, open_layer
-from glassformer.inside.looked_at import pieces_of, writes
-from glassformer.runs.attempt import attempt
+from glassformer.inside.token_selection import pieces_of, writes
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import STACK_NAMES, STACKS
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
-from glassformer.runs.sides import STACK_NAMES, STACKS
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Side, Slot
 from transformer.i18n import paragraph, say
@@ -35,7 +35,7 @@ _FORGETS: Final = ("neuron",)
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     with row:
-        side = inside_controls.choose_side(run, choices.field(run.slot, "side", forgets=_FORGETS))
+        side = inside_controls.choose_side(run, controls.field(run.slot, "side", forgets=_FORGETS))
         _choose_layer(run, side)
         inside_controls.choose(run, side, pieces_of(run, side), key=TOKEN, width=180)
         d_ff = run.checkpoint.config.of(STACKS[side]).d_ff
@@ -61,13 +61,13 @@ def draw(run: OpenRun, row: Any) -> None:
 
 def _choose_layer(run: OpenRun, side: Side) -> None:
     count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
-    kept = choices.field(run.slot, "layer", key=LAYER, forgets=_FORGETS)
-    choices.menu_of_layers(replace(kept, value=layer_of(run, side)), count, all_together=False)
+    kept = controls.field(run.slot, "layer", key=LAYER, forgets=_FORGETS)
+    controls.menu_of_layers(replace(kept, value=layer_of(run, side)), count, all_together=False)
 
 
 def _choose_neuron(slot: Slot, d_ff: int) -> None:
-    choices.number(
-        choices.field(slot, "neuron", key=NEURON),
+    controls.number(
+        controls.field(slot, "neuron", key=NEURON),
         say("Neuron (1 to {most:,})", most=d_ff),
         d_ff,
         placeholder=say("Most active neuron"),
@@ -79,7 +79,7 @@ def _choose_neuron(slot: Slot, d_ff: int) -> None:
 
 def _take_layer(slot: Slot, take_token: Callable[[object], None], cell: tuple[int, int]) -> None:
     """Callback: look at a layer and a token."""
-    choices.put(slot, "layer", _FORGETS, cell[0])
+    controls.put(slot, "layer", _FORGETS, cell[0])
     take_token(cell[1])
 
 

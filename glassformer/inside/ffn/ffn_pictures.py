@@ -11,11 +11,11 @@ from glassformer.charts.marks import Axis, Numbers, bars, heat
 from glassformer.charts.neurons import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.features import ACTIVATIONS
-from glassformer.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
-from glassformer.runs.picture import Plot, Said
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import AXES, STACK_NAMES, STACKS
-from glassformer.shared.dialect import formula
+from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of, writes
+from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
+from glassformer.runs.picture import Captions, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.shared.attention_notes import formula
 from glassformer.state.click import Click, cell_of, place_below, place_of
 from glassformer.state.view import Side
 from transformer.analysis import neurons
@@ -69,7 +69,7 @@ HOW_TO_READ_EFFECT = say(
 
 
 @dataclass(frozen=True)
-class OpenLayer(OfRun):
+class OpenLayer(RunScene):
     """A layer, and what the run did in it; arrays have a row for each token that may be seen."""
 
     side: Side  # whose sub-layers
@@ -112,12 +112,12 @@ class OpenLayer(OfRun):
         )
 
 
-def layer_of(run: Seen, side: Side) -> int:
+def layer_of(run: ViewedRun, side: Side) -> int:
     """The layer that is looked at; all together, which other pages have, is none here."""
     return min(run.view.layer or 0, anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers - 1)
 
 
-def open_layer(run: Seen) -> OpenLayer:
+def open_layer(run: ViewedRun) -> OpenLayer:
     """The layer that is looked at; QueryError if the model computes what is not finite."""
     checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
     stack, layer, pieces = STACKS[side], layer_of(run, side), pieces_of(run, side)
@@ -163,7 +163,7 @@ def shares(o: OpenLayer) -> Plot:
         cell = cell_of(click)
         return cell if cell is not None and cell[1] < n else None
 
-    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES[o.gated], clicked=clicked, said=Said(below=_silent(o)))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES[o.gated], clicked=clicked, said=Captions(below=_silent(o)))
 
 
 def tokens(o: OpenLayer) -> Axis:
@@ -245,7 +245,7 @@ def by_token(o: OpenLayer) -> Plot:
         Numbers(say("activation"), o.after[:, o.neuron]), Numbers(say("pre-activation"), o.before[:, o.neuron]),
         chosen=o.token,
     )  # fmt: skip
-    clicked, said = place_below(len(o.pieces)), Said(below=_writes(o))
+    clicked, said = place_below(len(o.pieces)), Captions(below=_writes(o))
     return Plot(**drawn, how_to_read=HOW_TO_READ_TOKENS, clicked=clicked, said=said)
 
 
@@ -312,7 +312,7 @@ def effect(o: OpenLayer) -> Plot | None:
         pieces, Numbers(say("change in the logit"), by, "+.4g"), Numbers(say("id"), np.array(ids), ".0f"),
         signed=True, ends=lambda i: f"{by[i]:+#.2g}",
     )  # fmt: skip
-    return Plot(**drawn, how_to_read=HOW_TO_READ_EFFECT, said=Said(below=_counts(o, own), pale=True))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_EFFECT, said=Captions(below=_counts(o, own), pale=True))
 
 
 def _counts(o: OpenLayer, own: float) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from glassformer.inside.lens import lens_pictures as pictures
 from glassformer.inside.lens.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show, show_beside
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.analysis.logit_lens import Paths, paths
 from transformer.i18n import joined, paragraph, say
@@ -33,7 +33,7 @@ def draw(run: OpenRun, row: Any) -> None:
     if o is None:
         return
     with row:
-        choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
+        controls.choose(controls.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
     if run.looking.covered:
         ask_first(run, say("The logit lens of this step would give the answer away."), key="lens_reveal")
     else:
@@ -41,7 +41,7 @@ def draw(run: OpenRun, row: Any) -> None:
     st.caption(drawing.plain(what_it_is(run.checkpoint)))
     if not o.n_steps:
         return
-    choices.choose(choices.field(run.slot, "lens_colour"), say("Colour"), COLOUR_NAMES)
+    controls.choose(controls.field(run.slot, "lens_colour"), say("Colour"), COLOUR_NAMES)
     show(pictures.lens_map, o, take=partial(session.move_to, run.slot))
     depths, found = depths_of(o.lens), paths(o.lens.rank)
     st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], o.n_steps)))

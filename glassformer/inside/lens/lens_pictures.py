@@ -5,10 +5,10 @@ from typing import Final
 
 from glassformer.charts.lens import Depth, lens_curves_spec, lens_map_spec, lens_table_spec
 from glassformer.inside import Depths, InsideLook, LensColour
-from glassformer.inside.looked_at import INSIDE
-from glassformer.runs.picture import Plot, Said
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.step_rows import is_yours
+from glassformer.inside.token_selection import INSIDE
+from glassformer.runs.picture import Captions, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import is_yours
 from glassformer.state.click import column_below
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.i18n import joined, say
@@ -24,7 +24,7 @@ COLOUR_NAMES: Final[dict[LensColour, str]] = {
 
 
 @dataclass(frozen=True)
-class OpenLens(OfRun):
+class OpenLens(RunScene):
     """The lens of a run, by layers or by sub-layers."""
 
     lens: Lens
@@ -35,7 +35,7 @@ class OpenLens(OfRun):
         return self.run.looking.n_steps - int(self.run.looking.covered)
 
 
-def open_lens(run: Seen) -> OpenLens | None:
+def open_lens(run: ViewedRun) -> OpenLens | None:
     """The lens of a run, made once; None where there is no output layer to read the stream with.
 
     Raises QueryError if the model computes what is not finite.
@@ -83,7 +83,7 @@ def table(o: OpenLens) -> Plot | None:
     )
     alt = say("The {n} most probable pieces at each of {n_depths} depths at step {step}; the piece in the output is "
               "{piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
-    return Plot(spec=spec, alt=alt, fit=True, said=Said(below=path_in_words(run, lens)))
+    return Plot(spec=spec, alt=alt, fit=True, said=Captions(below=path_in_words(run, lens)))
 
 
 @LENS.picture("lens_curves", say("How a step's piece rose to the top"))
@@ -106,7 +106,7 @@ def curves(o: OpenLens) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True)
 
 
-def path_in_words(run: Seen, lens: Lens) -> str:
+def path_in_words(run: ViewedRun, lens: Lens) -> str:
     """When the piece of the current step was decided."""
     step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
@@ -129,7 +129,7 @@ def path_in_words(run: Seen, lens: Lens) -> str:
                first=names[first], depth=names[stays], prob=prob)  # fmt: skip
 
 
-def _why(run: Seen) -> str:
+def _why(run: ViewedRun) -> str:
     if is_yours(run.trace, run.view.step):
         return say("This piece is in the output because you forced it.")
     if isinstance(run.trace.query.decoding, Sampling):

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from glassformer.charts.diagram import Block, Kind, Layer, Stack, Sublayer
 from glassformer.inside.features import ACTIVATIONS, FORMULAS, further, heads
-from glassformer.runs.sides import SIDE_OF, has_one_stack
+from glassformer.runs.map_axes import SIDE_OF, has_one_stack
 from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
 from transformer.analysis.stand_ins import TABLE, said, stand_ins
 from transformer.i18n import joined, say

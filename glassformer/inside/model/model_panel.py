@@ -6,16 +6,16 @@ from functools import partial
 from typing import Any
 
 from glassformer.inside.features import in_words, not_drawn
-from glassformer.inside.looked_at import in_words as tokens_in_words
 from glassformer.inside.model import model_pictures as pictures
 from glassformer.inside.model import shapes
 from glassformer.inside.model.blocks import contents, destination
 from glassformer.inside.model.model_pictures import OpenModel, lengths, named
+from glassformer.inside.token_selection import in_words as tokens_in_words
+from glassformer.runs.map_axes import has_one_stack
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import show, show_beside
-from glassformer.runs.sides import has_one_stack
-from glassformer.shared import choices, drawing, menu
-from glassformer.shared.door import st, table
+from glassformer.shared import controls, drawing, menu
+from glassformer.shared.i18n import st, table
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
@@ -67,8 +67,8 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
         if place in known:
             open_place(slot, place)
 
-    with row, choices.more(slot, "fold"):
-        choices.keep_label(key, known.values())
+    with row, controls.more(slot, "fold"):
+        controls.keep_label(key, known.values())
         place = st.selectbox(say("Block"), list(known), key=key, format_func=lambda place: known.get(place, ""))
         page = destination(place).page
         if page is None:
@@ -76,7 +76,7 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
         else:
             menu.link(page, say("Open its view"), _elsewhere(run, place))
         if any(stack.n_layers > 1 for stack in anatomy(run.checkpoint.config).stacks):
-            choices.switch(choices.field(slot, "fold"), say("Draw identical layers once"))
+            controls.switch(controls.field(slot, "fold"), say("Draw identical layers once"))
 
 
 def open_place(slot: Slot, place: str) -> None:
@@ -210,8 +210,8 @@ def _choose_length(o: OpenModel) -> None:
         current: say("this sentence") if len(o.read) == 1 else say("this sentence's longer side"),
     }
     beyond = say("This model reads at most {n:,} tokens. Counts for longer inputs are theoretical.", n=config.max_len)
-    choices.scale(
-        choices.field(o.slot, "tokens", key=LENGTH),
+    controls.scale(
+        controls.field(o.slot, "tokens", key=LENGTH),
         say("Tokens, n") if alone else say("Tokens on each side, n"),
         {n: f"{n:,}" for n in lengths(config, current)},
         otherwise=current,

@@ -9,7 +9,6 @@ from glassformer.charts.costs import cost_curves_spec, cost_shares_spec
 from glassformer.charts.diagram import Stack, model_diagram_spec, with_links
 from glassformer.charts.theme import Spec
 from glassformer.inside import InsideLook
-from glassformer.inside.looked_at import INSIDE, pieces_of, sides_of
 from glassformer.inside.model.blocks import (
     Grouping,
     Sized,
@@ -21,9 +20,10 @@ from glassformer.inside.model.blocks import (
     sized,
     stacks,
 )
+from glassformer.inside.token_selection import INSIDE, pieces_of, sides_of
+from glassformer.runs.map_axes import has_one_stack
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun
-from glassformer.runs.sides import has_one_stack
+from glassformer.runs.viewed_run import RunScene
 from glassformer.state.click import Click
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
@@ -70,7 +70,7 @@ _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class OpenModel(OfRun):
+class OpenModel(RunScene):
     """The loaded model, the lengths of the sentence, and a length that its costs are counted for."""
 
     links: Mapping[str, str] = field(default_factory=dict)  # from blocks to other pages: they are a session's own

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from glassformer.inside import looked_at
+from glassformer.inside import token_selection
 from glassformer.inside.features import ACTIVATIONS, heads
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import STACK_NAMES, STACKS
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.sides import STACK_NAMES, STACKS
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st, table
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st, table
 from glassformer.state.view import Side
 from transformer.analysis.costs import Pass, Shape, shapes_of
 from transformer.analysis.stand_ins import TABLE as UNITS
 from transformer.analysis.stand_ins import said, stand_ins
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, Sublayer, anatomy
+from transformer.model.attention_scores import plain_scores
 from transformer.model.config import ModelConfig
-from transformer.model.scores import plain_scores
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -61,13 +61,16 @@ def draw(run: OpenRun) -> None:
         said += [say("Everything after the current step is left out.")]
     said += [say("The batch axis (size {size}) is left out.", size=seen.src_ids[0])]
     st.caption(drawing.plain(joined(" ", said)))
-    sides = looked_at.sides_of(run.checkpoint.config)
-    kept, options = choices.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
-    _table(run, seen, STACKS[choices.choose(kept, say("Stack"), options, bare=True)])
+    sides = token_selection.sides_of(run.checkpoint.config)
+    kept, options = controls.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
+    _table(run, seen, STACKS[controls.choose(kept, say("Stack"), options, bare=True)])
 
 
 def _what_was_read(seen: Pass, run: OpenRun) -> str:
-    source, target = looked_at.in_words(seen.src_ids[1], "source"), looked_at.in_words(seen.tgt_ids[1], "target")
+    source, target = (
+        token_selection.in_words(seen.src_ids[1], "source"),
+        token_selection.in_words(seen.tgt_ids[1], "target"),
+    )
     parts = anatomy(run.checkpoint.config)
     if parts.reads and parts.writes:
         return say(

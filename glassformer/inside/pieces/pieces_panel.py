@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.inside import inside_controls
-from glassformer.inside.pieces import pieces_pictures as pictures
-from glassformer.inside.pieces.pieces_pictures import Book, Chosen, ids_of, open_piece
-from glassformer.runs.attempt import attempt
+from glassformer.inside.pieces import embeddings_pictures as pictures
+from glassformer.inside.pieces.embeddings_pictures import Book, Chosen, ids_of, open_piece
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.neighbours import Measure
@@ -46,25 +46,25 @@ def _choose(run: OpenRun, row: Any) -> Chosen:
     """Draw the choices."""
     slot = run.slot
     with row:
-        kept = choices.field(slot, "side")
+        kept = controls.field(slot, "side")
         inside_controls.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
         o = open_piece(run)
         _choose_token(o)
         _type(o)
-        choices.choose(choices.field(slot, "nearness"), say("Nearness"), MEASURES, bare=True)
+        controls.choose(controls.field(slot, "nearness"), say("Nearness"), MEASURES, bare=True)
     drawing.notes([said for said in [_not_found(slot, o.book)] if said])
     return o
 
 
 def _choose_token(o: Chosen) -> None:
-    kept = choices.field(o.slot, "key" if o.side == "source" else "query", key=TOKEN)
+    kept = controls.field(o.slot, "key" if o.side == "source" else "query", key=TOKEN)
     on_step = o.side == "target" and kept.value is None
     kept = replace(kept, value=None if on_step else o.token, take=partial(_forgetting, o.slot, kept.take))
-    pieces = choices.labelled([o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)])
+    pieces = controls.labelled([o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)])
     options: dict[int | None, str] = dict(pieces.items())
     if o.side == "target":
         options = inside_controls.of_the_step(pieces)
-    choices.menu(kept, say("Piece of the sentence"), options, bare=True, width=140)
+    controls.menu(kept, say("Piece of the sentence"), options, bare=True, width=140)
 
 
 def _type(o: Chosen) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from glassformer.inside import inside_controls
-from glassformer.inside.looked_at import pieces_of
 from glassformer.inside.stream import stream_pictures as pictures
 from glassformer.inside.stream.stream_pictures import OpenStream, norm_name, open_stream
-from glassformer.runs.attempt import attempt
+from glassformer.inside.token_selection import pieces_of
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, cover_box, drawing
+from glassformer.shared.i18n import st
 from transformer.analysis.stream import Normed
 from transformer.i18n import paragraph, say
 from transformer.i18n.sentence import digits
@@ -29,7 +29,7 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     take = inside_controls.taking(run, side)
     show_beside(pictures.size, pictures.kept, o, take=take)
-    if not cover.covered(pictures.kept.key):  # it says the cosine
+    if not cover_box.covered(pictures.kept.key):  # it says the cosine
         st.markdown(drawing.plain(what_happens(o)))
     show(pictures.added, o)
     config = run.checkpoint.config
@@ -39,7 +39,7 @@ def draw(run: OpenRun, row: Any) -> None:
     names = {place: norm_name(one, pre=o.pre) for place, one in enumerate(o.norms)}
     if config.norm == "both" or config.embedding_norm:
         st.caption(say("This list leaves out norms on sub-layer outputs and any norm after the embedding."))
-    choices.menu(choices.field(run.slot, "norm"), say("Norm"), names, width=340)
+    controls.menu(controls.field(run.slot, "norm"), say("Norm"), names, width=340)
     st.markdown(drawing.plain(what_a_norm_does(o.normed)))
     show(pictures.norm, o, take=take)
     show(pictures.strip, o)

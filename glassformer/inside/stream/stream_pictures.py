@@ -16,10 +16,10 @@ from glassformer.charts.stream import (
     stream_lines_spec,
 )
 from glassformer.inside import InsideLook
-from glassformer.inside.looked_at import INSIDE, pieces_of, side_of, token_of
+from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
+from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import AXES, STACK_NAMES, STACKS
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.click import place_below
 from glassformer.state.view import Side
 from transformer.analysis import stream
@@ -29,7 +29,7 @@ from transformer.model.anatomy import StackName
 
 
 @dataclass(frozen=True)
-class OpenStream(OfRun):
+class OpenStream(RunScene):
     """The stream of a side."""
 
     side: Side
@@ -54,7 +54,7 @@ class OpenStream(OfRun):
         return stream.normed(self.recorded, self.run.checkpoint.model, self.stack, self.norm, n_tokens=len(self.pieces))
 
 
-def open_stream(run: Seen) -> OpenStream:
+def open_stream(run: ViewedRun) -> OpenStream:
     """The stream of the side that is looked at; QueryError if the model computes what is not finite."""
     side = side_of(run)
     pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]

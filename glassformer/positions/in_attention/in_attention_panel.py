@@ -11,8 +11,8 @@ from glassformer.positions.position_controls import take_head
 from glassformer.positions.positions_page import Shown, layers_said
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.rotations import Turning, moved_together
@@ -146,8 +146,8 @@ def _pair(shown: Shown, turning: Turning) -> None:
                  second=one + n, length=short(turning.wavelengths[one]))
         for one in range(n)
     }  # fmt: skip
-    kept = choices.Kept(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
-    choices.menu(kept, say("Pair of dimensions"), names)
+    kept = controls.Kept(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
+    controls.menu(kept, say("Pair of dimensions"), names)
     show_beside(pictures.circle, pictures.product, shown)
     said = say("From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
                "positions that this model can read, it makes {turns:.4g} full turns.", radians=digits(speed),

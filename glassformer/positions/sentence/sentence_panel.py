@@ -12,11 +12,11 @@ from glassformer.positions.position_controls import take_head
 from glassformer.positions.positions_page import Shown, Table
 from glassformer.positions.sentence import sentence_pictures as pictures
 from glassformer.positions.sentence.sentence_pictures import PLACES, InScores, Start, open_sentence
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from transformer.analysis.stream import rms
 from transformer.i18n import joined, say
 
@@ -48,8 +48,8 @@ def draw(table: Table | Shown, run: OpenRun | None) -> None:
 
 def _starts(o: Start) -> None:
     pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(o.pieces)}
-    kept = choices.field(o.slot, PLACES[o.side], key=TOKEN)
-    choices.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
+    kept = controls.field(o.slot, PLACES[o.side], key=TOKEN)
+    controls.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
     show(pictures.strengths, o)
     st.markdown(drawing.plain(_who_drowns_whom(o)))
     show(pictures.rows, o)
@@ -104,8 +104,8 @@ def _compared_without(token: float, position: float) -> str:
 
 
 def _biased(o: InScores) -> None:
-    kept = replace(choices.field(o.slot, "layer", key=BIAS_LAYER), value=o.layer)
-    choices.menu_of_layers(kept, o.shape[0], all_together=False)
+    kept = replace(controls.field(o.slot, "layer", key=BIAS_LAYER), value=o.layer)
+    controls.menu_of_layers(kept, o.shape[0], all_together=False)
     found = attempt(lambda: o.spreads)
     if found is None:
         return
@@ -123,8 +123,8 @@ def _biased(o: InScores) -> None:
 def _turned(o: InScores) -> None:
     """Draw the choice of a head, a query and a key, and the curve of their score."""
     with st.container(horizontal=True, gap="small"):
-        choices.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
-        choices.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)
+        controls.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
+        controls.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)
         _menu(o, QUERY, "query", o.query, o.axes.queries, say("The step's token"))
         _menu(o, KEY, "key", o.key, o.axes.keys, say("The token before the query"))
     attempt(lambda: show(pictures.scores, o))
@@ -136,12 +136,12 @@ def _menu(
     """Draw the choice of a query or a key; where there are steps its first entry goes with the step."""
     goes = o.axes.current is not None
     options: dict[int | None, str] = {None: follows} if goes else {}
-    options |= dict(choices.labelled(pieces).items())
+    options |= dict(controls.labelled(pieces).items())
     asked = o.shown.view.get(field)
     chosen = asked if asked in options else None
     kept = replace(_kept(o, widget, field, value), value=chosen if goes else value)
-    choices.menu(kept, say("Query") if field == "query" else say("Key"), options, bare=True, width=220)
+    controls.menu(kept, say("Query") if field == "query" else say("Key"), options, bare=True, width=220)
 
 
-def _kept(o: InScores, widget: str, field: str, value: int) -> choices.Kept:
-    return replace(choices.field(o.slot, field, key=widget), value=value)
+def _kept(o: InScores, widget: str, field: str, value: int) -> controls.Kept:
+    return replace(controls.field(o.slot, field, key=widget), value=value)

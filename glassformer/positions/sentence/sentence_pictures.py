@@ -8,9 +8,9 @@ import numpy as np
 from glassformer.charts.by_distance import Curve, distance_curves_spec, spreads_spec
 from glassformer.charts.embedding import HOW_TO_READ_ROWS, Strengths, embedding_rows_spec, embedding_strengths_spec
 from glassformer.positions.positions_page import PAGE, Shown, open_shown
-from glassformer.runs.picture import Part, Plot, Said
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import STACKS, Sides, sides
+from glassformer.runs.map_axes import STACKS, MapAxes, sides
+from glassformer.runs.picture import Captions, Part, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.click import into, place_below
 from glassformer.state.view import Side
 from transformer.analysis.rotations import Spreads, Turning, product_by_distance, spreads
@@ -27,7 +27,7 @@ PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 
 
 @dataclass(frozen=True)
-class Start(OfRun):
+class Start(RunScene):
     """What the tokens of one side start from; each array is [token, d_model]."""
 
     pieces: list[str]  # the tokens that may be seen
@@ -55,7 +55,7 @@ class Start(OfRun):
 
 
 @dataclass(frozen=True)
-class InScores(OfRun):
+class InScores(RunScene):
     """What positions do to the scores of a head."""
 
     shown: Shown
@@ -67,7 +67,7 @@ class InScores(OfRun):
         return n_layers, n_heads
 
     @cached_property
-    def axes(self) -> Sides:
+    def axes(self) -> MapAxes:
         """The tokens that may be seen."""
         return sides(self.run.looking, self.shown.stack)
 
@@ -143,7 +143,7 @@ class InScores(OfRun):
         return spreads(scores, bias, masks)
 
 
-def open_sentence(run: Seen) -> Start | InScores | None:
+def open_sentence(run: ViewedRun) -> Start | InScores | None:
     """What positions do in the sentence, in guess mode without those that are still to come; None if it has none."""
     if run.checkpoint.config.placing.adds == "table":
         return _start_of(run)
@@ -151,7 +151,7 @@ def open_sentence(run: Seen) -> Start | InScores | None:
     return None if shown is None else InScores(run, shown)
 
 
-def _start_of(run: Seen) -> Start:
+def _start_of(run: ViewedRun) -> Start:
     side, stack = run.view.side, STACKS[run.view.side]
     values = run.work.replay(run.checkpoint, run.trace, [f"{stack}.embedding.*"])
     pieces = run.trace.src_pieces if side == "source" else run.trace.read_pieces[: run.looking.n_rows]
@@ -222,7 +222,7 @@ def scores(o: Start | InScores) -> Plot | None:
     alt = say("The score that the query {query} and the key {key} would have at each distance.",
               query=o.axes.queries[o.query], key=o.axes.keys[o.key])  # fmt: skip
     below = joined(" ", [_said(o.turning, *o.score), *_capped(o.shown.config.score_cap, o.score[2])])
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Said(below=below))
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Captions(below=below))
 
 
 def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:

@@ -10,8 +10,8 @@ from glassformer.positions.positions_page import MOST_MEASURED, Table
 from glassformer.positions.table import table_pictures as pictures
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import digits
@@ -31,7 +31,7 @@ def _table(table: Table) -> None:
     show(pictures.whole, table)
     st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
     if table.follows:
-        choices.switch(choices.field(table.slot, "apart"), say("Separate sines and cosines"))
+        controls.switch(controls.field(table.slot, "apart"), say("Separate sines and cosines"))
     position_controls.choose_dims(table)
     drawing.beside(partial(show, pictures.curves, table), lambda: _waves(table))
 

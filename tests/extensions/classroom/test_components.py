@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.classroom.lessons.memory import mount
+from glassformer.extensions.classroom.lessons.answer_storage import mount
 from tests.glassformer.components.test_components import sends_what_its_type_names
 
 DRAWN = {"LessonMemoryPayload": lambda key: mount("lessons")}

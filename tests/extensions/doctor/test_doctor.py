@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library import whole
-from glassformer.extensions.doctor.library.whole import TESTS
+from glassformer.extensions.doctor.library import report
+from glassformer.extensions.doctor.library.report import TESTS
 from transformer.__main__ import main
 
 from tests.transformer.spoiling import weights_with  # isort: skip
@@ -17,7 +17,7 @@ from tests.transformer.spoiling import weights_with  # isort: skip
 def quick(monkeypatch):
     """Only the first tests are made: all of them are made in the tests of the doctor."""
     names = ("finite", "constant", "causality", "n_heads", "loss")
-    monkeypatch.setattr(whole, "TESTS", tuple(test for test in TESTS if test.name in names))
+    monkeypatch.setattr(report, "TESTS", tuple(test for test in TESTS if test.name in names))
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from glassformer.extensions.doctor import examinations as module
 from glassformer.extensions.doctor.examinations import Asked, Examinations
+from glassformer.extensions.doctor.library.context import Test
 from glassformer.extensions.doctor.library.findings import Measured
-from glassformer.extensions.doctor.library.patient import Test
 from glassformer.server import jobs
-from glassformer.server.work import BusyError
+from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
 from transformer.trying.losses import Samples

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.drafts import drafter, quick
+from glassformer.extensions.drafts import drafter, int8_draft
 from tests.test_checkpoints import FOLDER, SHIPPED
 from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import alone
@@ -146,7 +146,7 @@ def test_a_draft_that_is_never_right_ends(checkpoint, stepped):
 
 @pytest.mark.parametrize("name", FEATURED)
 def test_with_the_draft_of_8_bits_every_kind_of_model_runs_the_same(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(quick, "SMALLEST", 0)
+    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
     checkpoint = featured(name, tmp_path)
     queries = [query(checkpoint, source) for source in SOURCES]
     queries += [query(checkpoint, source, decoding=Sampling(seed=5, temperature=0.7)) for source in SOURCES]
@@ -170,7 +170,7 @@ RULES = [
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
 def test_rules_of_decoding_hold_in_drafts(rules, tmp_path, monkeypatch):
-    monkeypatch.setattr(quick, "SMALLEST", 0)
+    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
     checkpoint = alone("decoder", tmp_path, **rules)
     queries = [query(checkpoint, source) for source in SOURCES]
     expected = [run(checkpoint, one) for one in queries]
@@ -241,7 +241,7 @@ def test_where_torch_has_no_such_products_a_run_goes_on_without(checkpoint_folde
     def refuse(model):
         raise RuntimeError("no engine")
 
-    monkeypatch.setattr(quick, "QuickDecoder", refuse)
+    monkeypatch.setattr(int8_draft, "QuickDecoder", refuse)
     checkpoint = load(checkpoint_folder)
     assert run(checkpoint, query(checkpoint)).n_steps
     assert "no engine" in caplog.text
@@ -315,7 +315,7 @@ def test_weights_that_change_after_a_draft_was_made_change_the_run(checkpoint_fo
 
 
 def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch):
-    begun, goes_on, make = Event(), Event(), quick.Int8
+    begun, goes_on, make = Event(), Event(), int8_draft.Int8
 
     def slow(model):
         if model is one.model:
@@ -323,7 +323,7 @@ def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch
             goes_on.wait(20)
         return make(model)
 
-    monkeypatch.setattr(quick, "Int8", slow)
+    monkeypatch.setattr(int8_draft, "Int8", slow)
     monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     one, other = load(checkpoint_folder), load(checkpoint_folder)
     readings = [read(checkpoint, [query(checkpoint)]) for checkpoint in (one, other)]

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from glassformer.extensions.drafts.ct2 import made, os, why_not
+from glassformer.extensions.drafts.ctranslate2_draft import made, os, why_not
 from tests.test_checkpoints import FOLDER
 from tests.transformer.runs.test_together import WORDS, made_up
 from tests.transformer.tiny import DECODER, ENCODER
 from transformer import Beam, Sampling, ZeroHead, load
-from transformer.model.features import Rotary
+from transformer.model.attention_features import Rotary
 from transformer.runs.drafting import verify_and_trace
 from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
@@ -108,7 +108,7 @@ def test_without_the_package_there_is_no_draft(monkeypatch):
 
 
 def test_only_making_a_draft_imports_the_package():
-    code = "import sys, glassformer.extensions.drafts.ct2; assert 'ctranslate2' not in sys.modules"
+    code = "import sys, glassformer.extensions.drafts.ctranslate2_draft; assert 'ctranslate2' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -5,9 +5,9 @@ import torch
 
 from tests.transformer.tiny import DECODER, tiny_config
 from tests.transformer.trying.test_gains import LARGE
-from transformer.runs.results import whole
-from transformer.trying import gains
-from transformer.trying.gains import measuring
+from transformer.runs.array_records import whole
+from transformer.trying import speed_gains
+from transformer.trying.speed_gains import measuring
 
 
 @pytest.mark.parametrize("features", [{}, LARGE, DECODER | LARGE])
@@ -16,7 +16,7 @@ def test_each_way_writes_as_many_tokens_and_rounds_only_where_it_says_so(feature
     n_threads, rounded = torch.get_num_threads(), []
     real = torch.quantize_per_channel
     monkeypatch.setattr(torch, "quantize_per_channel", lambda one, *how: rounded.append(one.shape) or real(one, *how))
-    made = gains.Steps(tiny_config(**features), n_source=5, n_written=7)
+    made = speed_gains.Steps(tiny_config(**features), n_source=5, n_written=7)
     torch.set_num_threads(n_threads)
     assert made.eager() == 7
     assert made.as_drafts(int8=False)() == 7

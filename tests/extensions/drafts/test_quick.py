@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glassformer.extensions.drafts import quick
+from glassformer.extensions.drafts import int8_draft
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ONE_STACK, laid_out, random_ids, tiny_model
 from transformer.model.cache import KVCache
@@ -38,7 +38,7 @@ def both_ways(changes, *, n_begun, seed=0):
         begun = torch.cat((src, written[:, :n_begun]), dim=1)
     memory, mask = (model.encode(src), model.source_mask(src)) if model.anatomy.reads else (None, None)
     theirs = Prefix(model, src, cache=KVCache(3), memory=memory)
-    ours = quick.QuickPrefix(quick.QuickDecoder(model), model, begun, memory, mask, room=12)
+    ours = int8_draft.QuickPrefix(int8_draft.QuickDecoder(model), model, begun, memory, mask, room=12)
     for place in range(n_begun):
         theirs.append(written[:, place])
     found = []
@@ -64,16 +64,16 @@ def test_a_step_computes_what_the_model_computes(name, n_begun):
 @pytest.mark.parametrize("name", ["plain", "gated", "rotary", "output"])
 @torch.inference_mode()
 def test_with_8_bits_it_computes_nearly_that(name, monkeypatch):
-    monkeypatch.setattr(quick, "SMALLEST", 0)
+    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
     far = [float((expected - found).abs().max()) for expected, found in both_ways(KINDS[name], n_begun=1)]
     assert 0 < max(far) < 0.5  # it does round, and by little
 
 
 @torch.inference_mode()
 def test_one_product_is_rounded_by_at_most_its_steps(monkeypatch):
-    monkeypatch.setattr(quick, "SMALLEST", 0)
+    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
     weight, bias, x = torch.randn(30, 20), torch.randn(30), torch.randn(4, 20)
-    found, expected = quick.product(weight, bias)(x), torch.nn.functional.linear(x, weight, bias)
+    found, expected = int8_draft.product(weight, bias)(x), torch.nn.functional.linear(x, weight, bias)
     of_weights = x.abs().sum(dim=1)[:, None] * weight.abs().amax(dim=1) / 254
     of_vectors = weight.abs().sum(dim=1) * (x.max() - x.min()) / 255
     assert bool(((found - expected).abs() <= of_weights + of_vectors + 1e-3).all())

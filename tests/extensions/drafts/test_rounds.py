@@ -11,8 +11,8 @@ from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
 from transformer import Beam, Sampling, ZeroHead, load, run
 from transformer.errors import QueryError
+from transformer.runs.array_records import whole
 from transformer.runs.interventions import parse
-from transformer.runs.results import whole
 
 TEXTS = ("ba lo mi ta", "mi mi", "ta ba lo")
 HOWS = [

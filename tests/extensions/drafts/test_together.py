@@ -3,7 +3,7 @@
 from glassformer.extensions.drafts import drafter
 from tests.transformer.runs.test_together import WORDS, made_up
 from transformer.runs import running
-from transformer.runs.together import run_together
+from transformer.runs.dynamic_batching import run_together
 
 
 def test_what_the_model_writes_itself_counts_as_no_draft(monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 import streamlit as st
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers import foreign_models
+from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.opening import QuestionsError
 from glassformer.runs import loading
 from tests.extensions.importers.library.tutorial_models import STYLES, Article, at_random
@@ -42,8 +42,8 @@ def own(lesson, monkeypatch):
 
 
 def test_it_is_listed_apart_from_checkpoints():
-    assert list(foreign_models.listed()) == ["deep", "lesson.safetensors"]
-    assert not foreign_models.listed().keys() & loading.usable().keys()
+    assert list(third_party_models.listed()) == ["deep", "lesson.safetensors"]
+    assert not third_party_models.listed().keys() & loading.usable().keys()
 
 
 def test_a_path_inside_is_found_however_it_is_typed(own):
@@ -52,8 +52,8 @@ def test_a_path_inside_is_found_however_it_is_typed(own):
         str(own / "deep" / "lesson.safetensors"),
         "deep/../deep/./lesson.safetensors",
     ):
-        assert foreign_models.at(path).name == "deep/lesson.safetensors"
-    assert foreign_models.at("lesson.safetensors") == foreign_models.listed()["lesson.safetensors"]
+        assert third_party_models.at(path).name == "deep/lesson.safetensors"
+    assert third_party_models.at("lesson.safetensors") == third_party_models.listed()["lesson.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -71,37 +71,37 @@ def test_a_path_inside_is_found_however_it_is_typed(own):
     ],
 )
 def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson, path):
-    assert foreign_models.at(path.format(root=lesson)) is None
+    assert third_party_models.at(path.format(root=lesson)) is None
 
 
 def test_questions_are_raised_and_answers_open_it_once(lesson):
-    entry = foreign_models.at("deep/lesson.safetensors")
+    entry = third_party_models.at("deep/lesson.safetensors")
     with pytest.raises(QuestionsError) as caught:
-        foreign_models.open_foreign(entry)
+        third_party_models.open_foreign(entry)
     assert {one.name for one in caught.value.report.asked} == {name for name, _ in ANSWERS}
-    checkpoint = foreign_models.open_foreign(entry, ANSWERS)
-    assert foreign_models.open_foreign(entry, ANSWERS) is checkpoint
+    checkpoint = third_party_models.open_foreign(entry, ANSWERS)
+    assert third_party_models.open_foreign(entry, ANSWERS) is checkpoint
     other = tuple({**dict(ANSWERS), "n_heads": 2}.items())
-    assert foreign_models.open_foreign(entry, other).content_hash != checkpoint.content_hash
+    assert third_party_models.open_foreign(entry, other).content_hash != checkpoint.content_hash
     query = checkpoint.query("5 6 7", max_new=4)
     assert loading.trace_again(checkpoint.name, query).checkpoint == checkpoint.name
     assert loading.trace_again(checkpoint.name, query) == checkpoint.run(query)
 
 
 def test_a_file_that_is_replaced_is_looked_at_again(own):
-    entry = foreign_models.at("deep/lesson.safetensors")
-    before = foreign_models.preview(entry)
-    assert foreign_models.preview(entry) is before
+    entry = third_party_models.at("deep/lesson.safetensors")
+    before = third_party_models.preview(entry)
+    assert third_party_models.preview(entry) is before
     save_file(state(layers=(1, 1)), own / "deep" / "lesson.safetensors")
-    assert len(foreign_models.preview(entry).report.file_tensors) < len(before.report.file_tensors)
+    assert len(third_party_models.preview(entry).report.file_tensors) < len(before.report.file_tensors)
 
 
 @pytest.mark.parametrize("path", ["../outside.safetensors", "link/outside.safetensors", "missing.model"])
 def test_a_tokenizer_outside_is_not_opened(path):
     with pytest.raises(CheckpointError, match=r"is missing|points outside the folder"):
-        foreign_models.preview(foreign_models.listed()["lesson.safetensors"], (("pieces", path),))
+        third_party_models.preview(third_party_models.listed()["lesson.safetensors"], (("pieces", path),))
 
 
 def test_files_that_may_be_tokenizers_are_offered(own):
     (own / "lesson.pt.safetensors.outline.json").write_text("{}")  # written by this program beside an upload
-    assert foreign_models.beside(foreign_models.listed()["lesson.safetensors"]) == ["words.model"]
+    assert third_party_models.beside(third_party_models.listed()["lesson.safetensors"]) == ["words.model"]

@@ -15,7 +15,7 @@ from tests.extensions.tokenizers import foreign
 from tests.extensions.weight_files.library.conftest import opened_here  # noqa: F401  it is a fixture
 from tests.test_docs import ROOT, blocks
 from transformer.__main__ import main
-from transformer.checkpoint import room
+from transformer.checkpoint import free_memory
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 
@@ -57,7 +57,7 @@ def test_16_bits_stay_16_bits_on_the_disk_and_where_memory_is_short(folder, tmp_
     assert {tensor.dtype for tensor in state.values()} == {dtype}
     assert all(torch.equal(state[name].float(), value) for name, value in ours.model.state_dict().items())
     whole = 4 * ours.config.count_parameters()
-    monkeypatch.setattr(room, "available", lambda: whole)
+    monkeypatch.setattr(free_memory, "available", lambda: whole)
     narrow = transformer.load(folder)
     assert f"this model needs {whole:,} bytes" in " ".join(narrow.warnings)
     assert narrow.model.src_table.dtype == dtype

@@ -2,8 +2,8 @@
 
 import pytest
 
-from glassformer.runs.sides import fit_given, sides
-from glassformer.runs.step_rows import GivenLooking, can_roll, has_words, marked
+from glassformer.runs.map_axes import fit_given, sides
+from glassformer.runs.visible_trace import VisibleMaps, can_roll, has_words, marked
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps
@@ -50,7 +50,7 @@ def test_the_view_moves_into_what_there_is_and_says_so():
 
 
 def test_sides_have_the_labels_that_were_given():
-    looking = GivenLooking(all_three(), View())
+    looking = VisibleMaps(all_three(), View())
     cross = sides(looking, "cross")
     assert (cross.queries, cross.keys) == (list(TARGET), list(SOURCE))
     assert (cross.query_side, cross.key_side, cross.current) == ("target", "source", None)

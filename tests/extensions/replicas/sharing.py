@@ -5,9 +5,9 @@ import contextlib
 import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.public import Question, RefusedError
 from glassformer.extensions.rooms.server.registry import Registry
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Question, RoomRefusedError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
 
@@ -36,7 +36,7 @@ def opened(here, there):
 
 
 def refused(why, call, *args, **named):
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RoomRefusedError) as caught:
         call(*args, **named)
     assert caught.value.why == why
 

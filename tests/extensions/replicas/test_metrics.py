@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from glassformer.extensions.replicas import metrics
 from glassformer.server import measures
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import ModelRunner
 from tests.glassformer.waiting import WAIT, until
 
 
@@ -29,7 +29,7 @@ def afresh():
 def client(monkeypatch):
     monkeypatch.setenv(metrics.ENVIRONMENT, "on")
     page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
-    app = Starlette(routes=[*metrics.routes("glass"), page], middleware=[Middleware(metrics.Counting)])
+    app = Starlette(routes=[*metrics.routes("glass"), page], middleware=[Middleware(metrics.MetricsMiddleware)])
     monkeypatch.setattr(measures, "LISTENERS", [metrics.meter().took])
     with TestClient(app) as found:
         yield found
@@ -67,7 +67,7 @@ def test_no_address_makes_a_label_of_its_own():
 
 
 def test_pages_the_queue_and_the_model_are_timed(client):
-    runner, begun, go = Runner(), threading.Event(), threading.Event()
+    runner, begun, go = ModelRunner(), threading.Event(), threading.Event()
     metrics.meter().watch("queue_length", "Requests.", lambda: runner.n_waiting)
     with measures.drawn("step"):
         work = (lambda: begun.set() or go.wait()), (lambda: True)
@@ -89,7 +89,7 @@ def test_pages_the_queue_and_the_model_are_timed(client):
 
 
 def test_a_pause_of_the_model_is_not_counted_twice(client):
-    runner = Runner()
+    runner = ModelRunner()
 
     def long(pause):
         runner._queue.put(short)
@@ -103,7 +103,7 @@ def test_a_pause_of_the_model_is_not_counted_twice(client):
 
 
 def metrics_request(work):
-    from glassformer.server.queue import Request
+    from glassformer.server.fair_queue import Request
 
     return Request("short", None, 1.0, lambda _: 1, work=work)
 

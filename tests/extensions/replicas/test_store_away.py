@@ -11,8 +11,8 @@ import redis
 
 from glassformer.extensions.replicas import store_redis, store_shared
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import RefusedError, Round
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import RoomRefusedError, Round
 from glassformer.extensions.rooms.server.routes import stream
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
@@ -124,7 +124,7 @@ def test_a_room_that_cannot_be_read_leaves_the_others_as_they_are(two, redis_ser
 def test_who_hears_nothing_any_more_listens_anew(redis_server, monkeypatch):
     """As where a network has dropped a connection, and told neither end."""
     redis_server.empty()
-    hearing, made = store_redis.Link.hearing, []
+    hearing, made = store_redis.RedisClient.hearing, []
 
     def heard_once(link):
         made.append(hearing(link))
@@ -132,7 +132,7 @@ def test_who_hears_nothing_any_more_listens_anew(redis_server, monkeypatch):
             monkeypatch.setattr(made[0], "get_message", lambda timeout, **_: time.sleep(timeout))
         return made[-1]
 
-    monkeypatch.setattr(store_redis.Link, "hearing", heard_once)
+    monkeypatch.setattr(store_redis.RedisClient, "hearing", heard_once)
     with replicas(redis_server.url, 1) as [deaf], replicas(redis_server.url, 1) as [other]:
         taught = other.open()
         token = other.join(taught.code)
@@ -171,7 +171,7 @@ def voted(rooms, code, token):
     """Vote until it is counted, as browsers do."""
     try:
         rooms.vote(code, token, round_=1, choice=1)
-    except RefusedError as refusal:
+    except RoomRefusedError as refusal:
         if refusal.why not in ("away", "voted", "too-often"):
             raise
         return refusal.why == "voted"
@@ -203,7 +203,7 @@ def test_while_the_store_is_away_nothing_waits_and_all_can_be_read(own_server):
             assert time.monotonic() - began < 7 * store_redis.CALL_SECONDS  # as it takes where each call waits
             own_server.pause(False)
             until(lambda: not here.away)
-        with contextlib.suppress(RefusedError):  # the first may have been counted after all
+        with contextlib.suppress(RoomRefusedError):  # the first may have been counted after all
             here.vote(taught.code, token, round_=1, choice=0)
         assert here.counted(taught.code).voted == 1
 

@@ -3,9 +3,9 @@
 import pytest
 import streamlit as st
 
-from glassformer.extensions.classroom import covering, lesson
+from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import LIMITS, ROOMS
 from glassformer.state import session
@@ -19,7 +19,7 @@ def state(monkeypatch):
     monkeypatch.setattr(st, "session_state", found)
     monkeypatch.setattr(st, "query_params", QueryParameters())
     opened = ROOMS.open()
-    in_room.teach(opened)
+    room_session.teach(opened)
     found[session.URL_PAGE] = "step"
     yield found
     ROOMS.end(opened)
@@ -32,7 +32,7 @@ class QueryParameters(dict):
 
 
 def told():
-    public = in_room.public()
+    public = room_session.public()
     return public.page, dict(public.parameters)
 
 
@@ -52,67 +52,67 @@ def test_a_class_is_told_the_step_of_a_lesson_whatever_the_address_says(state):
 
 
 def test_a_class_is_told_what_its_teacher_has_covered(state):
-    state[covering.WORDS] = ("candidates", "entropy")
+    state[cover_state.WORDS] = ("candidates", "entropy")
     session.publish(Link(source="a"))
     assert told() == ("step", {"src": "a", "cover": "candidates.entropy"})
-    covering.show_all()
+    cover_state.show_all()
     session.publish(Link(source="a"))
     assert told() == ("step", {"src": "a"})
 
 
 def test_a_class_does_not_follow_to_the_pages_about_rooms(state):
     session.publish(Link(source="a"))
-    for page in (in_room.PAGE, in_room.PROJECTOR):
+    for page in (room_session.PAGE, room_session.PROJECTOR):
         state[session.URL_PAGE] = page
         session.publish(Link(source="b"))
     assert told() == ("step", {"src": "a"})
 
 
 def test_before_the_first_page_what_the_teacher_looks_at_is_known(state):
-    state[session.URL_PAGE] = in_room.PAGE
+    state[session.URL_PAGE] = room_session.PAGE
     session.publish(Link(model="en-fr", source="a"))
     assert told() == ("", {"model": "en-fr", "src": "a"})
-    assert in_room.run()["model"] == "en-fr"
+    assert room_session.run()["model"] == "en-fr"
 
 
 def test_in_a_room_no_address_leaves_the_checkpoint_out(state):
     state.update({session.DEFAULT_MODEL: "zh-en", session.BARE_MODEL: "en-fr"})
     assert session.left_out() == ("", "")
-    in_room.leave()
+    room_session.leave()
     assert session.left_out() == ("zh-en", "en-fr")
 
 
 def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
-    code, notes = in_room.current(), set()
-    in_room.leave()
+    code, notes = room_session.current(), set()
+    room_session.leave()
     for _ in range(LIMITS["miss"][0] + 5):
-        st.query_params[in_room.PARAMETER] = registry.new_code()
-        in_room.begin()
-        notes.update(in_room.take_notes())
-        state[in_room.LEFT] = ""  # as in a new session
-    assert notes == {in_room.TOO_MANY}
-    st.query_params[in_room.PARAMETER] = code
-    in_room.begin()
-    assert in_room.current() == code
+        st.query_params[room_session.PARAMETER] = registry.new_code()
+        room_session.begin()
+        notes.update(room_session.take_notes())
+        state[room_session.LEFT] = ""  # as in a new session
+    assert notes == {room_session.TOO_MANY}
+    st.query_params[room_session.PARAMETER] = code
+    room_session.begin()
+    assert room_session.current() == code
 
 
 def test_an_address_without_the_word_covers_as_before_and_one_that_says_nothing_ends_it(state):
     for written, words in (("candidates", ("candidates",)), (None, ("candidates",)), ("", ())):
         st.query_params.clear()
         if written is not None:
-            st.query_params[covering.PARAMETER] = written
-        covering.begin()
-        assert covering.words() == words
+            st.query_params[cover_state.PARAMETER] = written
+        cover_state.begin()
+        assert cover_state.words() == words
 
 
 def test_who_left_a_room_is_not_taken_back_by_an_address_of_before(state):
-    code = in_room.current()
-    in_room.leave()
+    code = room_session.current()
+    room_session.leave()
     for written in (code, None, code):  # a browser that has not heard yet; one that has; the Back button
         st.query_params.clear()
         if written is not None:
-            st.query_params[in_room.PARAMETER] = written
-        in_room.begin()
-        assert in_room.current() == ""
-    in_room.enter(code)
-    assert in_room.current() == code
+            st.query_params[room_session.PARAMETER] = written
+        room_session.begin()
+        assert room_session.current() == ""
+    room_session.enter(code)
+    assert room_session.current() == code

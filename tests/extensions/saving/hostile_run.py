@@ -4,8 +4,8 @@ from copy import copy
 from dataclasses import fields, replace
 
 from glassformer.extensions.saving.saved_run import Kept
-from glassformer.runs.frames import Again
 from glassformer.runs.open_run import stepper_run
+from glassformer.runs.step_frames import RunRef
 
 TEXTS = (
     "</script><script>alert(1)</script>", "</SCRIPT >", "<!--", "-->", "<!--<script>", "]]>", "<![CDATA[", "<?php",
@@ -35,12 +35,12 @@ def hostile(run, page, *texts):
     parts = dict(zip(("src_tokenizer", "tgt_tokenizer"), tokenizers, strict=True))
     checkpoint = replace(run.checkpoint, name=texts[0], card=replace(card, said={}, **said), **parts)
     there = replace(run, checkpoint=checkpoint, looking=replace(run.looking, trace=changed))
-    again = _There(*(getattr(Again.of(there), one.name) for one in fields(Again)))
+    again = _There(*(getattr(RunRef.of(there), one.name) for one in fields(RunRef)))
     object.__setattr__(again, "there", there)
     return Kept(again, page, stepper_run(there.looking, checkpoint, "run"), "http://localhost/step?src=a"), there
 
 
-class _There(Again):
+class _There(RunRef):
     """A run that is had again as it is: no model writes such texts."""
 
     def run(self):

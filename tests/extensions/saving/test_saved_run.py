@@ -13,15 +13,15 @@ import pytest
 from glassformer.attention.map_pictures import drawn_flow
 from glassformer.components.assets import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
-from glassformer.components.plotly_view import figure_json
+from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import Kept
 from glassformer.runs import loading
-from glassformer.runs.declared import PAGES, PICTURES
-from glassformer.runs.frames import Again
 from glassformer.runs.open_run import seen, stepper_run
-from glassformer.runs.seen import at_step
-from glassformer.shared.door import here
+from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.step_frames import RunRef
+from glassformer.runs.viewed_run import at_step
+from glassformer.shared.i18n import here
 from glassformer.state.link import Link
 from tests.glassformer.runs.test_frames import changed
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
@@ -36,7 +36,10 @@ def kept(opened, key="candidates", **fields):  # noqa: F811
     picture = PICTURES[key]
     run = look(picture, opened("reverse"), "reverse", **fields)
     return Kept(
-        Again.of(run), picture.part.page, stepper_run(run.looking, run.checkpoint, "run"), "http://localhost/step?src=a"
+        RunRef.of(run),
+        picture.part.page,
+        stepper_run(run.looking, run.checkpoint, "run"),
+        "http://localhost/step?src=a",
     )
 
 
@@ -184,7 +187,7 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     link = Link(model=model.name, source=source)
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps >= 30
-    file = saved_run.saved_run(Kept(Again.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
+    file = saved_run.saved_run(Kept(RunRef.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
     assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 2_500_000
 

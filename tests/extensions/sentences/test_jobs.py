@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.sentences.many import run_lines
+from glassformer.extensions.sentences.line_runs import run_lines
 from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.state.link import Link
 from tests.glassformer.runs.held import WAIT, until_waiting
 from transformer import load
 from transformer.analysis.line_file import read_text
 from transformer.errors import QueryError
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.query import Beam
-from transformer.runs.together import run_together
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "abc\tcba\nglass\na b c d e f g h i j\nxy\tyx"
@@ -29,7 +29,7 @@ def checkpoint():
 
 @pytest.fixture
 def runner():
-    return Runner()
+    return ModelRunner()
 
 
 def lines(text=TEXT):
@@ -63,7 +63,7 @@ class Gate:
 
     def __init__(self, monkeypatch):
         self.reached, self.go = threading.Event(), threading.Event()
-        part = Runner.part
+        part = ModelRunner.part
 
         def held(runner, work, **about):
             def slow(let_others):
@@ -76,7 +76,7 @@ class Gate:
 
             return part(runner, slow, **about)
 
-        monkeypatch.setattr(Runner, "part", held)
+        monkeypatch.setattr(ModelRunner, "part", held)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_whoever_asks_for_a_sentence_goes_first(checkpoint, gate):
         there.append(len(job.seen.so_far or ()))
         return run_together(*given, **about)
 
-    runner = Runner(runs=watched)
+    runner = ModelRunner(runs=watched)
     job = SentenceRuns(runner).start(checkpoint, lines("abcdefghijk\n" * 20), Link())
     assert gate.reached.wait(WAIT)
     asked = threading.Thread(target=runner.trace, args=(checkpoint, checkpoint.query("ab")))
@@ -139,7 +139,7 @@ def test_what_a_model_cannot_do_is_refused_at_once(checkpoint, runner):
 
 
 def test_another_replica_runs_a_shared_file_again(checkpoint, runner, tmp_path):
-    one, other = (SentenceRuns(Runner(), shared=tmp_path) for _ in range(2))
+    one, other = (SentenceRuns(ModelRunner(), shared=tmp_path) for _ in range(2))
     asked = [*lines(), *read_text("\n" * 9 + "a\tb\tc", label="x")]  # the last one has a problem
     link = Link(decoding=Beam(size=2), interventions=(ZeroHead("encoder", 0, 1),))
     job = one.start(checkpoint, asked, link)
@@ -156,7 +156,7 @@ def test_another_replica_runs_a_shared_file_again(checkpoint, runner, tmp_path):
 
 
 def test_what_a_shared_file_asks_for_does_not_stay(checkpoint, tmp_path):
-    runs = SentenceRuns(Runner(), shared=tmp_path)
+    runs = SentenceRuns(ModelRunner(), shared=tmp_path)
     first = runs.start(checkpoint, lines(), Link())
     os.utime(tmp_path / first.about.id, (0, 0))
     second = runs.start(checkpoint, lines(), Link())

@@ -2,8 +2,8 @@
 
 import pytest
 
+from glassformer.extensions.sentences.line_runs import LineResult
 from glassformer.extensions.sentences.line_table import all_orders, choices_of, listed
-from glassformer.extensions.sentences.many import LineResult
 from transformer.analysis.chrf import chrf_counts
 from transformer.analysis.line_file import Line
 from transformer.i18n import say

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.extensions.sentences.many import (
+from glassformer.extensions.sentences.line_runs import (
     as_csv,
     batches,
     check_can_run,

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from glassformer.extensions.snapshots.slider import Move, Stop, moments_view, moved
+from glassformer.extensions.snapshots.snapshot_slider import Move, Stop, moments_view, moved
 from tests.glassformer.components.test_components import ignore, sends_what_its_type_names
 
 STOPS = [Stop(0, "a", "b"), Stop(None, "c", "d")]

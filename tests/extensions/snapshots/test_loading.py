@@ -1,6 +1,6 @@
 """A snapshot runs where its checkpoint does."""
 
-from glassformer.extensions.snapshots import grown
+from glassformer.extensions.snapshots import snapshot_runs
 from glassformer.runs import loading
 from glassformer.server import command_line
 from tests.glassformer.runs.test_loading import forget as forget
@@ -12,5 +12,5 @@ def test_a_snapshot_is_on_the_device_of_the_app(own, monkeypatch):
     monkeypatch.setattr(command_line, "device", lambda: DEVICE)
     loading.let_go(lambda which: True)
     there = loading.open_checkpoint(loading.usable()["reverse"])
-    assert there.device == grown.opened(there, 1022).device == DEVICE
+    assert there.device == snapshot_runs.opened(there, 1022).device == DEVICE
     loading.let_go(lambda which: True)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from tests.extensions.tokenizers import foreign
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load

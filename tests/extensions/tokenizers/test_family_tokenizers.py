@@ -11,7 +11,7 @@ from tokenizers import normalizers
 
 from glassformer.extensions.tokenizers import languages
 from glassformer.extensions.tokenizers.options import Options, options_of_config
-from glassformer.extensions.tokenizers.vocabularies import FAMILIES, Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
 from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
 from transformer.text import protobuf

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from tests.transformer.tiny import DECODER, tiny_config, tiny_model
-from transformer.checkpoint import room
+from transformer.checkpoint import free_memory
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
 from transformer.errors import CheckpointError
@@ -29,7 +29,7 @@ def raw(folder, dtype=torch.float32, **changes):
 
 
 def room_for(monkeypatch, n_bytes):
-    monkeypatch.setattr(room, "available", lambda: n_bytes)
+    monkeypatch.setattr(free_memory, "available", lambda: n_bytes)
 
 
 MEASURED = """

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
-from glassformer.extensions.tokenizers import library
-from glassformer.extensions.tokenizers.library import LibraryProcess, Limits
+from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.piece_rows import Way, _Finder, _Found, _of_word
+from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, Limits
 from transformer.errors import TokenizerError
 
 SMALL = Limits(memory=64 << 20, seconds=0.3, tokens=1_000, characters=2_000)
@@ -107,7 +107,7 @@ def test_a_process_that_somebody_ended_is_started_again():
 
 
 def test_it_ends_with_its_tokenizer():
-    made = library.LibraryTokenizer(content())
+    made = tokenizers_library.LibraryTokenizer(content())
     child = made._library._process
     assert child.poll() is None
     del made

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from glassformer.extensions.tokenizers import library
-from glassformer.extensions.tokenizers.library import LibraryProcess, Limits
+from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
+from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, Limits
 from tests.extensions.tokenizers import foreign
 from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
 from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import SPACE_MARK
 
-PACKAGE = Path(library.__file__).parents[1]
+PACKAGE = Path(tokenizers_library.__file__).parents[1]
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LLAMA_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
 
@@ -99,14 +99,14 @@ def content_of(kind):
 
 
 def opened(kind, **options):
-    return Vocabularies("json", Options(**options), {library.FILE: content_of(kind)}).open()[0]
+    return Vocabularies("json", Options(**options), {tokenizers_library.FILE: content_of(kind)}).open()[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ids_and_texts_are_those_of_transformers(kind, tmp_path):
-    (tmp_path / library.FILE).write_bytes(content_of(kind))
+    (tmp_path / tokenizers_library.FILE).write_bytes(content_of(kind))
     ours = opened(kind)
-    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / library.FILE))
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / tokenizers_library.FILE))
     theirs.backend_tokenizer.no_truncation()
     theirs.backend_tokenizer.no_padding()
     for text in foreign.strings(special=["[MASK]", "</s>", "<s>", "<|end|>", "fox lake"]):
@@ -161,7 +161,7 @@ def test_the_template_is_told_apart_from_the_text(kind, before, after):
 def test_languages_go_around_the_text_instead_of_the_template():
     made = unigram()
     made.add_special_tokens(["en_XX", "ro_RO"])
-    files = {library.FILE: template(made, "en_XX $A </s>").to_str().encode()}
+    files = {tokenizers_library.FILE: template(made, "en_XX $A </s>").to_str().encode()}
     languages = {"source_language": "ro_RO", "target_language": "en_XX"}
     ours = Vocabularies("json", Options(**languages), files).open()[0]
     romanian, english, end = (ours.id_of(name) for name in ("ro_RO", "en_XX", "</s>"))
@@ -180,7 +180,7 @@ def test_rows_without_a_piece_have_names():
 
 def refused(content, message):
     with pytest.raises(TokenizerError, match=message) as caught:
-        library.LibraryTokenizer(content)
+        tokenizers_library.LibraryTokenizer(content)
     text = str(caught.value)
     assert text.startswith("tokenizer.json: ")
     assert "\n" not in text
@@ -232,7 +232,7 @@ def test_hostile_files(content, message):
 )
 def test_steps_that_are_damaged(parts):
     try:
-        library.LibraryTokenizer(changed(**parts))
+        tokenizers_library.LibraryTokenizer(changed(**parts))
     except TokenizerError as error:
         assert str(error).startswith("tokenizer.json: ")  # noqa: PT017 (some are no harm)
 
@@ -247,29 +247,29 @@ JSON = st.recursive(
 @settings(max_examples=25)  # each starts a process
 @given(st.dictionaries(st.sampled_from(list(json.loads(content_of("unigram")))), JSON, min_size=1, max_size=2))
 def test_any_change_is_read_or_refused_in_one_sentence(parts):
-    verdicts = library._verdicts
-    library._verdicts = sentencepiece_check.Verdicts()
-    library._verdicts.check = lambda content, find: None  # a process for each example would take minutes
+    verdicts = tokenizers_library._verdicts
+    tokenizers_library._verdicts = sentencepiece_check.Verdicts()
+    tokenizers_library._verdicts.check = lambda content, find: None  # a process for each example would take minutes
     try:
-        library.LibraryTokenizer(changed(**parts)).encode("the fox")
+        tokenizers_library.LibraryTokenizer(changed(**parts)).encode("the fox")
     except TokenizerError as error:
         assert str(error).startswith("tokenizer.json: ")  # noqa: PT017
         assert "\n" not in str(error)  # noqa: PT017
     finally:
-        library._verdicts = verdicts
+        tokenizers_library._verdicts = verdicts
 
 
 @pytest.mark.parametrize("death", ["os.abort()", "os._exit(3)", "ctypes.string_at(0)"])
 def test_a_crash_stays_in_the_other_process(tmp_path, monkeypatch, death):
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
-    monkeypatch.setattr(library, "CHILD", probe)
-    monkeypatch.setattr(library, "_verdicts", sentencepiece_check.Verdicts())
+    monkeypatch.setattr(tokenizers_library, "CHILD", probe)
+    monkeypatch.setattr(tokenizers_library, "_verdicts", sentencepiece_check.Verdicts())
     refused(content_of("unigram"), "tokenizers crashed on the file .exit status")
 
 
 def test_without_the_library_one_sentence_says_what_installs_it(monkeypatch):
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    monkeypatch.setattr(tokenizers_library, "find_spec", lambda name: None)
     refused(content_of("unigram"), r"pip install 'glassformer\[hf\]'")
 
 
@@ -287,7 +287,7 @@ def at_import(body):
 def test_nothing_else_needs_the_library():
     """No module imports it when it is imported itself, but for the one that runs in a process of its own."""
     named = [path for path in PACKAGE.rglob("*.py") if "tokenizers" in at_import(ast.parse(path.read_bytes()).body)]
-    assert named == [library.CHILD]
+    assert named == [tokenizers_library.CHILD]
 
 
 def words(vocabulary, **parts):
@@ -297,7 +297,7 @@ def words(vocabulary, **parts):
 
 
 def test_rows_between_the_ids_of_a_file_have_names():
-    ours = library.LibraryTokenizer(words({"a": 2, "b": 4}))
+    ours = tokenizers_library.LibraryTokenizer(words({"a": 2, "b": 4}))
     assert ours.pieces == ("<unk>", "<unused 1>", "a", "<unused 3>", "b")
     assert [ours.is_special(i) for i in range(5)] == [True, True, False, True, False]
 

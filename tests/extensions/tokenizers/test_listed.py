@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies, read_record
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, read_record
 from transformer.errors import TokenizerError
 
 DIGITS = [*"0123456789", "+", "="]

@@ -1,7 +1,7 @@
 """Teacher forcing of a model without a tokenizer."""
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from tests.transformer.runs.test_teacher_forcing import refused
 from tests.transformer.tiny import DECODER, tiny_model
 from transformer import load, score

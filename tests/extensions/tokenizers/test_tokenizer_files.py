@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import FILE_NAMES, VOCABULARY, Vocabularies
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.tokenizers import foreign
 from tests.extensions.tokenizers.test_library import content_of

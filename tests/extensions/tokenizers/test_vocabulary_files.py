@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.tokenizers import vocabulary_files
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import FAMILIES, VOCABULARY, Vocabularies, read_record
+from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, VOCABULARY, Vocabularies, read_record
 from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
 

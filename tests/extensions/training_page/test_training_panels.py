@@ -1,7 +1,7 @@
 import pytest
 
 from glassformer.extensions.training_page.training_panels import in_lines
-from glassformer.shared.dialect import effort
+from glassformer.shared.attention_notes import effort
 
 
 def test_the_effort_in_words():

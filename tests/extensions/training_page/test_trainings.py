@@ -12,7 +12,7 @@ import pytest
 
 from glassformer.extensions.training_page import trainings as module
 from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, Plan, Trainings
-from glassformer.server.work import BusyError
+from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import WAIT, Clock, until
 from transformer.checkpoint.load import load
 

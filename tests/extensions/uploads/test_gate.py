@@ -7,9 +7,9 @@ from starlette.requests import Request
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from glassformer.extensions.uploads import gate
-from glassformer.extensions.uploads.gate import Gate
-from glassformer.server import switch
+from glassformer.extensions.uploads import upload_middleware
+from glassformer.extensions.uploads.upload_middleware import UploadLimitMiddleware
+from glassformer.server import server_options
 
 MINE = "/_stcore/upload_file/mine/1"
 
@@ -47,10 +47,10 @@ class App:
 def runtime(monkeypatch):
     found = Runtime()
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: found)
-    monkeypatch.setattr(switch, "mode", lambda: "on")
-    monkeypatch.setattr(gate, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(gate, "MOST_BYTES", 1000)
-    monkeypatch.setattr(gate, "MOST_OF_SESSION", 800)
+    monkeypatch.setattr(server_options, "mode", lambda: "on")
+    monkeypatch.setattr(upload_middleware, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(upload_middleware, "MOST_BYTES", 1000)
+    monkeypatch.setattr(upload_middleware, "MOST_OF_SESSION", 800)
     return found
 
 
@@ -71,36 +71,36 @@ async def put(through, path=MINE, size=b"100", method="PUT", **headers):
 
 def test_what_fits_comes_through(runtime):
     app = App()
-    assert asyncio.run(put(Gate(app))) == 204
-    assert asyncio.run(put(Gate(app, base="/glass"), path="/glass" + MINE)) == 204
+    assert asyncio.run(put(UploadLimitMiddleware(app))) == 204
+    assert asyncio.run(put(UploadLimitMiddleware(app, base="/glass"), path="/glass" + MINE)) == 204
     assert len(app.came) == 2
 
 
 @pytest.mark.parametrize("size", [None, b"-5", b"1e3", b"", b"9" * 30])
 def test_a_length_has_to_be_said(runtime, size):
-    assert asyncio.run(put(Gate(App()), size=size)) == 411
+    assert asyncio.run(put(UploadLimitMiddleware(App()), size=size)) == 411
 
 
 def test_with_uploads_off_nothing_is_taken(runtime, monkeypatch):
-    monkeypatch.setattr(switch, "mode", lambda: "off")
+    monkeypatch.setattr(server_options, "mode", lambda: "off")
     app = App()
     for method in ("PUT", "POST", "PATCH"):
-        assert asyncio.run(put(Gate(app), method=method)) == 403
+        assert asyncio.run(put(UploadLimitMiddleware(app), method=method)) == 403
     assert app.came == []
-    assert asyncio.run(put(Gate(app), path="/_stcore/health", method="GET")) == 204
+    assert asyncio.run(put(UploadLimitMiddleware(app), path="/_stcore/health", method="GET")) == 204
 
 
 def test_a_session_has_its_own_bound(runtime, monkeypatch):
     runtime.holds("mine", 750)
-    assert asyncio.run(put(Gate(App()))) == 413
-    assert asyncio.run(put(Gate(App()), path="/_stcore/upload_file/other/1")) == 204
-    monkeypatch.setattr(gate, "MOST_FILES", 1)
-    assert asyncio.run(put(Gate(App()), size=b"1")) == 413
+    assert asyncio.run(put(UploadLimitMiddleware(App()))) == 413
+    assert asyncio.run(put(UploadLimitMiddleware(App()), path="/_stcore/upload_file/other/1")) == 204
+    monkeypatch.setattr(upload_middleware, "MOST_FILES", 1)
+    assert asyncio.run(put(UploadLimitMiddleware(App()), size=b"1")) == 413
 
 
 def test_who_is_unknown_is_left_to_streamlit(runtime):
     app = App()
-    assert asyncio.run(put(Gate(app), path="/_stcore/upload_file/nobody/1", size=b"999999")) == 204
+    assert asyncio.run(put(UploadLimitMiddleware(app), path="/_stcore/upload_file/nobody/1", size=b"999999")) == 204
     assert app.came
 
 
@@ -108,7 +108,7 @@ def test_who_comes_when_it_is_full_waits_until_there_is_room(runtime, monkeypatc
     runtime.holds("other", 950)
 
     async def go():
-        waiting = asyncio.create_task(put(Gate(App())))
+        waiting = asyncio.create_task(put(UploadLimitMiddleware(App())))
         await asyncio.sleep(0.02)
         assert not waiting.done()
         runtime.uploaded_file_mgr.remove_file("other", "0")
@@ -116,17 +116,17 @@ def test_who_comes_when_it_is_full_waits_until_there_is_room(runtime, monkeypatc
 
     assert asyncio.run(go()) == 204
     runtime.holds("other", 950)
-    monkeypatch.setattr(gate, "WAIT_SECONDS", 0.01)
-    assert asyncio.run(put(Gate(App()))) == 503
+    monkeypatch.setattr(upload_middleware, "WAIT_SECONDS", 0.01)
+    assert asyncio.run(put(UploadLimitMiddleware(App()))) == 503
 
 
 def test_what_is_on_its_way_counts(runtime, monkeypatch):
-    monkeypatch.setattr(gate, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(upload_middleware, "WAIT_SECONDS", 0.01)
 
     async def go():
         app = App()
         app.may.clear()
-        door = Gate(app)
+        door = UploadLimitMiddleware(app)
         first = asyncio.create_task(put(door, size=b"700"))
         await asyncio.sleep(0.01)
         second = await put(door, path="/_stcore/upload_file/other/1", size=b"700")
@@ -170,11 +170,11 @@ class Reader(App):
 
 @pytest.mark.parametrize("parts", [(), (0,), (5,)])
 def test_who_announces_much_and_sends_nothing_holds_up_nobody(runtime, monkeypatch, parts):
-    monkeypatch.setattr(gate, "GRACE_SECONDS", -1.0)  # of sending nothing more
+    monkeypatch.setattr(upload_middleware, "GRACE_SECONDS", -1.0)  # of sending nothing more
     runtime.sessions |= {"third", "fourth"}
 
     async def go():
-        door, wait = Gate(Reader()), asyncio.Event()
+        door, wait = UploadLimitMiddleware(Reader()), asyncio.Event()
         held = [upload(door, *parts, path=f"/_stcore/upload_file/{name}/1", wait=wait) for name in ("other", "third")]
         await asyncio.sleep(0.01)
         door._app = App()
@@ -187,8 +187,8 @@ def test_who_announces_much_and_sends_nothing_holds_up_nobody(runtime, monkeypat
 
 
 def test_who_was_slow_and_goes_on_waits_for_room_again(runtime, monkeypatch):
-    monkeypatch.setattr(gate, "GRACE_SECONDS", -1.0)
-    monkeypatch.setattr(gate, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(upload_middleware, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(upload_middleware, "WAIT_SECONDS", 0.01)
 
     class Meanwhile(Reader):
         async def __call__(self, scope, receive, send):
@@ -197,14 +197,14 @@ def test_who_was_slow_and_goes_on_waits_for_room_again(runtime, monkeypatch):
             await super().__call__(scope, receive, send)
 
     async def go():
-        return await upload(Gate(Meanwhile()), 100, 100, size=700)
+        return await upload(UploadLimitMiddleware(Meanwhile()), 100, 100, size=700)
 
     assert asyncio.run(go())[0] == 408
 
 
 def test_an_upload_that_ends_early_is_one_line_in_the_log(runtime, caplog):
     async def go():
-        return await upload(Gate(Reader()), 100, 50, size=700)
+        return await upload(UploadLimitMiddleware(Reader()), 100, 50, size=700)
 
     with caplog.at_level("INFO"):
         assert asyncio.run(go()) == []
@@ -215,17 +215,17 @@ def test_an_upload_that_ends_early_is_one_line_in_the_log(runtime, caplog):
 
 def test_what_nobody_takes_over_is_dropped(runtime, monkeypatch):
     runtime.holds("other", 950)
-    monkeypatch.setattr(gate, "STALE_SECONDS", 0.01)
-    assert asyncio.run(put(Gate(App()))) == 204
+    monkeypatch.setattr(upload_middleware, "STALE_SECONDS", 0.01)
+    assert asyncio.run(put(UploadLimitMiddleware(App()))) == 204
     assert runtime.uploaded_file_mgr.get_files("other", ["0"]) == []
 
 
 def test_a_file_that_takes_too_long_is_given_up(runtime, monkeypatch):
-    monkeypatch.setattr(gate, "TAKE_SECONDS", 0.01)
+    monkeypatch.setattr(upload_middleware, "TAKE_SECONDS", 0.01)
 
     async def go():
         app = App()
         app.may.clear()
-        return await put(Gate(app))
+        return await put(UploadLimitMiddleware(app))
 
     assert asyncio.run(go()) == 408

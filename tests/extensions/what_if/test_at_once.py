@@ -8,7 +8,7 @@ import torch
 
 from tests.transformer.analysis.test_at_once import plain_losses
 from tests.transformer.analysis.test_at_once import tiny as tiny
-from transformer.analysis.at_once import read_at_once
+from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.errors import NotFiniteError
 from transformer.runs.interventions import parse
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.what_if.comparing import (
+from glassformer.extensions.what_if.comparison import (
     comparing,
     control_of,
     differences,

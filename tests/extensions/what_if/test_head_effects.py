@@ -29,9 +29,9 @@ from transformer import run
 from transformer.analysis.hidden_pieces import mask_id
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Replacer, tap_of
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
+from transformer.runs.array_records import Progress
 from transformer.runs.replay import replay
-from transformer.runs.results import Progress
 
 MODELS = {
     "fairseq": {},  # encoder and decoder

@@ -14,7 +14,7 @@ from transformer import Beam, Greedy, Query, Sampling, ZeroHead, load, run, run_
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import NO_TAP, Recorder, tap_of
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import MAX_INTERVENTIONS, parse, write
 from transformer.runs.replay import replay
 

@@ -20,7 +20,7 @@ from glassformer.extensions.what_if.two_runs import (
 from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
 from transformer.runs.query import Greedy, Sampling
 from transformer.runs.running import run

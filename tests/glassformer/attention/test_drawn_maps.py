@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from glassformer.attention.drawn_maps import aggregate_of, drawn_map, map_name, piece_map, rollout_note
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
 from transformer.runs.query import Query
@@ -32,7 +32,7 @@ def english():
 
 def draw(opened, kind="cross", *, revealed=True, **view):
     checkpoint, trace = opened
-    return drawn_map(Looking(trace, replace(View(), **view), revealed), checkpoint, kind)
+    return drawn_map(VisibleTrace(trace, replace(View(), **view), revealed), checkpoint, kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,7 +171,7 @@ def test_the_cell_is_found_among_words(english):
 
 def test_a_click_on_a_word_finds_its_strongest_pieces(english):
     drawn = draw(english, layer=0, head=1, words=True)
-    weights = piece_map(Looking(english[1], View(layer=0, head=1)), "cross")
+    weights = piece_map(VisibleTrace(english[1], View(layer=0, head=1)), "cross")
     query, key = drawn.pieces_at(0, 2, weights)
     assert query in range(3)
     assert key in (2, 3)

@@ -8,11 +8,11 @@ import pytest
 from glassformer.attention.drawn_maps import drawn_map, piece_map
 from glassformer.attention.one_weight.one_weight_pictures import opening
 from glassformer.charts.packing import block_size, open_blocks, pooled
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.state.view import View
 from transformer.analysis.head_statistics import measure, measure_by_layer
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import each_layer
-from transformer.runs.together import run_together
 
 KINDS = ("encoder", "decoder", "cross")
 
@@ -31,7 +31,7 @@ def looking(reverse, trace, **view):
         asked.append((kind, key, layers))
         return each_layer(reverse, trace, kind, work, layers=layers)
 
-    return Looking(trace, replace(View(), **view), by_layer=by_layer), asked
+    return VisibleTrace(trace, replace(View(), **view), by_layer=by_layer), asked
 
 
 @pytest.mark.parametrize("kind", KINDS)

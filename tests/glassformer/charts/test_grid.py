@@ -8,7 +8,7 @@ from glassformer import charts
 from glassformer.charts.grid import tile_at
 from glassformer.charts.heatmap import LOG_FLOOR
 from glassformer.charts.theme import literal
-from glassformer.components.plotly_view import figure_json
+from glassformer.components.plotly_component import figure_json
 
 STEP = 1 / 250
 

@@ -7,7 +7,7 @@ from glassformer import charts
 from glassformer.charts.prompt import part_map
 from glassformer.charts.tables import heads_columns
 from glassformer.charts.theme import DARK_COLORS
-from glassformer.components.plotly_view import figure_json
+from glassformer.components.plotly_component import figure_json
 from tests.glassformer.charts.test_grid import draw, maps_of, tile
 from tests.glassformer.charts.test_positions import colours
 

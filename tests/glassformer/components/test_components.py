@@ -17,11 +17,11 @@ from glassformer.charts.heatmap import LOG_FLOOR
 from glassformer.charts.rounding import shortened
 from glassformer.components import assets
 from glassformer.components.element import Element
+from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
-from glassformer.components.flow_view import flow_view
-from glassformer.components.glossary_view import glossary_list, glossary_marks
+from glassformer.components.glossary_component import glossary_list, glossary_marks
 from glassformer.components.packing import FINE_LEVELS
-from glassformer.components.plotly_view import figure_json, parse_click, plotly_view
+from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
 from glassformer.components.stepper_view import (
     SourceChip,
     StepperRun,

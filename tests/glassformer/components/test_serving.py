@@ -4,7 +4,7 @@ import gzip
 import pytest
 
 from glassformer.components import assets
-from glassformer.components.assets import Scripts
+from glassformer.components.assets import StaticScriptsMiddleware
 
 SCRIPT = assets.script_file()
 
@@ -22,7 +22,7 @@ def answer(name, *, method="GET", base="", **headers):
     given = {"accept_encoding": "gzip, br", **headers}
     raw = [(key.replace("_", "-").encode(), value.encode()) for key, value in given.items()]
     scope = {"type": "http", "method": method, "path": f"{base}/app/static/{name}", "headers": raw}
-    asyncio.run(Scripts(behind)(scope, None, send))
+    asyncio.run(StaticScriptsMiddleware(behind)(scope, None, send))
     return None if sent == [None] else (dict(sent[0]["headers"]), sent[1]["body"])
 
 
@@ -62,5 +62,5 @@ def test_sockets_are_left_to_the_app():
     async def behind(scope, receive, send):
         asked.append(scope["type"])
 
-    asyncio.run(Scripts(behind)({"type": "websocket", "path": "/_stcore/stream"}, None, None))
+    asyncio.run(StaticScriptsMiddleware(behind)({"type": "websocket", "path": "/_stcore/stream"}, None, None))
     assert asked == ["websocket"]

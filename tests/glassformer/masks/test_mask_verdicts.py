@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.masks.words import causality_verdict
+from glassformer.masks.mask_texts import causality_verdict
 from transformer.analysis.mask_checks import Movement
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glassformer.masks.words import MISTAKES
+from glassformer.masks.mask_texts import MISTAKES
 
 T = 5
 CAUSAL = torch.ones(T, T).tril().bool()

@@ -3,7 +3,7 @@
 import threading
 from types import SimpleNamespace
 
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import ModelRunner
 from tests.glassformer.waiting import WAIT, until
 from transformer.errors import QueryError
 from transformer.runs.query import Beam, Query
@@ -45,7 +45,7 @@ class Model:
 
 
 def runner(model, **options):
-    return Runner(runs=model, **options)
+    return ModelRunner(runs=model, **options)
 
 
 def until_waiting(runner, count):

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from glassformer.runs.declared import PICTURES
-from glassformer.runs.frames import Frames
+from glassformer.runs.picture_registry import PICTURES
+from glassformer.runs.step_frames import Frames
 from glassformer.state.view import all_fields
 from tests.glassformer.runs.test_frames import OF, changed, drawn, fetched
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)

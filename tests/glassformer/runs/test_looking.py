@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.runs.open_run import stepper_run
-from glassformer.runs.step_rows import HIDDEN, N_CANDIDATES, Looking, branch_at, fit_view, is_yours, own_choice
+from glassformer.runs.visible_trace import HIDDEN, N_CANDIDATES, VisibleTrace, branch_at, fit_view, is_yours, own_choice
 from glassformer.state.view import View
 from glassformer.step.step_panels import N_OFFERS, find_piece, first_piece, judge, pieces_like
 from glassformer.step.step_pictures import candidate_list
@@ -21,7 +21,7 @@ def trace(reverse):
 
 
 def looking(trace, *, revealed=True, **view):
-    return Looking(trace, View(**view), revealed)
+    return VisibleTrace(trace, View(**view), revealed)
 
 
 # ---------------------------------------------------------------- labels

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.runs.measured import new_studies, study
+from glassformer.runs.measurement_jobs import new_studies, study
 from glassformer.server import jobs
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.waiting import WAIT, until
 from transformer.errors import QueryError
 
@@ -40,7 +40,7 @@ class Studies:
     """Measurements of a server of their own."""
 
     def __init__(self, runner=None, **room):
-        self.runner, self.jobs = runner or Runner(), new_studies(**room)
+        self.runner, self.jobs = runner or ModelRunner(), new_studies(**room)
         self.look = self.jobs.look
         self.withdraw = self.jobs.withdraw
 
@@ -109,7 +109,7 @@ def test_an_error_is_said_and_tried_again_when_it_is_asked_for_again(studies):
 
 
 def test_shorter_work_goes_first_between_two_parts():
-    runner = Runner()
+    runner = ModelRunner()
     studies, work, done = Studies(runner), Work(held=True), []
     studies.ask("key", work, visitor="a", cost=100)
     until(lambda: studies.look("key", "a").so_far)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.server.work import BusyError
+from glassformer.server.model_runner import BusyError
 from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.errors import QueryError
 from transformer.runs.query import Beam

@@ -6,9 +6,9 @@ import pytest
 
 from glassformer.search import search_panels
 from glassformer.search.search_panels import Draws, Wanted
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, ModelRunner
 from transformer import Sampling, load
-from transformer.analysis.draws import draws
+from transformer.analysis.sampled_outputs import draws
 
 SECONDS = 30
 
@@ -24,7 +24,7 @@ def jobs_of(runner, **more):
 
 @pytest.fixture
 def jobs():
-    return jobs_of(Runner())
+    return jobs_of(ModelRunner())
 
 
 def wanted(checkpoint, n=20, visitor="me", **more):
@@ -81,7 +81,7 @@ def test_a_cancelled_job_keeps_what_is_there_and_can_begin_again(checkpoint, job
 
 def test_another_visitor_goes_first_meanwhile_and_cancels_for_himself_only(checkpoint, held):
     reached, go_on = held
-    runner = Runner()
+    runner = ModelRunner()
     jobs = jobs_of(runner)
     job = jobs.start(wanted(checkpoint), checkpoint)
     assert reached.wait(SECONDS)
@@ -111,7 +111,7 @@ def test_a_failure_is_said(checkpoint, jobs):
 
 def test_too_many_at_once_are_refused(checkpoint, held):
     reached, go_on = held
-    jobs = jobs_of(Runner(), most=1)
+    jobs = jobs_of(ModelRunner(), most=1)
     job = jobs.start(wanted(checkpoint), checkpoint)
     assert reached.wait(SECONDS)
     with pytest.raises(BusyError):

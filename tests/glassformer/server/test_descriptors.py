@@ -12,7 +12,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from glassformer.server import descriptors
-from glassformer.server.descriptors import Enough
+from glassformer.server.descriptors import DescriptorLimitMiddleware
 from tests.source_code import ROOT
 
 
@@ -40,7 +40,9 @@ def test_new_pages_are_refused_with_a_sentence_and_nothing_else_is(scarce):
     page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
     stream = WebSocketRoute("/_stcore/stream", socket)
     others = [Route(f"/{path}", page.endpoint) for path in ("class/{room}/events", "healthz")]
-    with TestClient(Starlette(routes=[stream, page], middleware=[Middleware(Enough, routes=others)])) as client:
+    with TestClient(
+        Starlette(routes=[stream, page], middleware=[Middleware(DescriptorLimitMiddleware, routes=others)])
+    ) as client:
         answer = client.get("/step?s=secret")
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
         assert answer.text.startswith(

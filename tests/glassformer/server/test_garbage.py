@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from glassformer.server.turns import LONGEST_SECONDS, REST_SECONDS, SHARE, is_time
+from glassformer.server.render_lock import LONGEST_SECONDS, REST_SECONDS, SHARE, is_time
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_it_waits_for_a_rest_but_not_for_ever(since, rested, cost, expected):
 BEGINNING = """
 import gc, time, weakref
 from glassformer.server import turns
-from glassformer.server.turns import DRAWING
+from glassformer.server.render_lock import DRAWING
 class Circle: pass
 circle = Circle(); circle.own = circle
 gone = weakref.ref(circle)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from glassformer.server.descriptors import HEADERS, MoreHeaders
+from glassformer.server.descriptors import HEADERS, SecurityHeadersMiddleware
 
 
 def answer(app_headers, kind="http", path="/"):
@@ -19,7 +19,7 @@ def answer(app_headers, kind="http", path="/"):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(MoreHeaders(app, "<a.js>; rel=modulepreload")({"type": kind, "path": path}, None, send))
+    asyncio.run(SecurityHeadersMiddleware(app, "<a.js>; rel=modulepreload")({"type": kind, "path": path}, None, send))
     return sent
 
 

@@ -7,8 +7,8 @@ import weakref
 
 import pytest
 
-from glassformer.server.jobs import Jobs
-from glassformer.server.work import BusyError
+from glassformer.server.jobs import JobRegistry
+from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import WAIT, until
 
 
@@ -17,7 +17,7 @@ def busy(n):
 
 
 def jobs(**options):
-    return Jobs(busy, **{"most": 8, "at_once": 1, **options})
+    return JobRegistry(busy, **{"most": 8, "at_once": 1, **options})
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.server import turns
-from glassformer.server.shelf import Shelf
-from transformer.checkpoint import room
+from glassformer.server import render_lock
+from glassformer.server.checkpoint_cache import CheckpointCache
+from transformer.checkpoint import free_memory
 from transformer.errors import CheckpointError
 
 
@@ -20,7 +20,7 @@ def opened(shelf, which, n_bytes=0):
 
 
 def test_two_who_ask_at_once_see_one_opening_on_its_way():
-    shelf, half, go_on, calls = Shelf(), threading.Event(), threading.Event(), []
+    shelf, half, go_on, calls = CheckpointCache(), threading.Event(), threading.Event(), []
 
     def work(progress):
         calls.append(1)
@@ -40,7 +40,7 @@ def test_two_who_ask_at_once_see_one_opening_on_its_way():
 
 
 def test_what_fails_is_said_to_whoever_waits_and_is_tried_again():
-    shelf = Shelf()
+    shelf = CheckpointCache()
 
     def fail(progress):
         raise CheckpointError("{label}: is missing.", label="x")
@@ -56,7 +56,7 @@ def test_what_fails_is_said_to_whoever_waits_and_is_tried_again():
 
 
 def test_the_one_that_was_used_longest_ago_is_let_go():
-    shelf = Shelf(most=2)
+    shelf = CheckpointCache(most=2)
     for which in ("a", "b"):
         opened(shelf, which)
     shelf.find("a")
@@ -65,11 +65,11 @@ def test_the_one_that_was_used_longest_ago_is_let_go():
 
 
 def test_others_are_let_go_as_far_as_room_is_needed(monkeypatch):
-    shelf = Shelf()
+    shelf = CheckpointCache()
     for which in "abc":
         opened(shelf, which)
-    monkeypatch.setattr(room, "available", lambda: 100 - 30 * len(shelf._open))
-    monkeypatch.setattr(turns, "collect", lambda: 0.0)  # of all that these tests hold
+    monkeypatch.setattr(free_memory, "available", lambda: 100 - 30 * len(shelf._open))
+    monkeypatch.setattr(render_lock, "collect", lambda: 0.0)  # of all that these tests hold
     opened(shelf, "d", n_bytes=60)
     assert [which for which in "abcd" if shelf.find(which)] == ["c", "d"]
     opened(shelf, "e", n_bytes=1000)  # whether it fits by itself is for loading to say
@@ -77,7 +77,7 @@ def test_others_are_let_go_as_far_as_room_is_needed(monkeypatch):
 
 
 def test_of_more_than_one_only_so_many_bytes_are_kept():
-    shelf = Shelf(most_bytes=100)
+    shelf = CheckpointCache(most_bytes=100)
     for which in "abc":
         opened(shelf, which, n_bytes=40)
     assert [which for which in "abc" if shelf.find(which)] == ["b", "c"]

@@ -13,7 +13,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState, Value
 
-from glassformer.server import streamlit_private, switch
+from glassformer.server import server_options, streamlit_private
 from glassformer.server.descriptors import n_open
 from glassformer.server.streamlit_private import (
     PAGE,
@@ -91,7 +91,7 @@ def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
     before = net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio
     streamlit_private.begin()
     assert before == (net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio)
-    assert switch.mode(["--uploads", "on"]) == "off"
+    assert server_options.mode(["--uploads", "on"]) == "off"
     assert not streamlit_private.in_fragment()
     assert streamlit_private.session_id()  # a name of our own
 

@@ -4,13 +4,13 @@ import pytest
 import streamlit
 import torch
 
-from glassformer.server import command_line, switch
+from glassformer.server import command_line, server_options
 from transformer.errors import CheckpointError
 
 
 @pytest.fixture
 def listening(monkeypatch):
-    monkeypatch.delenv(switch.ENVIRONMENT, raising=False)
+    monkeypatch.delenv(server_options.ENVIRONMENT, raising=False)
 
     def at(address):
         monkeypatch.setattr(streamlit, "get_option", lambda name: {"server.address": address}[name])
@@ -21,34 +21,34 @@ def listening(monkeypatch):
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.1.2.3"])
 def test_on_this_machine_alone_they_are_on(listening, address):
     listening(address)
-    assert switch.mode([]) == "on"
+    assert server_options.mode([]) == "on"
 
 
 @pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"])
 def test_elsewhere_they_are_off(listening, address):
     listening(address)
-    assert switch.mode([]) == "off"
-    assert switch.mode(["--uploads", "on"]) == "on"
-    assert switch.mode(["--uploads=no-pickles"]) == "no-pickles"
+    assert server_options.mode([]) == "off"
+    assert server_options.mode(["--uploads", "on"]) == "on"
+    assert server_options.mode(["--uploads=no-pickles"]) == "no-pickles"
 
 
 def test_the_command_line_comes_before_the_environment(listening, monkeypatch):
     listening("127.0.0.1")
-    monkeypatch.setenv(switch.ENVIRONMENT, "no-pickles")
-    assert switch.mode([]) == "no-pickles"
-    assert switch.mode(["--checkpoints", "x", "--uploads", "off"]) == "off"
+    monkeypatch.setenv(server_options.ENVIRONMENT, "no-pickles")
+    assert server_options.mode([]) == "no-pickles"
+    assert server_options.mode(["--checkpoints", "x", "--uploads", "off"]) == "off"
 
 
 def test_another_word_is_off(listening):
     listening("127.0.0.1")
-    assert switch.mode(["--uploads", "yes"]) == "off"
-    assert command_line.said(["--uploads", "yes"], switch.ENVIRONMENT, switch.OPTION) == "yes"
+    assert server_options.mode(["--uploads", "yes"]) == "off"
+    assert command_line.said(["--uploads", "yes"], server_options.ENVIRONMENT, server_options.OPTION) == "yes"
 
 
 def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
     listening("127.0.0.1")
-    monkeypatch.setattr(switch, "can_limit", lambda: False)
-    assert switch.mode(["--uploads", "on"]) == "off"
+    monkeypatch.setattr(server_options, "can_limit", lambda: False)
+    assert server_options.mode(["--uploads", "on"]) == "off"
 
 
 def test_models_compute_on_the_processor_unless_it_is_said(monkeypatch):
@@ -66,18 +66,18 @@ def test_models_compute_on_the_processor_unless_it_is_said(monkeypatch):
 
 
 def test_training_is_on_where_uploads_are_unless_it_is_said(listening, monkeypatch):
-    monkeypatch.delenv(switch.TRAINING[0], raising=False)
+    monkeypatch.delenv(server_options.TRAINING[0], raising=False)
     listening("127.0.0.1")
-    assert switch.trains([])
-    assert not switch.trains(["--uploads", "off"])
-    assert switch.trains(["--uploads=off", "--training", "on"])
-    assert not switch.trains(["--training=perhaps"])
-    monkeypatch.setenv(switch.TRAINING[0], "off")
-    assert not switch.trains([])
-    assert switch.trains(["--training=on"])
+    assert server_options.trains([])
+    assert not server_options.trains(["--uploads", "off"])
+    assert server_options.trains(["--uploads=off", "--training", "on"])
+    assert not server_options.trains(["--training=perhaps"])
+    monkeypatch.setenv(server_options.TRAINING[0], "off")
+    assert not server_options.trains([])
+    assert server_options.trains(["--training=on"])
     listening("0.0.0.0")
-    monkeypatch.delenv(switch.TRAINING[0])
-    assert not switch.trains([])
-    assert switch.trains(["--training=on"])
-    monkeypatch.setattr(switch, "can_limit", lambda: False)
-    assert not switch.trains(["--training=on"])
+    monkeypatch.delenv(server_options.TRAINING[0])
+    assert not server_options.trains([])
+    assert server_options.trains(["--training=on"])
+    monkeypatch.setattr(server_options, "can_limit", lambda: False)
+    assert not server_options.trains(["--training=on"])

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from glassformer.server.turns import Turns
+from glassformer.server.render_lock import FairSemaphore
 
 LONG = 60.0  # a lease that no test outlasts
 
@@ -25,7 +25,7 @@ def in_line(turns, n):
 
 
 def test_one_after_the_other_in_the_order_of_coming():
-    turns, order, inside = Turns(lease=LONG), [], []
+    turns, order, inside = FairSemaphore(lease=LONG), [], []
 
     def work(name):
         with turns.one():
@@ -47,7 +47,7 @@ def test_one_after_the_other_in_the_order_of_coming():
 
 
 def test_as_many_at_once_as_there_are_turns():
-    turns, both = Turns(at_once=2, lease=LONG), threading.Barrier(2)
+    turns, both = FairSemaphore(at_once=2, lease=LONG), threading.Barrier(2)
 
     def work():
         with turns.one():
@@ -61,7 +61,7 @@ def test_as_many_at_once_as_there_are_turns():
 
 
 def test_a_turn_within_a_turn_is_the_same_and_an_error_ends_it():
-    turns = Turns(lease=LONG)
+    turns = FairSemaphore(lease=LONG)
     with pytest.raises(ValueError, match="wrong"), turns.one(), turns.one():
         raise ValueError("wrong")
     done = threading.Event()
@@ -75,7 +75,7 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_ends_it():
 
 
 def test_whoever_takes_long_holds_up_nobody():
-    turns, done = Turns(lease=0.05), threading.Event()
+    turns, done = FairSemaphore(lease=0.05), threading.Event()
 
     def work():
         with turns.one():
@@ -89,7 +89,7 @@ def test_whoever_takes_long_holds_up_nobody():
 
 
 def test_whoever_waits_for_the_model_steps_aside_and_has_a_turn_again_afterwards():
-    turns, done = Turns(lease=LONG), threading.Event()
+    turns, done = FairSemaphore(lease=LONG), threading.Event()
 
     def work():
         with turns.one():
@@ -108,7 +108,7 @@ def test_whoever_waits_for_the_model_steps_aside_and_has_a_turn_again_afterwards
 
 
 def test_without_a_turn_there_is_nothing_to_step_aside_from():
-    turns = Turns(lease=LONG)
+    turns = FairSemaphore(lease=LONG)
     with turns.aside(), turns.one():
         pass
     assert not turns._since
@@ -117,18 +117,18 @@ def test_without_a_turn_there_is_nothing_to_step_aside_from():
 def test_a_fragment_takes_a_turn(monkeypatch):
     from streamlit.testing.v1 import AppTest
 
-    from glassformer.shared import door
+    from glassformer.shared import i18n
 
-    turns = Turns(lease=LONG)
-    monkeypatch.setattr(door, "DRAWING", turns)
+    turns = FairSemaphore(lease=LONG)
+    monkeypatch.setattr(i18n, "DRAWING", turns)
 
     def page():
-        from glassformer.shared import door
-        from glassformer.shared.door import st
+        from glassformer.shared import i18n
+        from glassformer.shared.i18n import st
 
         @st.fragment
         def part():
-            st.text(f"turns: {len(door.DRAWING._since)}")
+            st.text(f"turns: {len(i18n.DRAWING._since)}")
 
         part()
 
@@ -137,7 +137,7 @@ def test_a_fragment_takes_a_turn(monkeypatch):
 
 
 def test_a_rest_begins_when_the_last_turn_ends():
-    turns = Turns(lease=LONG)
+    turns = FairSemaphore(lease=LONG)
     with turns.one():
         assert turns.rest_seconds() == 0
         with turns.aside():

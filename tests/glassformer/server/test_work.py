@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.server import queue
-from glassformer.server.work import BusyError, Runner
+from glassformer.server import fair_queue
+from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.errors import QueryError
 
@@ -217,9 +217,9 @@ def test_what_nobody_waits_for_yet_comes_last(visitors):
 
 def test_heavy_requests_of_some_hold_up_another_by_the_run_that_goes_on(visitors, monkeypatch):
     """What they take is measured: all of these are thought to cost the same."""
-    monkeypatch.setattr(queue, "MUCH_SECONDS", 0.0)
+    monkeypatch.setattr(fair_queue, "MUCH_SECONDS", 0.0)
     own, begun, go, order = threading.local(), threading.Event(), threading.Event(), []
-    work = Runner(visitor=lambda: own.name, max_places=10)
+    work = ModelRunner(visitor=lambda: own.name, max_places=10)
 
     def ask(who, n, hold=lambda: None):
         own.name = who

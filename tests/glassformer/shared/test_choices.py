@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from glassformer.inside import InsideLook
-from glassformer.shared.choices import NONE
+from glassformer.shared.controls import NONE
 from glassformer.state import session
 from glassformer.state.view import MAIN, View
 
@@ -13,23 +13,25 @@ def page():
     """A choice of each kind."""
     import streamlit as st
 
-    from glassformer.shared import choices
+    from glassformer.shared import controls
     from glassformer.state.view import MAIN
 
     german = st.toggle("Deutsch", key="german")
     kinds = {"encoder": "Kodierer", "cross": "Kreuz"} if german else {"encoder": "Encoder", "cross": "Cross"}
-    layers = {None: "Alle" if german else "All", **choices.numbered(3)}
+    layers = {None: "Alle" if german else "All", **controls.numbered(3)}
     most = st.session_state.get("most", 9)
     shown = (
-        choices.choose(choices.field(MAIN, "kind"), "Attention", kinds),
-        choices.menu(choices.field(MAIN, "layer", forgets=("neuron",)), "Layer", layers),
-        choices.scale(choices.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4),
-        choices.slider(choices.field(MAIN, "shift"), "Shift", 1, most),
-        choices.switch(choices.field(MAIN, "words"), "Words"),
+        controls.choose(controls.field(MAIN, "kind"), "Attention", kinds),
+        controls.menu(controls.field(MAIN, "layer", forgets=("neuron",)), "Layer", layers),
+        controls.scale(
+            controls.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4
+        ),
+        controls.slider(controls.field(MAIN, "shift"), "Shift", 1, most),
+        controls.switch(controls.field(MAIN, "words"), "Words"),
     )
-    choices.several(choices.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
-    choices.number(choices.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
-    st.session_state["typed"] = choices.typed(choices.field(MAIN, "piece"), "Piece", most=20, width=100)
+    controls.several(controls.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
+    controls.number(controls.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
+    st.session_state["typed"] = controls.typed(controls.field(MAIN, "piece"), "Piece", most=20, width=100)
     st.session_state["shown"] = shown
 
 
@@ -42,20 +44,20 @@ def view(test):
     return test.session_state[session.STANDING].view if session.STANDING in test.session_state else View()
 
 
-def controls(test):
+def controls_of(test):
     return (*test.button_group, *test.selectbox, *test.select_slider, *test.slider, *test.multiselect)
 
 
 def written(test):
     """The controls that the last run set."""
-    return {element.key for element in controls(test) if element.proto.set_value}
+    return {element.key for element in controls_of(test) if element.proto.set_value}
 
 
 def test_a_typed_text_is_the_view_s(test):
     assert test.session_state["typed"] == ""
     test.text_input(key="piece").set_value(" query  key ").run()
     assert view(test).of(InsideLook).piece == test.session_state["typed"] == "query  key"
-    test.session_state[session.STANDING] = session.Standing(view=View().but(piece="other"))
+    test.session_state[session.STANDING] = session.SlotState(view=View().but(piece="other"))
     test.run()
     assert test.text_input(key="piece").value == "other"
 
@@ -96,7 +98,7 @@ def test_a_control_that_shows_the_view_is_not_written(test):
 
 
 def test_a_control_follows_the_view(test):
-    test.session_state[session.STANDING] = session.Standing(view=View().but(layer=1, shift=3, kind="encoder"))
+    test.session_state[session.STANDING] = session.SlotState(view=View().but(layer=1, shift=3, kind="encoder"))
     test.run()
     assert test.session_state["shown"][:2] == ("encoder", 1)
     assert test.slider(key="shift").value == 3
@@ -116,7 +118,7 @@ def test_other_labels_leave_the_value_and_reach_the_browser(test):
 
 
 def test_a_value_that_is_no_option_stays_in_the_view(test):
-    test.session_state[session.STANDING] = session.Standing(
+    test.session_state[session.STANDING] = session.SlotState(
         view=View().but(kind="decoder", layer=9, tokens=5, shift=20)
     )
     test.run()

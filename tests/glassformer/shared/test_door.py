@@ -18,7 +18,7 @@ def run(script, language="qps"):
 
 
 def labels():
-    from glassformer.shared.door import st
+    from glassformer.shared.i18n import st
     from transformer.i18n import joined, say
 
     st.title(say("Layer"))
@@ -60,7 +60,7 @@ def test_english_is_what_the_code_says(language):
 
 
 def choices():
-    from glassformer.shared.door import st
+    from glassformer.shared.i18n import st
     from transformer.i18n import say
 
     names = {"mean": say("Mean"), "max": say("Largest")}
@@ -87,7 +87,7 @@ def test_a_choice_shows_a_translation_and_its_value_stays():
 
 
 def tables():
-    from glassformer.shared.door import frame, st
+    from glassformer.shared.i18n import frame, st
     from transformer.i18n import say
 
     table = frame([[say("Weights"), 3]], columns=[say("Name"), say("Count")])
@@ -108,7 +108,7 @@ def test_a_table_speaks():
 @pytest.mark.parametrize("language", ["en", "qps"])
 def test_a_missing_number_is_a_dash_and_code_does_not_slide(language):
     def gaps():
-        from glassformer.shared.door import st
+        from glassformer.shared.i18n import st
 
         st.dataframe({"chrF": [1.5, None]})
         st.container().dataframe({"chrF": [None, None]})
@@ -121,7 +121,7 @@ def test_a_missing_number_is_a_dash_and_code_does_not_slide(language):
 
 
 def packed():
-    from glassformer.shared.door import st, table
+    from glassformer.shared.i18n import st, table
     from transformer.i18n import say
 
     made = [table({say("Name"): [say("Weights"), "plain"], say("Count"): [3, 4]}) for _ in range(2)]
@@ -139,7 +139,7 @@ def test_equal_tables_are_packed_once_in_each_language(language, name, cell):
 
 
 def fragments():
-    from glassformer.shared.door import st
+    from glassformer.shared.i18n import st
     from transformer.i18n import say
 
     @st.fragment
@@ -160,7 +160,7 @@ def test_a_fragment_speaks_it_too():
 def main_and_fragment():
     import streamlit
 
-    from glassformer.shared.door import st
+    from glassformer.shared.i18n import st
     from glassformer.state import language
     from transformer.i18n import say
 
@@ -214,11 +214,11 @@ def test_a_figure_speaks():
 def test_a_test_may_put_another_function_in_place(monkeypatch):
     import streamlit
 
-    from glassformer.shared import door
+    from glassformer.shared import i18n
 
     asked = []
-    monkeypatch.setattr(door.st, "switch_page", lambda page, **_: asked.append(page))
-    door.st.switch_page("here")
+    monkeypatch.setattr(i18n.st, "switch_page", lambda page, **_: asked.append(page))
+    i18n.st.switch_page("here")
     monkeypatch.setattr(streamlit, "caption", asked.append)
-    door.st.caption("there")
+    i18n.st.caption("there")
     assert asked == ["here", "there"]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from glassformer.shared.first_sight import Entrance, leads_to
+from glassformer.shared.loading_placeholder import RootRedirectMiddleware, leads_to
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_only_that_address_is_sent_on(base, path, kind, sent_on):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Entrance(app, base)({"type": kind, "path": path, "query_string": b"step=2"}, None, send))
+    asyncio.run(RootRedirectMiddleware(app, base)({"type": kind, "path": path, "query_string": b"step=2"}, None, send))
     if not sent_on:
         assert sent == ["the app"]
         return

@@ -6,7 +6,7 @@ import gzip
 import pytest
 from starlette.datastructures import Headers
 
-from glassformer.shared.first_sight import FirstSight
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware
 
 HTML = b'<html><head></head><body><div id="root"></div></body></html>'
 
@@ -35,7 +35,7 @@ def answer(
 
     headers = [(b"accept-language", asks.encode())] if asks else []
     scope = {"type": "http", "method": method, "path": path, "query_string": query, "headers": headers}
-    asyncio.run(FirstSight(app, base)(scope, None, send))
+    asyncio.run(LoadingPlaceholderMiddleware(app, base)(scope, None, send))
     return Headers(raw=sent[0]["headers"]), b"".join(one["body"] for one in sent[1:])
 
 

@@ -9,7 +9,7 @@ from glassformer.state import language
 def page():
     import streamlit
 
-    from glassformer.shared.door import st
+    from glassformer.shared.i18n import st
     from glassformer.state import language
     from transformer.i18n import say
 

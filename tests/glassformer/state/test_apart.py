@@ -1,7 +1,7 @@
 """What stands in an address beside a link takes no name that a link has."""
 
-from glassformer.state import apart, language
-from glassformer.state.apart import AddressPart, Guidance
+from glassformer.state import global_params, language
+from glassformer.state.global_params import AddressPart, Guidance
 from glassformer.state.link import Link, read_link, write_link
 from glassformer.state.view import parameters
 from transformer.extensions import provided
@@ -37,13 +37,13 @@ class Part(AddressPart):
 
 def test_each_part_may_say_who_leads(monkeypatch):
     parts = (Part("one", leads=True, bare={"model": "a"}), Part("two", is_set=True, types=False))
-    monkeypatch.setattr(apart, "provided", lambda _: parts)
+    monkeypatch.setattr(global_params, "provided", lambda _: parts)
     expected = Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
-    assert apart.guidance() == expected
-    assert apart.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
+    assert global_params.guidance() == expected
+    assert global_params.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
 
 
 def test_without_extensions_nobody_leads_and_nothing_is_beside(monkeypatch):
-    monkeypatch.setattr(apart, "provided", lambda _: ())
-    assert apart.guidance() == Guidance()
-    assert apart.beside({"src": "a"}) == {"src": "a"}
+    monkeypatch.setattr(global_params, "provided", lambda _: ())
+    assert global_params.guidance() == Guidance()
+    assert global_params.beside({"src": "a"}) == {"src": "a"}

@@ -5,7 +5,7 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.state import apart, language
+from glassformer.state import global_params, language
 from transformer.i18n import catalogue
 
 
@@ -85,7 +85,7 @@ def test_a_language_that_is_chosen_stays_and_so_does_what_widgets_say():
 
 
 def test_a_link_does_not_see_it():
-    assert apart.without({"lang": ("zh",), "src": ("a",)}) == {"src": ("a",)}
+    assert global_params.without({"lang": ("zh",), "src": ("a",)}) == {"src": ("a",)}
 
 
 def test_a_menu_is_for_more_than_one_language(monkeypatch):

@@ -30,7 +30,7 @@ from transformer.analysis.alignment import (
     with_means,
 )
 from transformer.analysis.alignment_scores import ROWS, score_alignment
-from transformer.analysis.words import merge_words
+from transformer.analysis.word_merging import merge_words
 from transformer.errors import DataError
 
 REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"

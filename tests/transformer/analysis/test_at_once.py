@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.transformer.one_stack import alone
-from transformer.analysis.at_once import read_at_once
+from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 

@@ -12,7 +12,7 @@ from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
 from transformer import Greedy, Sampling, load, run
-from transformer.analysis.draws import draws, interval, log_drawn, outcomes
+from transformer.analysis.sampled_outputs import draws, interval, log_drawn, outcomes
 from transformer.errors import QueryError
 from transformer.runs.distribution import sampling_distribution
 from transformer.runs.query import MOST_TOGETHER

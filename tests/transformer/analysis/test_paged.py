@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, random_ids, tiny_model
-from transformer.analysis.tiles import blocks, empty_places, token_bytes
+from transformer.analysis.tiled_attention import blocks, empty_places, token_bytes
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 

@@ -65,7 +65,7 @@ def test_a_deviation_far_from_0_keeps_its_digits():
 
 
 def test_a_matrix_that_lies_by_columns_has_the_same_numbers():
-    """As a loaded model has those with more rows than columns (`transformer.checkpoint.memory`)."""
+    """As a loaded model has those with more rows than columns (`transformer.checkpoint.parameter_layout`)."""
     values = drawn(30, 4)
     lies = values.T.contiguous().T
     assert not lies.is_contiguous()

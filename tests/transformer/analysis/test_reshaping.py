@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Sampling, load, run
-from transformer.analysis.reshaping import reshaped, spread
+from transformer.analysis.sampling_stages import reshaped, spread
 from transformer.runs.distribution import sampling_distribution
 
 TEMPERATURES = st.floats(0.05, 5.0)

@@ -6,8 +6,8 @@ import torch
 
 from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
 from transformer.analysis.rotations import even_product, moved_together, product_by_distance, turnings
-from transformer.model.features import Rotary
-from transformer.model.order import StackOrder
+from transformer.model.attention_features import Rotary
+from transformer.model.attention_positions import StackOrder
 from transformer.model.taps import Recorder, tap_of
 
 LONG = Rotary(scaling="llama3", factor=8.0, original_len=32, fast=4.0)

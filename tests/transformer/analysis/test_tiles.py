@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ENCODER, random_ids, tiny_model
-from transformer.analysis.tiles import SCORE_BYTES, kept_bytes, score_bytes, tiles
+from transformer.analysis.tiled_attention import SCORE_BYTES, kept_bytes, score_bytes, tiles
 from transformer.errors import QueryError
 from transformer.tap import Recorder, tap_of
 

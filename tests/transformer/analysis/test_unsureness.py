@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer.analysis.reshaping import entropy_of_best, entropy_of_smoothed, other_share
+from transformer.analysis.sampling_stages import entropy_of_best, entropy_of_smoothed, other_share
 
 
 def smoothed(smoothing, size):

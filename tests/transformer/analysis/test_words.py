@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.analysis.words import by_words, open_words, word_spans, word_text
+from transformer.analysis.word_merging import by_words, open_words, word_spans, word_text
 
 
 def words(*pieces, special=("<s>", "</s>", "<pad>")):

@@ -10,7 +10,7 @@ import torch
 from tests.conftest import AT_ONCE
 from tests.transformer.spoiling import config_with, refused, weights_with
 from tests.transformer.tiny import tiny_config
-from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.load import load
 from transformer.model.transformer import Transformer
 

@@ -15,7 +15,7 @@ import transformer
 from tests.transformer.spoiling import config_with, refused, weights_with
 from transformer.checkpoint.load import Checkpoint, assembled, load
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.transformer import Transformer
 from transformer.runs.query import Greedy
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, ENCODER, laid_out, padded_source, target_ids, tiny_model
-from transformer.checkpoint.memory import ALIGNMENT
+from transformer.checkpoint.parameter_layout import ALIGNMENT
 
 
 def both(**changes):

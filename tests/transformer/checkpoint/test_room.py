@@ -2,13 +2,13 @@
 
 import pytest
 
-from transformer.checkpoint import load, room
+from transformer.checkpoint import free_memory, load
 
 
 def test_one_that_fits_is_loaded_and_so_is_one_where_nothing_is_known(spoil, monkeypatch):
     folder = spoil()
     for there in (100_000_000, None):
-        monkeypatch.setattr(room, "available", lambda there=there: there)
+        monkeypatch.setattr(free_memory, "available", lambda there=there: there)
         assert load.load(folder).warnings == ()
 
 
@@ -22,12 +22,12 @@ def test_the_smaller_of_machine_and_group_counts(tmp_path, monkeypatch, most, ex
     (tmp_path / "memory.stat").write_text("anon 7\ninactive_file 500000\n", encoding="ascii")
     if most is not None:
         (tmp_path / "memory.max").write_text(most, encoding="ascii")
-    monkeypatch.setattr(room, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(room, "_GROUP", tmp_path)
-    assert room.available() == expected
+    monkeypatch.setattr(free_memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(free_memory, "_GROUP", tmp_path)
+    assert free_memory.available() == expected
 
 
 def test_a_system_that_does_not_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "_MEMINFO", tmp_path / "none")
-    monkeypatch.setattr(room, "_GROUP", tmp_path)
-    assert room.available() is None
+    monkeypatch.setattr(free_memory, "_MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(free_memory, "_GROUP", tmp_path)
+    assert free_memory.available() is None

@@ -73,7 +73,7 @@ def test_a_tensor_of_another_shape_is_noticed(tmp_path):
 
 
 def test_a_value_too_large_in_any_part_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer.checkpoint.agreement.LOOKED_AT", 4)
+    monkeypatch.setattr("transformer.checkpoint.consistency.LOOKED_AT", 4)
     state = MappingProxyType({"table": torch.cat((torch.ones(9, 2), torch.full((1, 2), 1e6)))})
     with pytest.raises(CheckpointError, match=r"table: a value is too large for torch\.float16"):
         written(tmp_path, Held(state))

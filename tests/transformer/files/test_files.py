@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from transformer.errors import CheckpointError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 

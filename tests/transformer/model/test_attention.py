@@ -7,8 +7,8 @@ from torch import nn
 
 from tests.transformer.tiny import joined, tiny_config
 from transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer.model.attention_scores import masked_softmax
 from transformer.model.masks import causal_mask, padding_mask
-from transformer.model.scores import masked_softmax
 from transformer.model.taps import Recorder, tap_of
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4}

@@ -4,8 +4,8 @@ import pytest
 
 from tests.transformer.tiny import DECODER, ENCODER, tiny_config
 from transformer.errors import ConfigError
+from transformer.model.attention_features import Rotary
 from transformer.model.config import ModelConfig, unknown_keys
-from transformer.model.features import Rotary
 
 ROTARY = {"positions": "rotary"}
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transformer.tiny import DECODER, ENCODER, padded_source, random_ids, target_ids, tiny_config, tiny_model
+from transformer.model.attention_features import Rotary
 from transformer.model.cache import KVCache
 from transformer.model.distance import alibi, buckets, distances
-from transformer.model.features import Rotary
 from transformer.model.masks import causal_mask, window_mask, within
 from transformer.tap import Recorder, Replacer, sites, tap_of
 

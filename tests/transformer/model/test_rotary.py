@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.model import rotary
-from transformer.model.features import Rotary
+from transformer.model.attention_features import Rotary
 
 LLAMA3 = {"scaling": "llama3", "factor": 8.0, "slow": 1.0, "fast": 4.0, "original_len": 32}
 YARN = {"scaling": "yarn", "factor": 4.0, "original_len": 64}

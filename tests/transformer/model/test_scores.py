@@ -3,7 +3,7 @@ import torch
 
 from tests.transformer.model.test_attention import random_mask, random_qkv
 from transformer.model.attention import scaled_dot_product_attention
-from transformer.model.scores import Scoring, capped, masked_softmax
+from transformer.model.attention_scores import Scoring, capped, masked_softmax
 from transformer.tap import Recorder, tap_of
 
 

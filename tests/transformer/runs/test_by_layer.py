@@ -10,10 +10,10 @@ from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import ALONE, alone
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.reading import map_bytes, read
 from transformer.runs.replay import each_layer
 from transformer.runs.running import run
-from transformer.runs.together import run_together
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Tests of transformer.runs.recording: what is not finite is never hidden, and the first site of it is named."""
+"""Tests of transformer.runs.recording_pass: what is not finite is never hidden, and the first site of it is named."""
 
 import math
 
@@ -13,7 +13,7 @@ from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.query import Beam, Greedy, Sampling
-from transformer.runs.recording import first_site
+from transformer.runs.recording_pass import first_site
 from transformer.runs.replay import replay
 from transformer.runs.running import run, run_batch
 

@@ -14,8 +14,8 @@ from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, load, run
 from transformer.errors import QueryError
-from transformer.runs import reading, running, together
-from transformer.runs.together import run_together
+from transformer.runs import dynamic_batching, reading, running
+from transformer.runs.dynamic_batching import run_together
 from transformer.text.tokenizer import Encoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -168,7 +168,7 @@ def test_what_a_batch_gets_wrong_does_not_reach_a_trace(monkeypatch):
     queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
     queries += [running.Query(checkpoint="hash", source=word, max_new=6, decoding=HOW[0]) for word in WORDS]
     expected = [run(checkpoint, query) for query in queries]
-    monkeypatch.setattr(together, "_write", lambda reading, pause: [(5, 6, EOS)] * len(reading.queries))
+    monkeypatch.setattr(dynamic_batching, "_write", lambda reading, pause: [(5, 6, EOS)] * len(reading.queries))
     assert_alike(run_together(checkpoint, queries), expected)
 
 
@@ -179,7 +179,7 @@ def test_a_batch_that_fails_is_run_one_by_one(error, monkeypatch):
 
     checkpoint = made_up(5)
     queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
-    monkeypatch.setattr(together, "_write", fail)
+    monkeypatch.setattr(dynamic_batching, "_write", fail)
     assert_alike(run_together(checkpoint, queries), [run(checkpoint, query) for query in queries])
 
 
@@ -236,6 +236,6 @@ def test_a_batch_is_run_once_whatever_comes_of_it(monkeypatch):
         calls.append(reading)
         return [(5, 6, EOS)] * len(reading.queries)
 
-    monkeypatch.setattr(together, "_write", wrong)
+    monkeypatch.setattr(dynamic_batching, "_write", wrong)
     assert len(list(run_together(checkpoint, queries))) == len(queries)
     assert len(calls) == 1

@@ -14,8 +14,8 @@ from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
 from transformer import Beam, Greedy, Sampling, load, run, run_batch
 from transformer.errors import ConfigError, QueryError
 from transformer.model.transformer import Transformer
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import replay
-from transformer.runs.together import run_together
 
 TEXT = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=1.5, seed=4)]

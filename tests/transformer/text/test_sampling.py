@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SOURCES, TARGETS
-from transformer.text.sampling import BYTE, Lattice, Merges, Sampler
 from transformer.text.sentencepiece_check import Piece, read
+from transformer.text.subword_sampling import BYTE, Lattice, Merges, Sampler
 from transformer.text.tokenizer import Tokenizer
 
 SPECIAL = [Piece("<unk>", 0.0, 2), Piece("<s>", 0.0, 3)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.conftest import TARGETS
 from tests.transformer.learned_pieces import learn_pieces
 from transformer.errors import TokenizerError
-from transformer.text.sampling import Sampler
+from transformer.text.subword_sampling import Sampler
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer.trying.losses import Loss
-from transformer.trying.verdicts import same, surely_better, verdict
+from transformer.trying.significance import same, surely_better, verdict
 
 
 def a_loss(*means, pieces=5):

@@ -6,7 +6,7 @@ as on the pages.
     zero-cross.3.1                     head 1 of layer 3's cross-attention writes nothing
     zero-cross.3.1_zero-decoder.1.2    and neither does head 2 of layer 1's decoder self-attention
 
-`transformer.runs.changing` applies them in decoding, recording and replay: the output changes, and the trace shows
+`transformer.runs.apply_interventions` applies them in decoding, recording and replay: the output changes, and the trace shows
 why. The kinds come from extensions: field `changes` of `transformer.extensions` names a dict by word, in the order in
 which a menu offers them. `KINDS` has them all, and `from transformer.runs.interventions import ZeroHead` gives one.
 """

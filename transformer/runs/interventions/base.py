@@ -17,7 +17,7 @@ from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Visitor
-from transformer.runs.interventions.spelling import spelled
+from transformer.runs.interventions.fields import spelled
 
 Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "layers"]
 """Under which heading a menu offers an intervention."""

@@ -5,10 +5,10 @@ from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import leading, short
+from glassformer.extensions.classroom.lessons import short, step_links
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
@@ -50,7 +50,7 @@ def _lesson(one: Lesson) -> None:
         st.markdown(drawing.plain(one.teaches.said({})))
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             place, label = _where_to_go_on(one)
-            menu.ways([leading.into(label, place)])
+            menu.ways([step_links.into(label, place)])
             st.caption(drawing.plain(joined(" ", _facts(one))), width="content")
 
 

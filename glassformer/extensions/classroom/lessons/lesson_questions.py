@@ -15,7 +15,7 @@ from glassformer.extensions.classroom import lesson
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.lessons.library import Case, NotHere, Posed, pose
 from glassformer.runs import loading
-from glassformer.server.work import BusyError
+from glassformer.server.model_runner import BusyError
 from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
 from transformer.checkpoint.load import Checkpoint

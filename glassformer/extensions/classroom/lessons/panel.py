@@ -15,12 +15,12 @@ from typing import Any, Final
 from glassformer.components.streamlit_page import styled
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import answering, leading, lesson_questions, memory, short
+from glassformer.extensions.classroom.lessons import answer_storage, lesson_questions, question_form, short, step_links
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Posed
-from glassformer.extensions.rooms import in_room
-from glassformer.shared import door, drawing, menu
-from glassformer.shared.door import st
+from glassformer.extensions.rooms import room_session
+from glassformer.shared import drawing, i18n, menu
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
@@ -106,9 +106,9 @@ def begin(page: str) -> Any:
     lesson.begin()
     here = lesson.place()
     if here is None:
-        answering.ask(None, None)
+        question_form.ask(None, None)
     if here is not None or page == LIST:
-        memory.mount(page)
+        answer_storage.mount(page)
     if here is None:
         return None
     apply()
@@ -126,7 +126,7 @@ def fill(place: Any) -> None:
     here, checkpoint = lesson.place(), lesson_questions.taken()
     if place is None or here is None:
         return
-    st.session_state[leading.SHOWN] = predictions.run_at_hand()
+    st.session_state[step_links.SHOWN] = predictions.run_at_hand()
     line, sheet = place
     with sheet:
         _draw(here, checkpoint, line)
@@ -134,22 +134,22 @@ def fill(place: Any) -> None:
 
 def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
     if (begins := short.has_words(here)) or short.has_summary(here):
-        answering.ask(None, None)
+        question_form.ask(None, None)
         if begins:
             short.words(checkpoint)
         label = short.BEGINS if begins else say("Back to the step")
-        menu.ways([leading.to(label, here, checkpoint, then=not begins)])
+        menu.ways([step_links.to(label, here, checkpoint, then=not begins)])
         _leave()
         return
     found = current(here, checkpoint)
-    answering.ask(here, found)
-    if isinstance(found, Posed) and in_room.current() and in_room.taught() is None:
-        line.html(FOLDED.format(escape(door.here(found.question))))
+    question_form.ask(here, found)
+    if isinstance(found, Posed) and room_session.current() and room_session.taught() is None:
+        line.html(FOLDED.format(escape(i18n.here(found.question))))
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
     if not isinstance(found, Posed):
         _not_here(here, found, checkpoint)
     _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
-    if leading.at_the_step(here):
+    if step_links.at_the_step(here):
         outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
 
 
@@ -165,14 +165,14 @@ def current(here: Place, checkpoint: Checkpoint | None) -> Found:
 
 def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
     """Ask, or say what became of the answer; tells whether there is one."""
-    room = in_room.asks(here.name, predictions.run_at_hand())
+    room = room_session.asks(here.name, predictions.run_at_hand())
     if room is not None:
-        return answering.draw(here, found, checkpoint, room)
+        return question_form.draw(here, found, checkpoint, room)
     given = predictions.of(here)
     source = st.session_state.get(session.SOURCE) or ""
-    if given is not None and answering.reveal(here, given, checkpoint, source):
+    if given is not None and question_form.reveal(here, given, checkpoint, source):
         return True
-    answering.question(here, found, checkpoint)
+    question_form.question(here, found, checkpoint)
     return False
 
 
@@ -198,15 +198,15 @@ def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None
 def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
     """Draw the links from here: on, back, back to the step, out of the lesson."""
     _, _, before, after = short.around(lesson.known(), here)
-    ways: list[leading.Way] = []
+    ways: list[step_links.Way] = []
     if answered or passed:
         label = say("Next", about="lesson") if answered else say("Skip")
-        ways.append(short.way_out(here) if after is None else leading.to(label, after, checkpoint))
+        ways.append(short.way_out(here) if after is None else step_links.to(label, after, checkpoint))
     if before is not None:
-        ways.append(leading.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
+        ways.append(step_links.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
     elif here.short and (words := short.way_in(short.WORDS, checkpoint)) is not None:
         ways.append(words)
-    ways.append(leading.to(say("Back to the step"), here, checkpoint, then=answered))
+    ways.append(step_links.to(say("Back to the step"), here, checkpoint, then=answered))
     menu.ways(ways)
     _leave()
 

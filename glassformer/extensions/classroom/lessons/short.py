@@ -10,11 +10,11 @@ from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import leading, lesson_questions
+from glassformer.extensions.classroom.lessons import lesson_questions, step_links
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say
@@ -51,12 +51,12 @@ PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begi
 BEGINS, WORDS, SUMMARY = say("Go to the first question"), say("Terms for this path"), say("What you have learnt")
 
 
-def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
+def way_in(label: str, checkpoint: Checkpoint | None) -> step_links.Way | None:
     """The link to the words of the path, if there is one."""
     first = _first()
     if first is None:
         return None
-    _, _, bare = leading.into(label, first)
+    _, _, bare = step_links.into(label, first)
     return PAGE, label, bare | shown_row(None if checkpoint is None else checkpoint.config)
 
 
@@ -78,9 +78,9 @@ def words(checkpoint: Checkpoint | None) -> None:
         st.info(drawing.plain(found or say("No model is open on this page. Go back to the step to continue.")))
 
 
-def way_out(here: Place) -> leading.Way:
+def way_out(here: Place) -> step_links.Way:
     """The link from the last step to the page with all lessons, with the learner's own run."""
-    _, label, own = leading.into(SUMMARY if here.short else say("All lessons"), _first() or here)
+    _, label, own = step_links.into(SUMMARY if here.short else say("All lessons"), _first() or here)
     return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
 
 
@@ -117,10 +117,10 @@ def summary() -> None:
         wrong = [place for place in path if last.get(place.name) is False]
         if wrong:
             st.caption(say("Look again at the steps whose answers surprised you:"))
-            menu.ways([leading.into(_called(place), place) for place in wrong])
+            menu.ways([step_links.into(_called(place), place) for place in wrong])
         st.caption(say("Next: how heads are built, how text is cut into pieces, and how a model is trained."))
         further = [Place(name, 1) for name in ("building", "pieces", "recipe") if name in known]
-        menu.ways([leading.into(known[place.lesson].title.said({}), place) for place in further])
+        menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])
 
 
 def _called(place: Place) -> Sentence:

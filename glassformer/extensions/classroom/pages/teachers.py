@@ -5,7 +5,7 @@ from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.runs.open_run import publish
 from glassformer.shared import drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say

@@ -24,11 +24,11 @@ from glassformer.extensions.classroom.lessons import lesson_questions
 from glassformer.extensions.classroom.teaching.links import PAGE_NAMES, whole
 from glassformer.extensions.lessons.library import Lesson, Posed, Step
 from glassformer.runs import loading
-from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import Picture
-from glassformer.server.work import BusyError
-from glassformer.shared.cover import ALL, PART
+from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.server.model_runner import BusyError
+from glassformer.shared.cover_box import ALL, PART
 from glassformer.state.link import Link, read_link
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError

@@ -15,7 +15,7 @@ from glassformer.extensions.lessons.library import Lesson, Posed, Step, lessons
 from glassformer.extensions.lessons.library.subjects import oracles as all_oracles
 from glassformer.extensions.lessons.library.subjects import picks as all_picks
 from glassformer.shared import drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from glassformer.extensions.classroom import covering, lesson
+from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.teaching.lesson_reference import question
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.shared import drawing, menu
-from glassformer.shared.cover import ALL, PART
-from glassformer.shared.door import st
-from glassformer.state import apart, session
-from glassformer.state.apart import base
+from glassformer.shared.cover_box import ALL, PART
+from glassformer.shared.i18n import st
+from glassformer.state import global_params, session
+from glassformer.state.global_params import base
 from glassformer.state.link import Link, read_link, write_link
 from glassformer.state.view import View
 from transformer.checkpoint.load import Checkpoint
@@ -57,7 +57,7 @@ PARTS: Final[Mapping[str, str]] = {
     "cross_map": say("the attention map on the Step page"),
     "head_map": say("the attention map of one head"),
 }
-"""Words of `glassformer.shared.cover` that a teacher may want of any page, with what they name."""
+"""Words of `glassformer.shared.cover_box` that a teacher may want of any page, with what they name."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def _show(path: str, parameters: Mapping[str, str]) -> None:
     st.code(address, language=None)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.link_button(say("Try it"), address, icon=":material/open_in_new:")
-        if in_room.taught() is not None:
-            alone = {covering.PARAMETER: "", lesson.PARAMETER: ""}  # not what this session has of them
+        if room_session.taught() is not None:
+            alone = {cover_state.PARAMETER: "", lesson.PARAMETER: ""}  # not what this session has of them
             menu.ways([(path, say("Take the class there"), alone | dict(parameters))])
 
 
@@ -153,16 +153,16 @@ def read_pasted(address: str) -> Start | Sentence:
     parameters: dict[str, tuple[str, ...]] = {}
     for name, value in said:
         parameters[name] = (*parameters.get(name, ()), value)
-    link, notes = read_link(apart.without(parameters))
+    link, notes = read_link(global_params.without(parameters))
     for note in notes:
         st.warning(drawing.plain(note))
-    covered = covering.read(next(iter(parameters.get(covering.PARAMETER, ())), ""))
+    covered = cover_state.read(next(iter(parameters.get(cover_state.PARAMETER, ())), ""))
     return Start(page, replace(link, revision=""), covered, lesson.read(parameters)[0])
 
 
 def _page(start: Start, *, fixed: bool) -> str:
     """The page that is chosen: at first that of the address, or the one that the teacher comes from."""
-    first = start.page or covering.latest()
+    first = start.page or cover_state.latest()
     if PAGE not in st.session_state and first in PAGE_NAMES:
         st.session_state[PAGE] = first
     named = PAGE_NAMES.__getitem__
@@ -170,7 +170,7 @@ def _page(start: Start, *, fixed: bool) -> str:
 
 
 def _covered(page: str, start: Start) -> list[str]:
-    met = {key: title or PARTS.get(key, key) for key, title in covering.of_page(page).items()}
+    met = {key: title or PARTS.get(key, key) for key, title in cover_state.of_page(page).items()}
     chosen = st.session_state.setdefault(COVERED, list(start.covered))
     named = dict(PARTS) | met | {key: PARTS.get(key, key) for key in chosen if key not in met}
     hidden: list[str] = st.multiselect(
@@ -179,7 +179,7 @@ def _covered(page: str, start: Start) -> list[str]:
         key=COVERED,
         format_func=lambda key: named.get(key, key),
         placeholder=say("Nothing covered; choose parts to cover"),
-        max_selections=covering.MOST,
+        max_selections=cover_state.MOST,
     )
     if not met:
         name = PAGE_NAMES.get(page, page)
@@ -191,11 +191,11 @@ def _address(
     checkpoint: Checkpoint, link: Link, place: Place | None, page: str, hidden: list[str], *, guess: bool
 ) -> tuple[str, dict[str, str]]:
     """The path and the parameters of the link."""
-    said = covering.write(hidden)
+    said = cover_state.write(hidden)
     # Whole, as another server may open with another checkpoint, and a card may get another first example.
     source = link.source or checkpoint.card.first_example()
     more = {"model": link.model or checkpoint.name, "src": source}
-    more |= {covering.PARAMETER: said} if said else {}
+    more |= {cover_state.PARAMETER: said} if said else {}
     if place is None:
         return page, write_link(replace(link, view=replace(link.view, guess=guess))) | more
     bare = replace(link, forced=(), tried=(), interventions=(), beside="", view=View())

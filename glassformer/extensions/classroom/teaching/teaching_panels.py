@@ -17,9 +17,9 @@ from glassformer.extensions.classroom.teaching import lesson_reference, links
 from glassformer.extensions.classroom.teaching.handout import written
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared.i18n import frame, st
 from glassformer.state import session
-from glassformer.state.apart import base
+from glassformer.state.global_params import base
 from glassformer.state.language import current
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from glassformer.extensions.corpus.library import rollups, tables
 from glassformer.extensions.corpus.library.tables import Options, Table
 from transformer.errors import CheckpointError, ClauseError, DataError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
 ABOUT: Final = "about.json"

@@ -23,7 +23,7 @@ from torch import Tensor
 from glassformer.extensions.corpus.library.lines import Item, Pieces
 from glassformer.extensions.corpus.library.tables import NAMES, Line, Name
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
-from transformer.analysis.words import Floats, merge_words
+from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer

@@ -27,10 +27,10 @@ from transformer.errors import DataError, QueryError
 from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs import reading as sources
+from transformer.runs.dynamic_batching import decode_together
 from transformer.runs.query import Query
+from transformer.runs.reference import read_given
 from transformer.runs.source import Source, read_source
-from transformer.runs.targets import read_given
-from transformer.runs.together import decode_together
 from transformer.text.line_files import read_lines
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 

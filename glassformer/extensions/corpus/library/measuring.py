@@ -20,14 +20,6 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from glassformer.extensions.corpus.library.found import (
-    Found,
-    Side,
-    heads_table,
-    room_for,
-    sentences_table,
-    vectors_table,
-)
 from glassformer.extensions.corpus.library.layer import (
     Fixed,
     Linking,
@@ -39,6 +31,14 @@ from glassformer.extensions.corpus.library.layer import (
     output_factors,
 )
 from glassformer.extensions.corpus.library.lines import Item, Pieces, batches, read_items
+from glassformer.extensions.corpus.library.result_arrays import (
+    Found,
+    Side,
+    heads_table,
+    room_for,
+    sentences_table,
+    vectors_table,
+)
 from glassformer.extensions.corpus.library.tables import NAMES, Line, Options
 from transformer.analysis.alignment import GoldPair
 from transformer.analysis.chrf import chrf_counts, usual_words
@@ -48,7 +48,7 @@ from transformer.model.attention import share_heads
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.runs.distribution import ROWS, logits_of, losses_of, ranks_of
 from transformer.runs.reading import padded
-from transformer.runs.recording import first_site, not_finite
+from transformer.runs.recording_pass import first_site, not_finite
 
 _SIDES: dict[str, Side] = {"queries": "query", "keys": "key"}
 

@@ -18,7 +18,7 @@ from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.tables import NAMES, Name
-from transformer.analysis.draws import NORMAL_95
+from transformer.analysis.sampled_outputs import NORMAL_95
 from transformer.errors import DataError
 
 LEAST_LINES: Final = 2  # fewer have no standard deviation

@@ -32,8 +32,8 @@ import pyarrow as pa
 
 from glassformer.extensions.corpus.library.lines import Shard
 from glassformer.extensions.corpus.library.shards import Files, Job
+from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import in_memory
-from transformer.checkpoint.room import keep_freed_memory
 from transformer.errors import DataError, GlassformerError
 
 MOST = 256  # processes

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.tables import Name
-from transformer.analysis.draws import NORMAL_95
+from transformer.analysis.sampled_outputs import NORMAL_95
 from transformer.errors import ClauseError, shown
 from transformer.model.anatomy import Kind
 

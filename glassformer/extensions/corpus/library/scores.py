@@ -26,10 +26,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library.folder import open_run
-from glassformer.extensions.corpus.library.found import LINKS
+from glassformer.extensions.corpus.library.result_arrays import LINKS
 from transformer.analysis.alignment import GoldPair, count_links, diagonal_sources
-from transformer.analysis.draws import interval
-from transformer.analysis.words import Floats
+from transformer.analysis.sampled_outputs import interval
+from transformer.analysis.word_merging import Floats
 from transformer.errors import DataError
 
 N_DRAWS: Final = 1_000

@@ -8,12 +8,18 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene
-from glassformer.extensions.corpus.page.opened import OpenCorpus, choose_head, choose_kind, choose_measure, name_of
+from glassformer.extensions.corpus.page.open_corpus_run import (
+    OpenCorpus,
+    choose_head,
+    choose_kind,
+    choose_measure,
+    name_of,
+)
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.show import choose_part
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.door import st
+from glassformer.shared import controls, cover_box, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint
@@ -41,7 +47,7 @@ def draw(checkpoint: Checkpoint) -> None:
     scene = attempt(lambda: _scene(run, checkpoint))
     if scene is None:
         return
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         part = choose_part(CORPUS, MAIN)
         if part == "heads":
             choose_kind(scene)
@@ -49,7 +55,7 @@ def draw(checkpoint: Checkpoint) -> None:
             choose_head(scene)
         if part in OF_HEADS:
             choose_measure(scene)
-    cover.part(lambda: attempt(lambda: CORPUS.listed()[part].draw(OpenCorpus(run, scene, checkpoint))))
+    cover_box.part(lambda: attempt(lambda: CORPUS.listed()[part].draw(OpenCorpus(run, scene, checkpoint))))
 
 
 # ------------------------------------------------------------------------------------------------ which run
@@ -88,8 +94,8 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])
         session.replace(MAIN, corpus_run="")
     labels: dict[str, Sentence] = {key: _label(run) for key, run in names.items()}
-    key = choices.menu(
-        choices.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
+    key = controls.menu(
+        controls.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
         say("Corpus run"),
         labels,
         otherwise=own,
@@ -138,5 +144,5 @@ def _scene(run: Run, checkpoint: Checkpoint) -> Scene | None:
     parts = anatomy(checkpoint.config) if checkpoint.content_hash == run.about.content_hash else None
     scene = Scene(found, parts, session.view(MAIN))
     layers, heads = scene.size(scene.kind)
-    choices.let_go(MAIN, layers, heads)
+    controls.let_go(MAIN, layers, heads)
     return scene

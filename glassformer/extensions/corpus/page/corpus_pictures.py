@@ -18,9 +18,9 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.rollups import Key, Summaries, Summary
 from glassformer.extensions.corpus.library.tables import Name
-from glassformer.runs.head_measures import UNITS, Words, words
+from glassformer.runs.head_measure_labels import UNITS, Words, words
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
-from glassformer.runs.sides import KIND_NAMES
 from glassformer.state.click import Click, cell_of
 from glassformer.state.view import MAIN, Slot, View
 from transformer.i18n import Sentence, joined, say, say_n

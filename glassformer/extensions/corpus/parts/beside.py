@@ -16,20 +16,20 @@ from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.paired import CHANCE, Difference
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.scores import Figure, PairedScore
-from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name, head_of
-from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, link_to, name_of
+from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
-from glassformer.extensions.what_if.comparing import comparing
+from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.head_measures import UNITS
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.head_measure_labels import UNITS
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.shared import choices, drawing, menu, page_style
-from glassformer.shared.door import here, st
+from glassformer.shared import controls, drawing, menu, page_style
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
@@ -137,7 +137,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     drawing.notes(tuple(_notes(corpus.run, second)))
     with st.spinner(say("Comparing the runs line by line…")):
-        found = asking.differences(corpus.run, second, corpus.scene.measure)
+        found = cached_queries.differences(corpus.run, second, corpus.scene.measure)
         if corpus.run.about.options.decode == second.about.options.decode:
             _scores(corpus.run, second)
     of = Beside(corpus.scene, found, (name_of(corpus.run), name_of(second)))
@@ -165,8 +165,8 @@ def _second(run: Run) -> Run | None:
             )
         st.info(drawing.plain(said), icon=":material/info:")
         return None
-    key = choices.menu(
-        choices.field(MAIN, "second_run", forgets=("line",)),
+    key = controls.menu(
+        controls.field(MAIN, "second_run", forgets=("line",)),
         say("Second run"),
         {key: say("Beside {name}", name=name_of(one)) for key, one in same.items()},
         bare=True,
@@ -203,7 +203,7 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
     try:
-        found, (log_prob, alike) = asking.score_differences(first, second)
+        found, (log_prob, alike) = cached_queries.score_differences(first, second)
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
         return
@@ -243,10 +243,10 @@ def _table(of: Beside, run: Run) -> None:
     looks = {name: number(here(said), format=form, width=width) for name, (said, form, width) in columns.items()}
     rows = {name: [getattr(one, name) for one in shown.values()] for name in columns}
     alt = say("Means of both runs, their difference and its 95 % interval, one row per head.")
-    opened.of_heads(TABLE, OPEN, list(shown), scene.key.whose, _look, shown=rows, looks=looks, alt=alt)
+    open_corpus_run.of_heads(TABLE, OPEN, list(shown), scene.key.whose, _look, shown=rows, looks=looks, alt=alt)
     title = say("heads of two corpus runs")
     about = dict(zip(("attention", "layer", "head"), map(list, zip(*shown, strict=True)), strict=True))
-    drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=opened.origin(run, title))
+    drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=open_corpus_run.origin(run, title))
 
 
 def _look(head: Head) -> None:
@@ -265,7 +265,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
         return
-    found = attempt(lambda: asking.most_different(corpus.run, second, scene.measure, head, N_LINES))
+    found = attempt(lambda: cached_queries.most_different(corpus.run, second, scene.measure, head, N_LINES))
     if not found:
         return
     _both(corpus, replace(corpus, run=second))
@@ -274,11 +274,11 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)
-    opened.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
+    open_corpus_run.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))
     title = say("lines on which a head differs most in two runs")
-    file = pd.DataFrame({"line": [one.line for one in found]} | opened.columns(listed, 3))
-    drawing.csv_button(here(file), key=SAVED, title=title, of=opened.origin(corpus.run, title))
+    file = pd.DataFrame({"line": [one.line for one in found]} | open_corpus_run.columns(listed, 3))
+    drawing.csv_button(here(file), key=SAVED, title=title, of=open_corpus_run.origin(corpus.run, title))
 
 
 def _both(first: OpenCorpus, second: OpenCorpus) -> None:

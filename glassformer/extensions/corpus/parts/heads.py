@@ -12,16 +12,16 @@ from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.rollups import Key, Summary
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
 from glassformer.extensions.corpus.library.tables import Name
-from glassformer.extensions.corpus.page import asking, opened
-from glassformer.extensions.corpus.page.asking import scores_of
+from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
+from glassformer.extensions.corpus.page.cached_queries import scores_of
 from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at, spread
-from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, choose_line
-from glassformer.runs.attempt import attempt
-from glassformer.runs.head_measures import Words
+from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, choose_line
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.head_measure_labels import Words
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.show import show
-from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import drawing, page_style
-from glassformer.shared.door import here, st
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.i18n import Sentence, joined, say, say_n
@@ -134,14 +134,14 @@ def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
         shown["aer"] = [lowest(rates[one])[0].value if one in rates else None for one in heads]
         looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
     alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
-    opened.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
+    open_corpus_run.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
     said = say(
         "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
         "that head; the file has the interval of every measure."
     )
     st.caption(said)
     title = say("heads over a corpus")
-    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=opened.origin(corpus.run, title))
+    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
 
 
 def _look(head: Head) -> None:
@@ -248,7 +248,7 @@ def _spread_said(corpus: OpenCorpus) -> Sentence:
 
 def _lines(corpus: OpenCorpus) -> None:
     key = corpus.scene.key
-    ask = partial(asking.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
+    ask = partial(cached_queries.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
     most, least = attempt(lambda: ask(most=True)), attempt(lambda: ask(most=False))
     if most is None or least is None:
         return
@@ -256,7 +256,7 @@ def _lines(corpus: OpenCorpus) -> None:
 
     def one(found: Sequence[Hit], where: str, title: Sentence) -> None:
         st.subheader(title, anchor=False)
-        opened.table(where, found, [(heading, "%.3f")], title)
+        open_corpus_run.table(where, found, [(heading, "%.3f")], title)
 
     drawing.beside(
         lambda: one(most, MOST, say("Lines with the highest values")),
@@ -264,5 +264,7 @@ def _lines(corpus: OpenCorpus) -> None:
     )
     st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     title = say("lines with the highest and lowest values of a head")
-    numbers = pd.DataFrame({"line": [one.line for one in (*most, *least)]} | opened.columns([*most, *least], 1))
-    drawing.csv_button(here(numbers), key=LINES_CSV, title=title, of=opened.origin(corpus.run, title))
+    numbers = pd.DataFrame(
+        {"line": [one.line for one in (*most, *least)]} | open_corpus_run.columns([*most, *least], 1)
+    )
+    drawing.csv_button(here(numbers), key=LINES_CSV, title=title, of=open_corpus_run.origin(corpus.run, title))

@@ -22,15 +22,15 @@ from glassformer.extensions.corpus.charts.corpus_joined import (
     joined_spec,
 )
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
-from glassformer.extensions.corpus.library.joined import Joined, Tokens, nearest
+from glassformer.extensions.corpus.library.joint_space import JointSpace, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import Place
-from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name
-from glassformer.extensions.corpus.page.opened import OpenCorpus, card
+from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, card
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import here, st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.click import Click, place_of
 from glassformer.state.fields import LONGEST_NAME
@@ -52,13 +52,13 @@ class Layer:
     kind: Kind
     layer: int  # from 0
     head: int  # the one that is looked at, from 0
-    heads: Mapping[int, Joined]
+    heads: Mapping[int, JointSpace]
     special: frozenset[str]  # the pieces that stand for no text
     look: CorpusLook
     slot: Slot = MAIN
 
     @property
-    def own(self) -> Joined:
+    def own(self) -> JointSpace:
         """Those of the head that is looked at."""
         return self.heads[self.head]
 
@@ -177,7 +177,7 @@ def _points(scene: Layer) -> Plot:
     )
 
 
-def scaling(own: Joined) -> str:
+def scaling(own: JointSpace) -> str:
     """Why near should mean a large score, and how far it does here."""
     why = say(
         "Keys were moved so that both sides have the same mean, which softmax ignores. Queries were multiplied by "
@@ -272,7 +272,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     layer, head = scene.head
     with st.spinner(say("Reading queries and keys…")):
-        found = asking.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
+        found = cached_queries.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
     if head not in found:
         st.info(say("This corpus run kept no queries and keys of this head."), icon=":material/info:")
         return
@@ -292,11 +292,11 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
 def _controls(scene: Scene) -> None:
     """Draw what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
-        choices.menu(choices.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
-        choices.menu(choices.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
-        kept = choices.field(MAIN, "lit_piece", forgets=("spot", "line"))
+        controls.menu(controls.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
+        controls.menu(controls.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
+        kept = controls.field(MAIN, "lit_piece", forgets=("spot", "line"))
         help = say("All tokens whose piece is this text, in capitals or not, with a space before it or not.")
-        choices.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
+        controls.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
         look = scene.view.of(CorpusLook)
         if look.spot or look.lit_piece:
             st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=_let_go)
@@ -336,14 +336,14 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "around": text(here(say("In its line")), width=420),
     }
     alt = say("The selected tokens: line, side, place, piece, and the pieces around it.")
-    opened.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
+    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
     title = say("selected queries and keys")
     file = {"line": tokens.line[found], **_cells(layer, found)}
-    drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=opened.origin(corpus.run, title))
+    drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
 
 
 def _click(name: str) -> None:

@@ -9,9 +9,9 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.opened import (
+from glassformer.extensions.corpus.page.open_corpus_run import (
     Heading,
     OpenCorpus,
     can_ask,
@@ -21,9 +21,9 @@ from glassformer.extensions.corpus.page.opened import (
     choose_measure,
     of,
 )
-from glassformer.runs.attempt import attempt
-from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.runs.error_boundary import attempt
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME, MAX_STEP
 from glassformer.state.view import MAIN
@@ -64,7 +64,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).of(CorpusLook).leaf
-    found = attempt(lambda: asking.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(lambda: cached_queries.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
     if found is None:
         return
     if not found.total:
@@ -76,26 +76,29 @@ def draw(corpus: OpenCorpus) -> None:
     choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
-    opened.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
+    open_corpus_run.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort this page by it."))
     drawing.csv_button(
-        partial(_saved, corpus.run, tuple(conditions)), key=CSV, title=title, of=opened.origin(corpus.run, title)
+        partial(_saved, corpus.run, tuple(conditions)),
+        key=CSV,
+        title=title,
+        of=open_corpus_run.origin(corpus.run, title),
     )
 
 
 def _saved(run: Run, conditions: Sequence[Condition]) -> Mapping[str, Any]:
     """The columns of all lines that fit, but for those after many."""
     found = queries.search(run, conditions, n=MOST_SAVED).hits
-    return {"line": [one.line for one in found]} | opened.columns(found, len(conditions))
+    return {"line": [one.line for one in found]} | open_corpus_run.columns(found, len(conditions))
 
 
 def _pages(total: int) -> None:
     pages = min(-(-total // A_PAGE), MAX_STEP)
     if pages > 1:
-        kept = choices.field(MAIN, "leaf")
+        kept = controls.field(MAIN, "leaf")
         help = say("Each page has {n} lines.", n=A_PAGE)
-        choices.number(kept, say("Page"), pages, placeholder=say("Page"), help=help, width=140)
+        controls.number(kept, say("Page"), pages, placeholder=say("Page"), help=help, width=140)
 
 
 # ------------------------------------------------------------------------------------------------ the form
@@ -115,17 +118,17 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
     """Draw what a head shall do."""
     known = {name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")}
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="corpus_of_a_head"):
-        kept = choices.field(MAIN, "sought", forgets=("bound", "below", "leaf", "line"))
-        sought = choices.menu(kept, say("What a head does"), known, width=330)
+        kept = controls.field(MAIN, "sought", forgets=("bound", "below", "leaf", "line"))
+        sought = controls.menu(kept, say("What a head does"), known, width=330)
         if sought == "any":
             return []
         choose_head(scene)
         if sought == "piece":
-            choices.typed(of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
+            controls.typed(of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
         if sought == "measure":
             choose_measure(scene)
             sides = {False: say("at least"), True: say("at most")}
-            choices.menu(of("below"), say("Bound"), sides, bare=True, width=110)
+            controls.menu(of("below"), say("Bound"), sides, bare=True, width=110)
         bound = _bound(sought, scene)
     if sought in ("attends", "owes"):
         st.caption(WHAT_DISAGREES)
@@ -141,7 +144,7 @@ def _bound(sought: Sought, scene: Scene) -> float:
     kept = of("bound")
     label = say("Bound") if sought == "measure" else say("At least")
     kept = replace(kept, value=proposed if kept.value is None else kept.value)
-    asked = choices.box(kept, label, step=0.05, width=170)
+    asked = controls.box(kept, label, step=0.05, width=170)
     return proposed if asked is None else float(asked)
 
 
@@ -161,17 +164,17 @@ def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
 
 def _of_lines(run: Run) -> Iterator[_Asked]:
     """Draw what lines shall be."""
-    rank = choices.box(
+    rank = controls.box(
         of("least_rank"),
         say("Rank of a piece, at least"),
         step=1,
         width=190,
         help=say("Lines in which some right piece had this rank or a worse one; 1 is the model's first choice."),
     )
-    loss = choices.box(of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
+    loss = controls.box(of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
     texts = {name: said for name, said in TEXTS.items() if name != "output" or run.about.options.decode}
-    side = choices.menu(of("text_in"), say("Text"), texts, width=150)
-    words = choices.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
+    side = controls.menu(of("text_in"), say("Text"), texts, width=150)
+    words = controls.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
     if rank is not None:
         yield OfSentence("worst_rank", at_least=float(rank)), (say("Rank"), "%d")
     if loss is not None:

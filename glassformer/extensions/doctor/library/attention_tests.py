@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glassformer.extensions.doctor.library.context import Patient, Test
 from glassformer.extensions.doctor.library.findings import Measured, NotTested, at_least, at_most
 from glassformer.extensions.doctor.library.head_measures import (
     SURE,
@@ -26,8 +27,7 @@ from glassformer.extensions.doctor.library.head_measures import (
     shown,
     texts_of,
 )
-from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.rereading import read_again
+from glassformer.extensions.doctor.library.text_passes import read_again
 from transformer.i18n import Sentence, say, say_n
 
 UNHEARD = 1e-5

@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.extensions.doctor.library.context import Patient, Test
 from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown, at_least, at_most
-from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.rereading import own_texts, random_texts, read_again
+from glassformer.extensions.doctor.library.text_passes import own_texts, random_texts, read_again
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n

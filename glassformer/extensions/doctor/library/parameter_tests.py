@@ -25,6 +25,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
 from glassformer.extensions.doctor.library.findings import (
     MOST_PLACES,
     Measured,
@@ -34,12 +35,11 @@ from glassformer.extensions.doctor.library.findings import (
     at_least,
     at_most,
 )
-from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
-from glassformer.extensions.doctor.library.read_rows import Row
+from glassformer.extensions.doctor.library.input_rows import Row
 from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of, spectrum, work_of
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.taps import NO_TAP, Tap
-from transformer.runs.recording import first_site
+from transformer.runs.recording_pass import first_site
 
 LARGE = 256  # values that a matrix has at least for its statistics to say something
 WORK = 1e11  # multiplications of singular values, about 20 seconds of a core

@@ -19,15 +19,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
 from glassformer.extensions.doctor.library.findings import Measured, NotTested, PageName, Shown, at_most
-from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
 from transformer.errors import ConfigError, DataError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.positions import Moves
-from transformer.runs.runnable import Scorable
+from transformer.runs.model_protocols import Scorable
 from transformer.trying.losses import Loss, Samples, Variant, loss_of, text_ids
-from transformer.trying.verdicts import surely_better
+from transformer.trying.significance import surely_better
 
 GAIN = 0.05
 """Nats a piece by which a neighbour has to be better; `calibrated` has by how much it is in the shipped models."""

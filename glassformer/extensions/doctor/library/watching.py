@@ -29,12 +29,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.doctor.library import outputs, own_code, wiring
+from glassformer.extensions.doctor.library import output_tests, training_code_tests, wiring_tests
+from glassformer.extensions.doctor.library.context import BELOW, LEAK, Patient, Test
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
-from glassformer.extensions.doctor.library.live import Read, bare, reader
-from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient, Test
-from glassformer.extensions.doctor.library.read_rows import Forward, OwnCode
-from glassformer.extensions.doctor.library.whole import TESTS, Report, follows, run_test
+from glassformer.extensions.doctor.library.input_rows import Forward, OwnCode
+from glassformer.extensions.doctor.library.live_model import Read, bare, reader
+from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test
 from transformer.errors import DataError, shown
 from transformer.i18n import say
 from transformer.trying.losses import Samples, read_samples
@@ -44,7 +44,7 @@ SCHEMA: Final = "glassformer.watch"
 SCHEMA_VERSION: Final = 1
 OK, BROKEN, NOT_EXAMINED, NOT_TESTED = 0, 1, 2, 3  # as the command `doctor` ends
 RANK = {"well": 0, "look": 1, "broken": 2}  # as scalars
-AT_START = (*wiring.TESTS, outputs.positions)  # which say something of a model that has learnt nothing
+AT_START = (*wiring_tests.TESTS, output_tests.positions)  # which say something of a model that has learnt nothing
 MOST_COLUMNS = 40  # examinations that have a column
 SIGNS = {"broken": "✗", "look": "?", "well": "✓", "not_applicable": "·"}
 _STYLE = """<style>
@@ -223,7 +223,7 @@ def watch(
         GlassformerError: In one sentence, why the model, the tokenizer or the pairs cannot be used.
     """
     module, samples = bare(model), _samples(pairs)
-    own = () if forward is None else own_code.TESTS
+    own = () if forward is None else training_code_tests.TESTS
     known = (*own, *TESTS)
     if unknown := set(tests) - {test.name for test in known}:
         names = ", ".join(test.name for test in known)

@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from glassformer.extensions.doctor.examinations import Asked, Progress, examinations
-from glassformer.extensions.doctor.library.whole import Report
+from glassformer.extensions.doctor.library.report import Report
 from glassformer.extensions.doctor.page import findings
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import begins_by_itself
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import begins_by_itself
 from glassformer.runs.open_run import address
-from glassformer.server.jobs import Seen
+from glassformer.server.jobs import JobStatus
 from glassformer.shared import drawing, pairs
-from glassformer.shared.choices import KEEP
-from glassformer.shared.door import st
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import Link
 from transformer.checkpoint.load import Checkpoint
@@ -141,7 +141,7 @@ def draw(checkpoint: Checkpoint) -> None:
     own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
 
 
-def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> Seen | None:
+def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> JobStatus | None:
     """How far the examination is, which begins now if it shall; None if it does not."""
     if wish.is_stopped:
         seen = examinations().look(asked)
@@ -224,7 +224,7 @@ def _sentences(report: Report) -> Sentence:
     )
 
 
-def _progress(seen: Seen, so_far: Progress, asked: Asked, wish: Wanted) -> None:
+def _progress(seen: JobStatus, so_far: Progress, asked: Asked, wish: Wanted) -> None:
     """Draw how far an examination is, and the button that stops it."""
     done, whole = len(so_far.findings), len(examinations().tests)
     if seen.state == "waiting":

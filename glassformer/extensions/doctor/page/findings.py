@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
-from glassformer.extensions.doctor.library.calibration import COLUMNS
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
     MOST_PLACES,
@@ -13,10 +12,11 @@ from glassformer.extensions.doctor.library.findings import (
     Shown,
     Verdict,
 )
-from glassformer.extensions.doctor.library.whole import Report, follows, ordered, told_once
+from glassformer.extensions.doctor.library.loss_tests import COLUMNS
+from glassformer.extensions.doctor.library.report import Report, follows, ordered, told_once
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import here, st, table
-from glassformer.shared.saving import Origin
+from glassformer.shared.csv_export import Origin
+from glassformer.shared.i18n import here, st, table
 from glassformer.state.link import Link
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import digits

@@ -19,11 +19,11 @@ from glassformer.extensions.drafts.rounds import (
     with_few_bits,
 )
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
-from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.picture import Captions, CaptionTable, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search.search_page import NO_TEXT, SEARCH
+from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.server.queue import cost_of
 from glassformer.state.click import column_below, into
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import chance
@@ -52,7 +52,7 @@ _MOST_TEXT: Final = 100  # letters of an output in the table
 
 
 @dataclass(frozen=True)
-class Checked(OfRun):
+class Checked(RunScene):
     """A draft of the sentence at hand, and its checks."""
 
     how: How
@@ -64,12 +64,12 @@ class Checked(OfRun):
         return max(min(self.run.view.step, len(self.drafted.ids) - 1), 0)
 
 
-def greedy_query(run: Seen) -> Query:
+def greedy_query(run: ViewedRun) -> Query:
     """What is drafted: the run's query, decoded greedily."""
     return replace(run.trace.query, decoding=Greedy(), hypothesis=0)
 
 
-def how_of(run: Seen) -> How:
+def how_of(run: ViewedRun) -> How:
     """The draft that is looked at; bits where the model has too few layers for one with fewer."""
     look, layers = run.view.of(DraftsLook), layers_there(run.checkpoint)
     if look.draft == "layers" and layers:
@@ -78,12 +78,12 @@ def how_of(run: Seen) -> How:
     return How(kind, max(look.draft_bits, min(WIDTHS)) if kind == "bits" else 0, look.ahead)
 
 
-def is_unasked(run: Seen) -> bool:
+def is_unasked(run: ViewedRun) -> bool:
     """Whether drafts are quick enough to be made unasked."""
     return run.checkpoint.config.count_parameters() <= SMALL
 
 
-def drafted(run: Seen) -> Checked | None:
+def drafted(run: ViewedRun) -> Checked | None:
     """The draft that is looked at, with its checks.
 
     None where nothing is written, while somebody guesses, and with a large model that was not asked for. Errors as of
@@ -143,7 +143,7 @@ def rounds(scene: Checked) -> Plot | None:
         ),
         how_to_read=HOW_TO_READ,
         clicked=into("step", column_below(end)) if not first else None,
-        said=Said(above=_at_step(scene), below=joined(" ", [_saved(scene), OWN])),
+        said=Captions(above=_at_step(scene), below=joined(" ", [_saved(scene), OWN])),
     )
 
 
@@ -302,7 +302,7 @@ def _rounded_cells(one: Rounded, pieces: Sequence[str], width: int) -> list[Piec
     return [*cells, *[None] * (width - len(cells))]
 
 
-def _about(found: Sequence[Rounded], width: int) -> Said:
+def _about(found: Sequence[Rounded], width: int) -> Captions:
     """The outputs as text, and how near each was to another."""
     rows = [
         [
@@ -326,4 +326,4 @@ def _about(found: Sequence[Rounded], width: int) -> Said:
     said = [first, margin]
     if any(len(one.ids) > width for one in found):
         said.insert(0, say("Only the first {n} places are shown.", n=width))
-    return Said(table=Rows(columns=columns, rows=rows), below=joined(" ", said))
+    return Captions(table=CaptionTable(columns=columns, rows=rows), below=joined(" ", said))

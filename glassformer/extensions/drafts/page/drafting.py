@@ -9,14 +9,14 @@ from glassformer.extensions.drafts.page import draft_pictures as pictures
 from glassformer.extensions.drafts.page.draft_pictures import Checked
 from glassformer.extensions.drafts.rounds import Kind, Times, layers_there, timing
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import AT_ONCE, measured
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import AT_ONCE, measured
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.search.search_page import seconds_of
-from glassformer.shared import choices
-from glassformer.shared.choices import field
-from glassformer.shared.door import st
+from glassformer.shared import controls
+from glassformer.shared.controls import field
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
@@ -60,16 +60,16 @@ def _controls(run: OpenRun) -> None:
         "source": say("The text so far") if alone else say("The source's pieces"),
         "jacobi": say("Guesses (Jacobi)"),
     }
-    choices.menu(field(run.slot, "draft"), say("Draft"), kinds, bare=True, width=190)
+    controls.menu(field(run.slot, "draft"), say("Draft"), kinds, bare=True, width=190)
     if how.kind == "bits":
         bits = {n: pictures.bits_named(n) for n in WIDTHS}
-        choices.menu(field(run.slot, "draft_bits"), say("Bits"), bits, bare=True, width=110)
+        controls.menu(field(run.slot, "draft_bits"), say("Bits"), bits, bare=True, width=110)
     if how.kind == "layers":
         every = run.checkpoint.config.n_decoder_layers
         names = {n: say("{n} of {all} layers", n=n, all=every) for n in layers}
-        choices.menu(field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150)
+        controls.menu(field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150)
     ahead = {n: say("{n} pieces per draft", n=n) if n else say("Whole drafts") for n in _AHEAD}
-    choices.menu(field(run.slot, "ahead"), say("Length of a draft"), ahead, bare=True, width=170)
+    controls.menu(field(run.slot, "ahead"), say("Length of a draft"), ahead, bare=True, width=170)
 
 
 def _decodes_otherwise(run: OpenRun) -> str:

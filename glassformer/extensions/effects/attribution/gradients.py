@@ -29,13 +29,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.asked import Asked
+from glassformer.extensions.effects.attribution.target import Asked
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
 from transformer.model.taps import Recorder, Replacer
 from transformer.model.transformer import Transformer
-from transformer.runs.results import Arrays, Progress
+from transformer.runs.array_records import Arrays, Progress
 
 Baseline = Literal["zero", "mean"]
 

@@ -33,7 +33,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.asked import Asked
+from glassformer.extensions.effects.attribution.target import Asked
 from transformer.model.anatomy import Kind as Attention
 from transformer.model.anatomy import Sublayer
 from transformer.model.layers import Around, Residual
@@ -41,7 +41,7 @@ from transformer.model.linear import Linear, linear, widened
 from transformer.model.norms import Norm
 from transformer.model.taps import Onlooker, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.results import Arrays
+from transformer.runs.array_records import Arrays
 
 Kind = Literal[
     "tokens", "positions", "embedding_norm", "head", "attention", "attention_bias", "ffn", "ffn_bias", "norm",

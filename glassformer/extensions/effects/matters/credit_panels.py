@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.effects.attribution.asked import Weighed, ask, ask_each
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
-from glassformer.extensions.effects.attribution.hiding import Hiding, hiding
+from glassformer.extensions.effects.attribution.occlusion import Hiding, hiding
+from glassformer.extensions.effects.attribution.target import Weighed, ask, ask_each
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.matters import credit_pictures as pictures
-from glassformer.extensions.effects.matters.credit_pictures import (
+from glassformer.extensions.effects.matters import attribution_pictures as pictures
+from glassformer.extensions.effects.matters.attribution_pictures import (
     BASELINES,
     StepView,
     bars,
@@ -26,12 +26,12 @@ from glassformer.extensions.effects.matters.credit_pictures import (
 )
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.whatif import for_head
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import measured
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import measured
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import ask_first, show
-from glassformer.shared import choices, cover, drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.i18n import st
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 
@@ -51,7 +51,7 @@ def draw(run: OpenRun, row: Any) -> None:
 def _part(
     run: OpenRun,
     row: Any,
-    controls: Callable[[OpenRun], None],
+    draw_controls: Callable[[OpenRun], None],
     drawn: Callable[[OpenRun], None],
     *,
     why_not: str,
@@ -70,8 +70,8 @@ def _part(
 
     if writes:
         with row:
-            controls(run)
-    cover.part(uncovered)
+            draw_controls(run)
+    cover_box.part(uncovered)
 
 
 def _credit(run: OpenRun) -> None:
@@ -148,10 +148,10 @@ def _compare(run: OpenRun, weighed: Weighed, hidden: Hiding) -> None:
 def _choices(run: OpenRun) -> None:
     """Whose weights, and where the line of integrated gradients begins."""
     n_layers, n_heads = run.trace.maps(run.looking.kind).shape[:2]
-    choices.let_go(run.slot, n_layers, n_heads)
-    layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
-    choices.menu_of_heads(choices.field(run.slot, "head"), n_heads, disabled=layer is None)
-    choices.menu(choices.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
+    controls.let_go(run.slot, n_layers, n_heads)
+    layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
+    controls.menu_of_heads(controls.field(run.slot, "head"), n_heads, disabled=layer is None)
+    controls.menu(controls.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
 
 
 N_RIVALS: Final = 10
@@ -172,7 +172,7 @@ def _rival(run: OpenRun) -> None:
     ids += [kept] if kept is not None and kept not in ids else []
     options: dict[int | None, str] = {None: say("Its logit")}
     options |= {i: say("Minus the logit of “{piece}”", piece=trace.vocabulary[i]) for i in ids}
-    choices.menu(choices.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
+    controls.menu(controls.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
 
 
 def _logit(run: OpenRun) -> None:

@@ -19,11 +19,11 @@ from glassformer.extensions.effects.effects_look import Effect, EffectsLook
 from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
 from glassformer.maps.grid import grid
-from glassformer.maps.seen_map import seen_map
+from glassformer.maps.visible_map import seen_map
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, size_of
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.server.jobs import SMALL
 from glassformer.state.click import Click, cell_of
 from transformer.analysis.head_statistics import largest
@@ -117,7 +117,7 @@ def in_numbers(measure: Shown) -> Shown:
     return "log_prob" if measure == "pieces" else measure
 
 
-def step_of(looking: Looking) -> int | None:
+def step_of(looking: VisibleTrace) -> int | None:
     """The step on which effects are measured; None for the whole output."""
     return looking.view.step if looking.view.of(EffectsLook).effect_at == "step" and looking.trace.n_steps else None
 
@@ -134,7 +134,7 @@ def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step
     return np.asarray(each.sum(axis=-1) if measure in ("log_prob", "pieces") else each.mean(axis=-1))
 
 
-def concentration(looking: Looking, kind: Kind, *, step: int | None) -> np.ndarray:
+def concentration(looking: VisibleTrace, kind: Kind, *, step: int | None) -> np.ndarray:
     """How concentrated each head's rows are [L, H], see the module; errors as of `Looking.each`."""
     each = np.stack(looking.each(kind, lambda heads, layer: largest(heads), key="largest_of_rows"))  # [L, H, Q]
     if EVERY_PART.attention(kind).stack == "encoder":
@@ -254,7 +254,7 @@ HOW_TO_READ_MAP: Final = say(
 
 
 @dataclass(frozen=True)
-class Measured(OfRun):
+class Measured(RunScene):
     """What the output owes to each head."""
 
     found: HeadEffects | None  # None as long as it is not measured
@@ -266,7 +266,7 @@ class Measured(OfRun):
         return None if layer is None or head is None else (layer, head)
 
 
-def measure(run: Seen) -> Measured:
+def measure(run: ViewedRun) -> Measured:
     """What is measured; nothing of a model that is too large to be measured unasked. Errors as of `Work`."""
     trace, checkpoint = run.trace, run.checkpoint
     if checkpoint.config.count_parameters() > SMALL:

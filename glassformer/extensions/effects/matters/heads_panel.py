@@ -29,19 +29,19 @@ from glassformer.extensions.effects.matters.head_effect_pictures import (
     verdict,
     written,
 )
-from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import HeadEffects
 from glassformer.extensions.what_if.whatif import for_head
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import begins_by_itself, studies
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import sides
+from glassformer.runs.measurement_jobs import begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
-from glassformer.runs.sides import sides
-from glassformer.server.jobs import Seen
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.door import here, st
+from glassformer.server.jobs import JobStatus
+from glassformer.shared import controls, cover_box, drawing
+from glassformer.shared.i18n import here, st
 from transformer.i18n import Sentence, say
 
 MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal"
@@ -55,13 +55,13 @@ def draw(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
     if run.trace.n_steps:
         with row:
-            choices.menu(choices.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
-            choices.choose(choices.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
-    cover.part(partial(_heads, run))
+            controls.menu(controls.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
+            controls.choose(controls.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
+    cover_box.part(partial(_heads, run))
 
 
 def _heads(run: OpenRun) -> None:
-    seen = attempt(lambda: measuring.begun(run.checkpoint, run.trace))
+    seen = attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace))
     if is_long(run, run.view.kind):  # tiles need all the width there is
         place = st.container()
         _grid(run)
@@ -89,10 +89,10 @@ def _grid(run: OpenRun) -> None:
 # ---------------------------------------------------------------- how far it is
 
 
-def _measured(run: OpenRun, seen: Seen | None) -> HeadEffects | None:
+def _measured(run: OpenRun, seen: JobStatus | None) -> HeadEffects | None:
     """Draw the map of all heads once it is there, else how far it is; returns what was found."""
     if seen is not None and seen.is_under_way:
-        seen = measuring.look(run.trace, patience=measuring.PATIENCE_SECONDS)
+        seen = head_effect_jobs.look(run.trace, patience=head_effect_jobs.PATIENCE_SECONDS)
     if seen is None:
         _offer(run)
         return None
@@ -101,7 +101,7 @@ def _measured(run: OpenRun, seen: Seen | None) -> HeadEffects | None:
         _offer(run)
         return None
     if seen.is_under_way:
-        st.fragment(_follow, run_every=LOOK_SECONDS)(measuring.key_of(run.trace))
+        st.fragment(_follow, run_every=LOOK_SECONDS)(head_effect_jobs.key_of(run.trace))
         return None
     found: HeadEffects = seen.result
     show(pictures.effects, Measured(run, found))
@@ -121,8 +121,8 @@ def _offer(run: OpenRun) -> None:
         key=run.key(MEASURE),
         type="primary",
         icon=":material/science:",
-        on_click=measuring.want,
-        args=(measuring.key_of(run.trace),),
+        on_click=head_effect_jobs.want,
+        args=(head_effect_jobs.key_of(run.trace),),
     )
 
 
@@ -134,7 +134,7 @@ def _follow(key: Hashable) -> None:
     done, whole = (seen.so_far.done, seen.so_far.whole) if seen.so_far else (0, 0)
     said = say("Measuring: {done} of {whole} heads", done=done, whole=whole)
     st.progress(done / max(whole, 1), text=said if whole else say("Waiting for the model"))
-    st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=measuring.stop, args=(key,))
+    st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=head_effect_jobs.stop, args=(key,))
 
 
 # ---------------------------------------------------------------- one head

@@ -4,8 +4,8 @@ from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.runs.open_run import open_run
-from glassformer.shared import cover
-from glassformer.shared.door import st
+from glassformer.shared import cover_box
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
@@ -20,7 +20,7 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint)
     if run is None:
         return
-    cover.part(lambda: mistake_panels.draw(run))
+    cover_box.part(lambda: mistake_panels.draw(run))
     run.publish()
 
 

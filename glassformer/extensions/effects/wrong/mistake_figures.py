@@ -19,9 +19,9 @@ from glassformer.charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, tw
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.what_if.two_runs import first_difference
 from glassformer.runs.picture import Plot
-from transformer.analysis import at_once
-from transformer.analysis.at_once import AtOnce
+from transformer.analysis import teacher_forced_pass
 from transformer.analysis.stream import rms
+from transformer.analysis.teacher_forced_pass import AtOnce
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 from transformer.i18n.sentence import read_table
@@ -235,12 +235,12 @@ def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
 
 def on_later(found: Found, read: AtOnce) -> float:
     """The share of its weight that a row of the decoder gives to later tokens."""
-    return at_once.on_later(layers(read, found.parts.attention("decoder")))
+    return teacher_forced_pass.on_later(layers(read, found.parts.attention("decoder")))
 
 
 def largest_weight(found: Found, read: AtOnce) -> float:
     """How much its largest weight has of a row's."""
-    return at_once.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
+    return teacher_forced_pass.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
 
 
 def first_maps(found: Found) -> Sequence[Plot]:
@@ -322,7 +322,7 @@ def _source(found: Found, read: AtOnce) -> tuple[list[str], np.ndarray]:
 def on_pads(found: Found, read: AtOnce) -> float:
     """The share of its weight that a real token of the source gives to padding."""
     _, pads = _source(found, read)
-    return float(at_once.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
+    return float(teacher_forced_pass.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
 
 
 def pads_by_row(found: Found) -> Sequence[Plot]:
@@ -332,7 +332,7 @@ def pads_by_row(found: Found) -> Sequence[Plot]:
     own, (pieces, pads) = found.parts.attention("encoder"), _source(found, found.read_right)
     figure = two_bars_spec(
         pieces,
-        _both(found, lambda read: 100 * at_once.on_keys(layers(read, own), pads)),
+        _both(found, lambda read: 100 * teacher_forced_pass.on_keys(layers(read, own), pads)),
         title=say("Weight that each source token gives to padding"),
         value_name=say("Weight on padding (%)"),
         token_axis=say("Source token, padding at the end"),
@@ -373,11 +373,11 @@ def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str,
 
 def likeness(found: Found, read: AtOnce) -> float:
     """The mean cosine between two tokens' vectors at the end of the stack."""
-    return at_once.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
+    return teacher_forced_pass.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
 
 
 likeness_by_layer = _by_depth(
-    at_once.likeness,
+    teacher_forced_pass.likeness,
     title=say("How similar the tokens’ vectors are"),
     value_name=say("Mean cosine between two tokens’ vectors"),
     alt=say(

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.extensions.effects.effects_look import EffectsLook, Mistake
-from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS
 from glassformer.extensions.effects.wrong.mistake_figures import (
     LEAK,
     Card,
@@ -20,19 +20,19 @@ from glassformer.extensions.effects.wrong.mistake_figures import (
     Sides,
     happened,
 )
-from glassformer.extensions.what_if.comparing import comparing
+from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import studies
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.jobs import Job
-from glassformer.server.work import BusyError
-from glassformer.shared import choices, drawing, menu
-from glassformer.shared.door import st
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import controls, drawing, menu
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
-from transformer.analysis.at_once import AtOnce, read_at_once
+from transformer.analysis.teacher_forced_pass import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
 from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import Template, written
@@ -217,11 +217,11 @@ def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
         named = say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.said.title)
         nothing = say("{mistake} – changes nothing in this sentence", mistake=named)
         titles[card.mistake] = named if changed else nothing
-    kept = choices.field(slot, "mistake")
+    kept = controls.field(slot, "mistake")
     if kept.value == EffectsLook.mistake:
         kept = replace(kept, value=first.mistake)
-    with choices.bar(slot):
-        name = choices.menu(kept, say("Mistake"), titles, bare=True, width=540)
+    with controls.bar(slot):
+        name = controls.menu(kept, say("Mistake"), titles, bare=True, width=540)
         place = list(titles).index(name)
         for key, label, icon, other in (
             ("mistake_before", say("Previous mistake"), ":material/chevron_left:", place - 1),

@@ -39,17 +39,17 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
     reported,
 )
-from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.import_inputs import Given
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names
 from glassformer.extensions.importers.library.keys import Match, Table
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
 from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
-from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import CheckpointError, shown, within
-from transformer.files.files import FolderFiles, as_typed
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
 # About the file, the program that wrote it, and how it is run.

@@ -12,13 +12,13 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, inferred
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.tokenizers import languages, library, vocabulary_files
+from glassformer.extensions.tokenizers import languages, tokenizers_library, vocabulary_files
 from glassformer.extensions.tokenizers.options import CONFIG, FILES, Options, options_of_config
-from glassformer.extensions.tokenizers.vocabularies import FAMILIES, Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
 from glassformer.extensions.tokenizers.vocabulary_files import Files
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import TokenizerError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.text.tokenizer import AnyTokenizer
 
@@ -80,7 +80,7 @@ def choose(
             _check_codes(content)
         family = FAMILIES[name]
         for one in (*family.files, *filter(files.has, family.may)):
-            content[one] = files.read(one, limit=MAX_JSON if one == library.FILE else MAX_TOKENIZER)
+            content[one] = files.read(one, limit=MAX_JSON if one == tokenizers_library.FILE else MAX_TOKENIZER)
         options = _options(name, names, content, sizes, special)
         source_language, target_language = (answers.get(key) for key in LANGUAGES)
         codes = _codes(name, names, options, content)
@@ -123,7 +123,7 @@ def _without(said: str) -> Sentence:
 def _first(files: FolderFiles, names: tuple[str, ...]) -> str:
     """The first family of tokenizers whose files are there."""
     there = [one for one in names if all(map(files.has, FAMILIES[one].files))]
-    if there[:1] == ["json"] and len(there) > 1 and not library.is_installed():
+    if there[:1] == ["json"] and len(there) > 1 and not tokenizers_library.is_installed():
         return there[1]
     return there[0] if there else "raw"
 
@@ -155,7 +155,7 @@ def _codes(name: str, names: tuple[str, ...], options: Options, content: Files) 
     """The languages of which two have to be chosen; none where a model has but one pair."""
     if name in CODES or name != "json" or not set(names) & set(CODES):
         return CODES.get(name, ())
-    return tuple(library.LibraryTokenizer(content[library.FILE], options.size).languages())
+    return tuple(tokenizers_library.LibraryTokenizer(content[tokenizers_library.FILE], options.size).languages())
 
 
 def around(chosen: Chosen, ids: Fields) -> Fields:

@@ -12,7 +12,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Known, Settings
 from transformer.i18n import say
-from transformer.model.features import Rotary
+from transformer.model.attention_features import Rotary
 
 SCALED, NEW = "rope_scaling", "rope_parameters"
 # "dynamic" is as "default" up to the length of the training, and longer texts are not read here.

@@ -15,7 +15,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.keys import Table
 from glassformer.extensions.importers.library.report import Field, How
-from transformer.checkpoint.agreement import first
+from transformer.checkpoint.consistency import first
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LENGTH, ModelConfig

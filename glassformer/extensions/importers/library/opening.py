@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from glassformer.extensions.importers.library import kept_answers
-from glassformer.extensions.importers.library.candidates import scored
-from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given
+from glassformer.extensions.importers.library.answer_ranking import scored
+from glassformer.extensions.importers.library.import_inputs import NOTHING, Given
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, as_said
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, OURS, Reader, by_file, by_keys, readers
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport
 from glassformer.extensions.importers.library.tutorial_import import import_weights
 from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, WHOLE
-from transformer.checkpoint.agreement import first
+from transformer.checkpoint.consistency import first
+from transformer.checkpoint.free_memory import CPU, Device, device_of
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.room import CPU, Device, device_of
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError, UnansweredError
-from transformer.files.files import FolderFiles, as_typed
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
 from transformer.trying.losses import Samples, read_samples
 

@@ -17,11 +17,11 @@ from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided
 from transformer.files import kinds, strictjson
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
-    from glassformer.extensions.importers.library.handed_pieces import Given
+    from glassformer.extensions.importers.library.import_inputs import Given
     from glassformer.extensions.importers.library.report import Imported
     from glassformer.extensions.weight_files.library.weights import Weights
 

@@ -21,10 +21,10 @@ from glassformer.extensions.importers.library.config_settings import Fields, Kno
 from glassformer.extensions.importers.library.keys import AS_IS, Match, Reshape, Rule, Taken, Unused, form
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
 from glassformer.extensions.weight_files.library.weights import Weights
-from transformer.checkpoint.agreement import clauses
+from transformer.checkpoint.consistency import clauses
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.i18n import Sentence, joined, say
-from transformer.model.features import SinusoidLayout
+from transformer.model.attention_features import SinusoidLayout
 from transformer.model.positions import table_of
 
 # The roles of a table.

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, Taken
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.weight_files.library.weights import Weights
-from transformer.checkpoint.agreement import Places, Shapes
-from transformer.checkpoint.memory import Halves
+from transformer.checkpoint.consistency import Places, Shapes
+from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.save import Parts
 from transformer.errors import CheckpointError
 from transformer.files.tensorfile import FLOATS, NARROW

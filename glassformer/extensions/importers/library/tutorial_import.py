@@ -13,18 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library import asked_names, handed_pieces, keys, parts
-from glassformer.extensions.importers.library.asked_names import NAMES
-from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given, Tokenizers, settled
+from glassformer.extensions.importers.library import import_inputs, keys, parts, unknown_tensors
+from glassformer.extensions.importers.library.import_inputs import NOTHING, Given, Tokenizers, settled
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS, answered, check_names
 from glassformer.extensions.importers.library.readers import readers
 from glassformer.extensions.importers.library.renaming import check_agreement
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport, inferred
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
+from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
-from transformer.checkpoint.agreement import expected_shapes, first
+from transformer.checkpoint.consistency import expected_shapes, first
 from transformer.errors import CheckpointError, shown, within
 from transformer.i18n import say
 from transformer.model.config import MAX_LENGTH, ModelConfig
@@ -65,7 +65,7 @@ def import_opened(
     """
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
     with within(weights.label):
-        understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
+        understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights))
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
     if asked := parts.stacks(understood.match, answers):
@@ -105,13 +105,13 @@ class _Import:
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
         """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""
         weights, found = self.weights, self.understood
-        said = asked_names.used(self.answers, weights)
+        said = unknown_tensors.used(self.answers, weights)
         answers = {name: value for name, value in self.answers.items() if name not in said}
-        fields = asked_names.with_questions(found.report.fields, found, weights, self.answers)
+        fields = unknown_tensors.with_questions(found.report.fields, found, weights, self.answers)
         by_name = {one.name: _settled_length(one, answers) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
         # What stands for them while the sizes of the tables are asked: ids have questions all the same.
-        later = None if self.also.has_tokenizer else handed_pieces.without((1, 1))
+        later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
         of_ids = settled(by_name, tokenizers or later, answers)
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
@@ -129,12 +129,12 @@ class _Import:
         sizes = fields["src_vocab_size"].value, fields["tgt_vocab_size"].value
         shared = fields["shared_vocab"].value
         if self.also.has_tokenizer:
-            return handed_pieces.opened(self.also, sizes, shared=shared, inside=self.inside)
+            return import_inputs.opened(self.also, sizes, shared=shared, inside=self.inside)
         ids = [answers.get(name, fields[name].value) for name in CALLED]
-        raw = handed_pieces.without(sizes, [i for i in ids if type(i) is int and i >= 0])
+        raw = import_inputs.without(sizes, [i for i in ids if type(i) is int and i >= 0])
         if self.beside is None or None in sizes:
             return raw
-        return handed_pieces.beside(self.beside, sizes, shared=shared, inside=self.inside, raw=raw)
+        return import_inputs.beside(self.beside, sizes, shared=shared, inside=self.inside, raw=raw)
 
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}

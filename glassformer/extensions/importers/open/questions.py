@@ -7,16 +7,16 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.importers import foreign_models
-from glassformer.extensions.importers.library.asked_names import IGNORED
-from glassformer.extensions.importers.library.candidates import NOT_TRIED, best_answers
+from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.importers.library.answer_ranking import NOT_TRIED, best_answers
 from glassformer.extensions.importers.library.kept_answers import YOU, as_told
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
-from glassformer.extensions.importers.open import trying
+from glassformer.extensions.importers.library.unknown_tensors import IGNORED
+from glassformer.extensions.importers.open import trial_run
 from glassformer.extensions.tokenizers.languages import language_name
-from glassformer.shared import choices, drawing
-from glassformer.shared.choices import Kept
-from glassformer.shared.door import st
+from glassformer.shared import controls, drawing
+from glassformer.shared.controls import Kept
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.answers import Answer, value_of, with_answer, without
 from transformer.checkpoint.listing import Entry
@@ -120,7 +120,7 @@ _TOKENIZERS: Final = {
 
 def questions(entry: Entry, report: ImportReport) -> None:
     """Draw the questions, those that are answered included, and the choice of tokenizers."""
-    if not foreign_models.has_own_tokenizer(entry):
+    if not third_party_models.has_own_tokenizer(entry):
         _tokenizers(entry, report)
     if not any(map(_is_question, report.fields)):
         return
@@ -128,8 +128,8 @@ def questions(entry: Entry, report: ImportReport) -> None:
     said = say_n("{n} question still needs an answer.", "{n} questions still need an answer.", len(report.asked))
     st.caption(said if report.asked else say("Every question is answered."))
     if any(one.name not in NOT_TRIED for one in report.tried):
-        trying.scoring(entry, report)
-    report = trying.ranked(entry, report)
+        trial_run.scoring(entry, report)
+    report = trial_run.ranked(entry, report)
     with st.container(horizontal=True):
         best = tuple(best_answers(report).items())
         if best:
@@ -186,7 +186,7 @@ def _question(entry: Entry, field: Field) -> None:
         options: dict[int | None, str] = {None: unsaid}
         options |= {place: choice_of_field(field, one) for place, one in enumerate(field.choices)}
         kept = Kept(f"answer_{field.name}", given, partial(_choose, entry.name, field.name, values))
-        choices.menu(kept, label(field), options)
+        controls.menu(kept, label(field), options)
     else:
         _typed(entry, field)
     if field.evidence != YOU:
@@ -238,7 +238,7 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     if report.pieces:
         beside = say("{files} (next to the weights)", files=", ".join(report.pieces))
     for column, name in zip(st.columns(2, gap="medium"), names, strict=False):
-        options = list(dict.fromkeys(filter(None, (*foreign_models.beside(entry), known.get(name)))))
+        options = list(dict.fromkeys(filter(None, (*third_party_models.beside(entry), known.get(name)))))
         key = f"answer_{name}"
         st.session_state[key] = known.get(name)
         column.selectbox(
@@ -273,7 +273,7 @@ def half_chosen(model: str) -> tuple[str, str] | None:
 
 def has_pieces(entry: Entry, report: ImportReport) -> bool:
     """Whether texts are split by a tokenizer that was found or chosen."""
-    return foreign_models.has_own_tokenizer(entry) or bool(report.pieces)
+    return third_party_models.has_own_tokenizer(entry) or bool(report.pieces)
 
 
 # Callbacks; a session keeps them, so they hold names and values alone.

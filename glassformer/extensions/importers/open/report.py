@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.importers import foreign_models
+from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import ImportReport
 from glassformer.extensions.importers.open.questions import forget, half_chosen
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.shared import drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from glassformer.state.answers import Answers, without
 from transformer.checkpoint.listing import Entry
@@ -27,13 +27,13 @@ def examined(entry: Entry) -> ImportReport | None:
     given = session.answers_of(entry.name)
     with st.spinner(say("Inspecting “{name}”…", name=drawing.plain(entry.title))):
         if not given:
-            found = attempt(lambda: foreign_models.preview(entry))
+            found = attempt(lambda: third_party_models.preview(entry))
             return None if found is None else found.report
         try:
             return _with(entry, given)
         except CheckpointError as error:
             st.error(drawing.with_code(capitalised(error.sentence)))
-            bare = attempt(lambda: foreign_models.preview(entry))
+            bare = attempt(lambda: third_party_models.preview(entry))
     if bare is None:
         return None
     st.caption(say("The report below uses only the files, not your answers."))
@@ -45,11 +45,11 @@ def _with(entry: Entry, given: Answers) -> ImportReport:
     """The report with the answers; a tokenizer of one side waits for the other, and nothing is wrong yet."""
     half = half_chosen(entry.name)
     try:
-        return foreign_models.preview(entry, given).report
+        return third_party_models.preview(entry, given).report
     except CheckpointError:
         if half is None:
             raise
-        return foreign_models.preview(entry, without(given, half[0])).report
+        return third_party_models.preview(entry, without(given, half[0])).report
 
 
 def steps(report: ImportReport, *, has_pieces: bool) -> None:

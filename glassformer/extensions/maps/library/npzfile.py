@@ -40,7 +40,7 @@ from glassformer.extensions.maps.library.own_maps import (
     check_text,
 )
 from transformer.errors import ClauseError, MapsError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
 MOST_BYTES: Final = 9 * MOST_CELLS  # of a file; weights may have 8 bytes

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any, Literal
 
 from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
-from glassformer.extensions.rooms.server.public import Opened, Public, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, Question, RoomRefusedError
 from glassformer.shared import drawing
-from glassformer.shared.choices import KEEP
-from glassformer.shared.door import st
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, joined, say, say_n
 
 LETTERS = "ABCDEFGH"
@@ -21,7 +21,7 @@ VOTE_SECONDS, DISCUSS_MINUTES = [30, 60, 90, 120], [0, 1, 2, 3, 5]
 RIGHT_OR_NOT = (say("Right"), say("Not right"))  # the choices where choices are not compared
 
 
-def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None] | None = None) -> None:
+def controls(taught: OpenedRoom, public: Public, *, answer: Callable[[OpenedRoom], None] | None = None) -> None:
     """Draw what a teacher does next about the question; `answer` shows the answer, None where the app knows none."""
     if public.question is None:
         return
@@ -48,7 +48,7 @@ def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None]
             st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
 
 
-def _timer(taught: Opened, public: Public) -> None:
+def _timer(taught: OpenedRoom, public: Public) -> None:
     """Draw how long a class may vote and talk, or what ends that."""
     if public.answered:
         return
@@ -71,19 +71,19 @@ def _timer(taught: Opened, public: Public) -> None:
             st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
 
 
-def _start(taught: Opened) -> None:
+def _start(taught: OpenedRoom) -> None:
     vote, discuss = st.session_state.get(VOTE) or 60, st.session_state.get(DISCUSS)
     discuss = 120 if discuss is None else discuss * 60
     do(taught, Room.start, vote, discuss)
 
 
-def do(taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
+def do(taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
     """Callback: `Registry.do`; a room that has ended, or has moved on, is left as it is."""
-    with contextlib.suppress(RefusedError):
+    with contextlib.suppress(RoomRefusedError):
         ROOMS.do(taught, act, *of)
 
 
-def ask_aloud(taught: Opened, number: int, choices: int) -> None:
+def ask_aloud(taught: OpenedRoom, number: int, choices: int) -> None:
     """Callback: take votes on the question that the teacher asks aloud, with so many letters to choose from."""
     text = say("Your teacher asks: which answer is right?")
     do(taught, Room.ask, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))

@@ -9,26 +9,26 @@ from functools import partial
 from urllib.parse import urlencode
 
 from glassformer.components.element import told_text
-from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.page import joining, polling
+from glassformer.extensions.rooms import room_session
+from glassformer.extensions.rooms.page import join_url, polling
 from glassformer.extensions.rooms.page.room_view import BAR_RULES, RULES, room_bar, room_counts
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import (
+from glassformer.extensions.rooms.server.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import (
     LEAST_OF_FEW,
     LEAST_VOTES,
     Kept,
-    Opened,
+    OpenedRoom,
     Public,
-    RefusedError,
+    RoomRefusedError,
     table,
 )
-from glassformer.extensions.rooms.server.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
-from glassformer.extensions.rooms.server.room import Room
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS
 from glassformer.shared import drawing
-from glassformer.shared.door import st
-from glassformer.shared.saving import Origin, saved
-from glassformer.state import apart, language, session
+from glassformer.shared.csv_export import Origin, saved
+from glassformer.shared.i18n import st
+from glassformer.state import global_params, language, session
 from transformer.i18n import say
 
 OWN, CHOICES, FEW, LOCKED, ENDED = "room_own", "room_choices", "room_few", "room_locked", "room_ended"
@@ -36,31 +36,33 @@ MOST_ALOUD = 6  # choices of a question that is asked aloud
 _SENTENCES = {False: say("Everybody uses my sentence"), True: say("Everybody uses their own sentence")}
 
 
-def draw_teaching(taught: Opened, public: Public) -> None:
+def draw_teaching(taught: OpenedRoom, public: Public) -> None:
     """Draw the teacher's side of the page."""
     st.subheader(say("You are teaching in room {code}.", code=taught.code), anchor=False)
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
-    where = joining.address(taught.code)
+    where = join_url.address(taught.code)
     with code:
-        st.html(RULES + joining.qr(where, where="gf-join"))
+        st.html(RULES + join_url.qr(where, where="gf-join"))
     with said:
         st.markdown(say("Students scan this code, open this address, or type the room code on this page:"))
         st.code(where, language=None)
-        joining.caution()
+        join_url.caution()
         st.markdown(say("Now go to any page: the class follows you."))
     _sentences(taught, public)
     _few(taught, public)
     _door(taught, public)
     _voting(taught, public)
     with st.container(horizontal=True, gap="small"):
-        wall = f"{in_room.PROJECTOR}?{in_room.PARAMETER}={taught.code}&{language.PRESENT}=1"
-        st.link_button(say("Open the projector view"), f"{apart.base()}/{wall}", icon=":material/cast_for_education:")
+        wall = f"{room_session.PROJECTOR}?{room_session.PARAMETER}={taught.code}&{language.PRESENT}=1"
+        st.link_button(
+            say("Open the projector view"), f"{global_params.base()}/{wall}", icon=":material/cast_for_education:"
+        )
         with st.popover(say("My own link"), icon=":material/key:"):
             st.markdown(
                 say("Anyone who opens this link can teach in this room. Do not share it or show it on the projector.")
             )
-            own = f"{in_room.PAGE}?{in_room.PARAMETER}={taught.code}&{in_room.SECRET}={taught.secret}"
-            st.code(f"{apart.base()}/{own}", language=None)
+            own = f"{room_session.PAGE}?{room_session.PARAMETER}={taught.code}&{room_session.SECRET}={taught.secret}"
+            st.code(f"{global_params.base()}/{own}", language=None)
         save(ROOMS.record(taught), taught.code)
         st.button(say("End the room"), key="room_end", on_click=_end, icon=":material/close:")
 
@@ -79,7 +81,7 @@ def save(record: Sequence[Kept], code: str) -> None:
         )
 
 
-def _sentences(taught: Opened, public: Public) -> None:
+def _sentences(taught: OpenedRoom, public: Public) -> None:
     st.session_state[OWN] = public.own
     st.segmented_control(
         say("Sentence"),
@@ -96,7 +98,7 @@ def _sentences(taught: Opened, public: Public) -> None:
         st.caption(said)
 
 
-def _few(taught: Opened, public: Public) -> None:
+def _few(taught: OpenedRoom, public: Public) -> None:
     st.session_state[FEW] = public.few
     st.toggle(
         say("Show bars even for fewer than {least} votes", least=LEAST_VOTES),
@@ -114,7 +116,7 @@ def _few(taught: Opened, public: Public) -> None:
         st.caption(said)
 
 
-def _door(taught: Opened, public: Public) -> None:
+def _door(taught: OpenedRoom, public: Public) -> None:
     st.session_state[LOCKED] = public.locked
     st.toggle(
         say("Lock the door: nobody else can join"),
@@ -124,7 +126,7 @@ def _door(taught: Opened, public: Public) -> None:
     )
 
 
-def _voting(taught: Opened, public: Public) -> None:
+def _voting(taught: OpenedRoom, public: Public) -> None:
     st.markdown(say("In a lesson, the class votes on each question. You can also ask a question aloud:"))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.segmented_control(
@@ -142,18 +144,18 @@ def _voting(taught: Opened, public: Public) -> None:
     polling.results(public)
 
 
-def _ask(taught: Opened, number: int) -> None:
+def _ask(taught: OpenedRoom, number: int) -> None:
     polling.ask_aloud(taught, number, st.session_state.get(CHOICES) or 4)
 
 
 def _end() -> None:
-    taught = in_room.taught()
+    taught = room_session.taught()
     if taught is not None:
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(RoomRefusedError):
             st.session_state[ENDED] = taught.code, ROOMS.record(taught)
             ROOMS.end(taught)
     if not ROOMS.away:
-        in_room.leave()
+        room_session.leave()
 
 
 def last() -> None:
@@ -194,11 +196,11 @@ MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one se
 def draw() -> None:
     """Draw what the session can do about rooms."""
     drawing.notes(session.take_notes())
-    away = in_room.away()
+    away = room_session.away()
     if away is not None:
         st.warning(away, icon=":material/cloud_off:")
-    code, taught = in_room.current(), in_room.taught()
-    public = in_room.public()
+    code, taught = room_session.current(), room_session.taught()
+    public = room_session.public()
     if taught is not None and public is not None and ROOMS.is_teacher(code, taught.secret):
         draw_teaching(taught, public)
     elif public is not None:
@@ -234,10 +236,10 @@ def _outside(code: str) -> None:
 def _join() -> None:
     typed = st.session_state.get(TYPED) or ""
     code = registry.read_code(typed)
-    if code and not in_room.may_look_for(code):
-        st.session_state[REFUSED] = in_room.TOO_MANY
+    if code and not room_session.may_look_for(code):
+        st.session_state[REFUSED] = room_session.TOO_MANY
     elif code and ROOMS.public(code) is not None:
-        in_room.enter(code)
+        room_session.enter(code)
     elif typed and not ROOMS.away:
         st.session_state[REFUSED] = say(
             "There is no room with this code. A code has 6 letters and digits, such as K7MPR4."
@@ -246,8 +248,8 @@ def _join() -> None:
 
 def _open() -> None:
     try:
-        in_room.teach(ROOMS.open(*in_room.asking()))
-    except RefusedError as refused:
+        room_session.teach(ROOMS.open(*room_session.asking()))
+    except RoomRefusedError as refused:
         if not ROOMS.away:
             st.session_state[REFUSED] = _WHY_NOT[refused.why]
 
@@ -259,22 +261,22 @@ def _joined(code: str) -> None:
         "using the line at the bottom of each page."
     )
     st.markdown(said)
-    st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")
+    st.button(say("Leave the room"), on_click=room_session.leave, icon=":material/logout:")
 
 
 def bar(page: str) -> None:
     """Draw the line of the room that the session is in, before a page."""
-    code, taught = in_room.current(), in_room.taught()
+    code, taught = room_session.current(), room_session.taught()
     st.html(BAR_RULES)
-    if page == in_room.PROJECTOR:
+    if page == room_session.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:
-        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", apart.guidance().is_set
-        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=in_room.leave)
-        line(vote=in_room.vote_given(), at=at, lesson=in_lesson)
+        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", global_params.guidance().is_set
+        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=room_session.leave)
+        line(vote=room_session.vote_given(), at=at, lesson=in_lesson)
     else:
-        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
+        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=room_session.leave)
 
 
 def _know_again() -> None:
-    in_room.become_teacher(told_text(BAR, "teacher"))
+    room_session.become_teacher(told_text(BAR, "teacher"))

@@ -12,10 +12,10 @@ from typing import Literal
 
 from glassformer.components.element import Element
 from glassformer.components.streamlit_page import styled
-from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.page import joining, polling
-from glassformer.extensions.rooms.server.public import Public
-from glassformer.shared.door import here, st
+from glassformer.extensions.rooms import room_session
+from glassformer.extensions.rooms.page import join_url, polling
+from glassformer.extensions.rooms.server.room_state import Public
+from glassformer.shared.i18n import here, st
 from transformer.i18n import say
 
 RULES = """
@@ -105,9 +105,9 @@ RIGHT_ALONE = say("The results show only how many answers were right, not which 
 
 def draw() -> None:
     """Draw the view, or that there is no room."""
-    code, public = in_room.current(), in_room.public()
+    code, public = room_session.current(), room_session.public()
     if public is None:
-        gone = in_room.away() or say("There is no room {code}, or it has ended.", code=code)
+        gone = room_session.away() or say("There is no room {code}, or it has ended.", code=code)
         st.html(f'{RULES}<div class="gf-wall"><p class="gf-wall-question">{escape(here(gone))}</p></div>')
         return
     asked = public.question is not None
@@ -120,7 +120,7 @@ def draw() -> None:
 
 
 def _head(code: str, *, alone: bool) -> str:
-    address = f"{joining.class_base().partition('://')[2]}/{in_room.PAGE}"
+    address = f"{join_url.class_base().partition('://')[2]}/{room_session.PAGE}"
     join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
     named = f'<p class="gf-wall-code">{escape(code)}</p>'
     if alone:
@@ -129,7 +129,7 @@ def _head(code: str, *, alone: bool) -> str:
 
 
 def _qr(code: str) -> str:
-    return joining.qr(joining.address(code), where="gf-wall-qr")
+    return join_url.qr(join_url.address(code), where="gf-wall-qr")
 
 
 def _counts_right(public: Public) -> bool:

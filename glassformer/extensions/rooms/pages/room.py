@@ -1,6 +1,6 @@
 """A room: a class follows its teacher through the app, and votes before an answer is shown."""
 
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.page import room_panels
 from glassformer.frame.sidebar import settle_defaults
 from glassformer.frame.source_box import head
@@ -10,7 +10,7 @@ from glassformer.state import session
 from transformer.i18n import say
 
 session.begin("room")
-if not in_room.current() and (usable := loading.usable()):
+if not room_session.current() and (usable := loading.usable()):
     settle_defaults(usable)  # who opens a room has a class look at what a bare address means to them
 head(say("A room"))
 room_panels.draw()

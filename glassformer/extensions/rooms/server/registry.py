@@ -20,9 +20,9 @@ from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address
 from typing import Any, Final
 
-from glassformer.extensions.rooms.server.public import Counted, Kept, Opened, Public, RefusedError, Why
-from glassformer.extensions.rooms.server.room import Bucket, Room
-from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Counted, Kept, OpenedRoom, Public, RoomRefusedError, Why
+from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, RoomStore, StoreError
 from transformer.extensions import provided
 
 ALPHABET: Final = "ACDEFGHJKMNPRTUWXY3479"  # none that is read as another: 0 O Q, 1 I L, 2 Z, 5 S, 6 G, 8 B, U V
@@ -73,18 +73,20 @@ def client(address: object) -> str:
     return hashlib.blake2s(name.encode(), key=_SALT, digest_size=8).hexdigest()
 
 
-class Limits:
+class RateLimits:
     """A bucket for each that asks for something; not locked, whoever holds it is."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._buckets = clock, dict[tuple[str, ...], Bucket]()  # who asked last stands last
+        self._clock, self._buckets = clock, dict[tuple[str, ...], TokenBucket]()  # who asked last stands last
 
     def take(self, what: str, who: str, room: str = "") -> bool:
         """Take one; whether there was one. Nothing limits who is unknown."""
         if not who:
             return True
         most, per_second = LIMITS[what]
-        bucket = self._buckets.pop((what, who, room), None) or Bucket(most, per_second=per_second, clock=self._clock)
+        bucket = self._buckets.pop((what, who, room), None) or TokenBucket(
+            most, per_second=per_second, clock=self._clock
+        )
         self._buckets[what, who, room] = bucket
         if len(self._buckets) > MOST_KNOWN:
             del self._buckets[next(iter(self._buckets))]
@@ -100,15 +102,15 @@ MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's, by a
 class Registry:
     """The rooms."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, store: Store | None = None) -> None:
-        self._store = Store(clock) if store is None else store
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, store: RoomStore | None = None) -> None:
+        self._store = RoomStore(clock) if store is None else store
         self._store.tell = self._tell
         self._clock, self._lock, self._rooms = self._store.clock, self._store.lock, self._store.rooms
         self._adding = threading.Lock()
-        self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
-        self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
+        self._opening = TokenBucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
+        self._missing = TokenBucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
         self._told: list[tuple[str, str]] = []  # which clients asked for which rooms that are not there
-        self._limits, self._openers = Limits(self._clock), dict[str, str]()  # the client that opened each room here
+        self._limits, self._openers = RateLimits(self._clock), dict[str, str]()  # the client that opened each room here
 
     @property
     def boot(self) -> str:
@@ -136,7 +138,7 @@ class Registry:
 
     # ---------------------------------------------------------------- the teacher
 
-    def open(self, client: str = "", visitor: str = "") -> Opened:
+    def open(self, client: str = "", visitor: str = "") -> OpenedRoom:
         """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
         with self._adding:
             self.sweep()
@@ -148,14 +150,14 @@ class Registry:
             if len(self._rooms) >= MOST_ROOMS:
                 self._drop_one("full", self._rooms)
             if not visitor and not self._opening.take():
-                raise RefusedError("too-often")
+                raise RoomRefusedError("too-often")
             code = next(code for code in iter(new_code, "") if code not in self._rooms)
             room = Room(code, new_token(), self._clock)
             if not self._store.add(room):
-                raise RefusedError("full")
+                raise RoomRefusedError("full")
             if client:
                 self._openers[code] = client
-            return Opened(code, room.secret)
+            return OpenedRoom(code, room.secret)
 
     def _drop_one(self, why: Why, among: Collection[str]) -> None:
         """Let go of the room that nobody listens to, and that was not used for longest."""
@@ -164,7 +166,7 @@ class Registry:
             rooms = [room for code, room in self._rooms.items() if code in among]
         left = [room for room in rooms if room.is_left and now - room.used > LEFT_SECONDS]
         if not left:
-            raise RefusedError(why)
+            raise RoomRefusedError(why)
         self._store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
@@ -172,7 +174,7 @@ class Registry:
         room = self._found(code)
         return room is not None and alike(room.secret, secret)
 
-    def do(self, taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
+    def do(self, taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
         """Have a room do what its teacher alone may have it do, such as `Room.ask`, and tell those who listen.
 
         `act`, given the room and `of`, returns False if it is no news. Raises `RefusedError`: the room is gone, does
@@ -182,11 +184,11 @@ class Registry:
         if self._store.change(room, lambda room: act(room, *of)) is not False:
             self._tell(room)
 
-    def record(self, taught: Opened) -> tuple[Kept, ...]:
+    def record(self, taught: OpenedRoom) -> tuple[Kept, ...]:
         """The rounds of a room so far. Raises `RefusedError`: the room is gone."""
         return self._taught(taught).record
 
-    def end(self, taught: Opened) -> None:
+    def end(self, taught: OpenedRoom) -> None:
         """End a room, and everything that is known of it. Raises `RefusedError`: it is gone, or its store is away."""
         room = self._taught(taught)
         self._store.end(room)
@@ -240,7 +242,7 @@ class Registry:
     def _take(self, *what: str) -> None:
         with self._lock:
             if not self._limits.take(*what):
-                raise RefusedError("too-often")
+                raise RoomRefusedError("too-often")
 
     def vote(self, code: str, token: str, *, round_: int, choice: int, client: str = "") -> None:
         """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
@@ -261,11 +263,11 @@ class Registry:
         with self._lock:
             room = self._found(code, tick=False)
             if room is None:
-                raise RefusedError("away" if self.away else "no-room")
+                raise RoomRefusedError("away" if self.away else "no-room")
             if token and not room.knows(token):
-                raise RefusedError("away" if self.away else "no-token")
+                raise RoomRefusedError("away" if self.away else "no-token")
             if not room.has_place(token):
-                raise RefusedError("full")
+                raise RoomRefusedError("full")
             room.listeners[wake] = counts
             if token:
                 room.come(token)
@@ -306,7 +308,7 @@ class Registry:
             self.sweep()
             room = self._rooms.get(code)
         if room is not None and tick and room.is_due():
-            with suppress(RefusedError):  # then it goes on later
+            with suppress(RoomRefusedError):  # then it goes on later
                 self._store.change(room, Room.tick)
         return room
 
@@ -315,13 +317,13 @@ class Registry:
         self._store.look(code, token)
         room = self._found(code, tick=False)
         if room is None:
-            raise RefusedError("away" if self.away else "no-room")
+            raise RoomRefusedError("away" if self.away else "no-room")
         return room
 
-    def _taught(self, taught: Opened) -> Room:
+    def _taught(self, taught: OpenedRoom) -> Room:
         room = self._asked(taught.code)
         if not alike(room.secret, taught.secret):
-            raise RefusedError("not-yours")
+            raise RoomRefusedError("not-yours")
         return room
 
     def _tell(self, room: Room, *, counts: bool = False) -> None:

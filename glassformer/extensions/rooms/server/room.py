@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
-from glassformer.extensions.rooms.server.public import (
+from glassformer.extensions.rooms.server.room_state import (
     LEAST_OF_FEW,
     LEAST_VOTES,
     MOST_CHOICES,
@@ -22,7 +22,7 @@ from glassformer.extensions.rooms.server.public import (
     Phase,
     Public,
     Question,
-    RefusedError,
+    RoomRefusedError,
     Round,
 )
 
@@ -127,11 +127,11 @@ class Room:
     def join(self, token: str, client: str = "") -> None:
         """Let somebody in. Raises `RefusedError`: the room is locked or full, or too many come at once."""
         if self.public.locked:
-            raise RefusedError("locked")
+            raise RoomRefusedError("locked")
         joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self.joins)
         taken, self.joins = joins.take(), joins.held
         if not taken:
-            raise RefusedError("too-often")
+            raise RoomRefusedError("too-often")
         if len(self._students) >= MOST_TOKENS:
             self._drop_one(client)
         self.used = self._clock()
@@ -151,7 +151,7 @@ class Room:
             and (now - one.seen >= FORGOTTEN_SECONDS or (client and held[one.client] > held[client] + 1))
         }  # fmt: skip
         if not gone:
-            raise RefusedError("full")
+            raise RoomRefusedError("full")
         del self._students[min(gone, key=gone.__getitem__)]
 
     def knows(self, token: str) -> bool:
@@ -194,7 +194,7 @@ class Room:
         if (page, dict(parameters)) == (before.page, before.parameters):
             return False
         if len(page) + sum(len(name) + len(value) for name, value in parameters.items()) > MOST_ADDRESS:
-            raise RefusedError("too-long")
+            raise RoomRefusedError("too-long")
         self._change(moves=before.moves + 1, page=page, parameters=dict(parameters), at=time.time())
         return True
 
@@ -207,7 +207,7 @@ class Room:
         if question == self.public.question:
             return False
         if question is not None and not 2 <= len(question.choices) <= MOST_CHOICES:
-            raise RefusedError("no-choice")
+            raise RoomRefusedError("no-choice")
         self._begin(question, ())
         return True
 
@@ -221,7 +221,7 @@ class Room:
             self._go_on()
             return
         if here.question is None or here.taken or here.answered:
-            raise RefusedError("no-question")
+            raise RoomRefusedError("no-question")
         self._begin(here.question, here.shown[-1:])
 
     def _begin(self, question: Question | None, shown: tuple[Round, ...]) -> None:
@@ -244,7 +244,7 @@ class Room:
             self.stop()
             return
         if self.public.question is None or not self.public.taken:
-            raise RefusedError("no-question")
+            raise RoomRefusedError("no-question")
         self._close()
         self.stop()
 
@@ -271,7 +271,7 @@ class Room:
         """
         here = self.public
         if here.question is None:
-            raise RefusedError("no-question")
+            raise RoomRefusedError("no-question")
         if here.taken:
             self.show()
         self.stop()
@@ -343,20 +343,20 @@ class Room:
         """Take a vote. Raises `RefusedError`: it is not taken."""
         here, student = self.public, self._students.get(token)
         if student is None:
-            raise RefusedError("no-token")
+            raise RoomRefusedError("no-token")
         rate = Bucket(VOTES_AT_ONCE, per_second=VOTES_A_SECOND, clock=self._clock, held=student.rate)
         taken = rate.take()
         self._students[token] = student = student._replace(rate=rate.held)
         if not taken:
-            raise RefusedError("too-often")
+            raise RoomRefusedError("too-often")
         if here.question is None:
-            raise RefusedError("no-question")
+            raise RoomRefusedError("no-question")
         if not here.taken or round_ != here.round:
-            raise RefusedError("over")
+            raise RoomRefusedError("over")
         if not 0 <= choice < len(here.question.choices):
-            raise RefusedError("no-choice")
+            raise RoomRefusedError("no-choice")
         if student.vote is not None:
-            raise RefusedError("voted")
+            raise RoomRefusedError("voted")
         self.used = self._clock()
         self._students[token] = student._replace(vote=choice, seen=self.used)
 

@@ -32,8 +32,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import LEAST_VOTES, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.registry import ROOMS, Registry, client
+from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, Public, RoomRefusedError, Why
 from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 
@@ -73,7 +73,7 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
             yield f"retry: {RETRY_MS}\n\n".encode()
             async for part in _told(rooms, code, changed, counts=counts, last=last):
                 yield part
-    except RefusedError as refused:
+    except RoomRefusedError as refused:
         if refused.why == "no-room":
             yield event("ended", {"boot": rooms.boot})
         else:
@@ -244,11 +244,11 @@ async def _posted(
         said = await _said(request)
         code = registry.read_code(request.path_params["room"])
         if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
-            raise RefusedError("too-often")
+            raise RoomRefusedError("too-often")
         answer = await in_thread(do, code, said)
     except _BadRequestError as bad:
         return bad.response
-    except RefusedError as refused:
+    except RoomRefusedError as refused:
         told = {"why": refused.why, "boot": rooms.boot} | ({"away": rooms.away} if rooms.away else {})
         return JSONResponse(told, status_code=_STATUS[refused.why], headers=_PLAIN)
     return answer

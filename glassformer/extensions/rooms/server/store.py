@@ -22,7 +22,7 @@ class StoreError(SaidError, RuntimeError):
     """The store that was named cannot be used."""
 
 
-class Store:
+class RoomStore:
     """Rooms of this process alone."""
 
     is_shared = False

@@ -4,7 +4,7 @@ from glassformer.extensions.sentences import sentence_panels
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import say
 

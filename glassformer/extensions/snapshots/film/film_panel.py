@@ -5,14 +5,14 @@ from typing import Any
 
 from glassformer.attention.attention_panels import below, one_head
 from glassformer.extensions.snapshots.film.film_pictures import Film, film_of, strip
-from glassformer.extensions.snapshots.growing import growing, progress
-from glassformer.extensions.snapshots.grown import has_snapshots, hides
-from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
-from glassformer.runs.attempt import attempt
+from glassformer.extensions.snapshots.snapshot_run_jobs import growing, progress
+from glassformer.extensions.snapshots.snapshot_runs import has_snapshots, hides
+from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import cover
-from glassformer.shared.door import st
+from glassformer.shared import cover_box
+from glassformer.shared.i18n import st
 from transformer.i18n import say
 
 HIDDEN = say("These maps have rows for all pieces of the output. Turn off “Hide candidates until I guess” to see them.")
@@ -27,7 +27,7 @@ def open_film(run: OpenRun) -> Film | None:
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`; it chooses a head where nobody has."""
     whole_page_if_moved()
-    found = None if hides(run) or cover.covered(cover.PART) else attempt(lambda: open_film(run))
+    found = None if hides(run) or cover_box.covered(cover_box.PART) else attempt(lambda: open_film(run))
     if found is not None:
         with row:
             one_head(run, {"layer": found.layer, "head": found.head})

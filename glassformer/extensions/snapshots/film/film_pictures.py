@@ -15,10 +15,10 @@ from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.grid import HOW_TO_READ_CLOSED
 from glassformer.charts.packing import open_blocks
 from glassformer.extensions.snapshots.charts.film import HOW_TO_READ, film_spec, moment_in_film
-from glassformer.extensions.snapshots.grown import Growth, block_of, growth, hides
+from glassformer.extensions.snapshots.snapshot_runs import Growth, block_of, growth, hides
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, sides
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, sides
+from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
 from transformer.analysis.head_statistics import entropy_share
@@ -48,7 +48,7 @@ class Film:
         return self.growth.slot
 
     @property
-    def run(self) -> Seen:
+    def run(self) -> ViewedRun:
         """The run at hand."""
         return self.growth.run
 
@@ -67,7 +67,7 @@ def film_of(found: Growth) -> Film:
     return Film(found, layers[layer], head)
 
 
-def _scene(run: Seen) -> Film | None:
+def _scene(run: ViewedRun) -> Film | None:
     found = None if hides(run) else growth(run)
     return None if found is None else film_of(found)
 

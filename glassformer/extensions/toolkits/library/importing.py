@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library import handed_pieces, keys
+from glassformer.extensions.importers.library import import_inputs, keys
 from glassformer.extensions.importers.library.config_settings import (
     Fields,
     at_most,
@@ -19,7 +19,7 @@ from glassformer.extensions.importers.library.config_settings import (
     inferred,
     reported,
 )
-from glassformer.extensions.importers.library.handed_pieces import Given, Tokenizers
+from glassformer.extensions.importers.library.import_inputs import Given, Tokenizers
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import (
     OUTPUT,
@@ -30,14 +30,14 @@ from glassformer.extensions.importers.library.renaming import (
 )
 from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.toolkits.library import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit
 from glassformer.extensions.weight_files.library.weights import Weights
-from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
 TOOLKITS = (fairseq.TOOLKIT, opennmt.TOOLKIT, joeynmt.TOOLKIT, marian.TOOLKIT)
@@ -147,7 +147,7 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
     """The vocabulary: by SentencePiece if a file of it is there, else as pieces between spaces; or none."""
     sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
     if not isinstance(lists, Pieces):
-        made = handed_pieces.without(sizes, special)
+        made = import_inputs.without(sizes, special)
         return replace(made, notes=(lists, *made.notes))
     _check_lists(lists, sizes, shared=said["shared_vocab"].value)
     content = {"vocab.json": _listed(lists.source)}

@@ -21,7 +21,7 @@ import torch
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
 from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape, Rule, Table
 from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
-from glassformer.extensions.tokenizers.vocabularies import sentencepiece
+from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.library.toolkit import (
     MAX_SETTINGS,
     Options,

@@ -12,7 +12,7 @@ from glassformer.extensions.importers.library.keys import Table
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.text.sentencepiece_check import MAX_PIECES
 

@@ -18,8 +18,8 @@ from transformer.checkpoint import card
 from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
 from transformer.checkpoint.load import CARD, Checkpoint, load
 from transformer.errors import ClauseError, DataError
-from transformer.files import files, strictjson
-from transformer.files.files import FolderFiles
+from transformer.files import strictjson, untrusted_folder
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say_n
 
 Record = Mapping[str, Any]
@@ -78,22 +78,22 @@ def read_open_card(folder: Path) -> dict[str, Any]:
     A `CheckpointError` where it is unreadable or too large; a `DataError` where it is no JSON object, or its scores
     are no list: adding to it would lose something.
     """
-    files = FolderFiles(folder)
-    if not files.has(CARD):
+    there = FolderFiles(folder)
+    if not there.has(CARD):
         return {}
-    content = files.read(CARD, limit=MAX_BYTES)
+    content = there.read(CARD, limit=MAX_BYTES)
     try:
         card = strictjson.parse(content)
     except ClauseError as error:
         raise DataError(
             "{label}: {problem}; correct this file before you record scores.",
-            label=files.label(CARD),
+            label=there.label(CARD),
             problem=error.sentence,
         ) from None
     if not isinstance(card, dict) or not isinstance(card.get("scores", []), list):
         raise DataError(
             "{label}: expected a JSON object in which scores is a list; correct this file first.",
-            label=files.label(CARD),
+            label=there.label(CARD),
         )
     return card
 
@@ -137,7 +137,7 @@ def read_card(path: Path | None) -> dict[str, object]:
     """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
     if path is None:
         return {}
-    content = files.read_start(path, MOST_CARD + 1)
+    content = untrusted_folder.read_start(path, MOST_CARD + 1)
     if len(content) > MOST_CARD:
         raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
     _, problems = card.read_card(content)

@@ -36,7 +36,7 @@ from transformer.model.config import ModelConfig
 from transformer.runs.pairs import Pair
 from transformer.runs.reading import read_before
 from transformer.text.normalise import normalise
-from transformer.text.sampling import Sampler
+from transformer.text.subword_sampling import Sampler
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
 
 LENGTH_STEP = 2

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.training.library.data import Batch, Batches, Example, make_batch
-from glassformer.extensions.training.library.learner import (
+from glassformer.extensions.training.library.distributed import (
     Graphed,
     Learner,
     autocast,

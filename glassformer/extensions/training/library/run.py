@@ -10,18 +10,18 @@ from typing import Literal
 import sentencepiece
 import torch
 
-from glassformer.extensions.training.library import keeping
+from glassformer.extensions.training.library import checkpointing
+from glassformer.extensions.training.library.checkpointing import Keeper, Kept, Log, log_of
 from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, sample_pairs
-from glassformer.extensions.training.library.keeping import Keeper, Kept, Log, log_of
-from glassformer.extensions.training.library.learner import precision_on
+from glassformer.extensions.training.library.distributed import precision_on
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.processes import Processes, started, was_restarted
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
 from glassformer.extensions.training.library.state import Row, claimed, has_state, read_state, read_tokenizers
 from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint import snapshots
+from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
-from transformer.checkpoint.room import keep_freed_memory
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY
 from transformer.errors import ClauseError, DataError, TokenizerError
@@ -117,7 +117,7 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
     )
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
-    keeping.check_snapshots(job.snapshots, config)
+    checkpointing.check_snapshots(job.snapshots, config)
     dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
     examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):

@@ -23,7 +23,7 @@ from glassformer.extensions.training.library.data import Batch, Example, make_ba
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs import recording
+from transformer.runs import recording_pass
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.query import Beam, Greedy
@@ -246,7 +246,7 @@ def _check_first_step(prefix: Prefix) -> None:
     """
     memory = None if prefix.memory is None else prefix.memory[:1]
     src_mask = None if prefix.src_mask is None else prefix.src_mask[:1]
-    recording.read_target(prefix.model, prefix.ids[:1], memory, src_mask, ("*_attn.weights", "logits"), tap=NO_TAP)
+    recording_pass.read_target(prefix.model, prefix.ids[:1], memory, src_mask, ("*_attn.weights", "logits"), tap=NO_TAP)
 
 
 def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequence[Ids]:

@@ -32,7 +32,7 @@ from torch import Tensor
 
 from transformer.checkpoint.save import is_checkpoint, sync_folder
 from transformer.errors import CheckpointError, ClauseError, DataError, shown
-from transformer.files import hidden
+from transformer.files import staging_folders
 from transformer.i18n import joined, say
 
 START = b"glassformer training state 3 "  # the version is that of what a state holds
@@ -350,7 +350,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
         try:
             _make(folder_beside(folder), made)
             descriptor = _locked(folder)
-            os.rmdir(hidden.make(folder))  # so a save will be able to
+            os.rmdir(staging_folders.make(folder))  # so a save will be able to
         except OSError as error:
             reason = error.strerror or say("unknown reason")
             raise CheckpointError("--out {out}: cannot be written ({reason}).", out=str(out), reason=reason) from None
@@ -367,7 +367,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
 
 def _check(out: Path, folder: Path, *, resume: bool, force: bool) -> None:
     """Whether what stands there may be replaced; what a killed save took away is put back first."""
-    hidden.put_back(folder)
+    staging_folders.put_back(folder)
     if is_checkpoint(folder) and not resume and not force:
         raise CheckpointError(
             "--out {out}: contains a checkpoint; continue its training with --resume, replace it with --force, or "

@@ -7,7 +7,7 @@ again, and what can be done with it. Its model is in the sidebar's choice as soo
 from functools import partial
 from typing import Any, Final, get_args
 
-from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
@@ -21,18 +21,18 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     Choices,
     Pairs,
 )
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import publish
 from glassformer.runs.show import choose_part
-from glassformer.server import command_line, replicas, switch
-from glassformer.server.jobs import Seen
-from glassformer.server.work import BusyError
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.choices import KEEP
-from glassformer.shared.dialect import time_of
-from glassformer.shared.door import here, st
+from glassformer.server import command_line, replicas, server_options
+from glassformer.server.jobs import JobStatus
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import controls, cover_box, drawing
+from glassformer.shared.attention_notes import time_of
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
-from glassformer.state import apart, session
+from glassformer.state import global_params, session
 from glassformer.state.view import MAIN
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import Checkpoint
@@ -66,15 +66,15 @@ _NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
 
 def watch(checkpoint: Checkpoint) -> None:
     """Draw the part."""
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         choose_part(TRAINING, MAIN)
     drawing.notes(session.take_notes())
-    cover.part(_part)
+    cover_box.part(_part)
     publish(checkpoint)
 
 
 def _part() -> None:
-    if not switch.trains():
+    if not server_options.trains():
         st.caption(_why_off())
         return
     training = _current()
@@ -83,33 +83,34 @@ def _part() -> None:
             st.button(say("Back to the training"), key=f"{_KEY}back", icon=":material/arrow_back:", on_click=_back)
         _form()
         return
-    seen = own_trainings.trainings().look(training)
+    seen = session_trainings.trainings().look(training)
     every = LOOK_SECONDS if seen.is_under_way else None
-    st.fragment(_follow, run_every=every)(own_trainings.name_of(training), seen.is_under_way)
+    st.fragment(_follow, run_every=every)(session_trainings.name_of(training), seen.is_under_way)
 
 
 def _current() -> Training | None:
     """The training that the session looks at: the one that it began, while that goes on, or the sidebar's model's."""
     name = st.session_state.get(CURRENT) or ""
-    chosen, begun = own_trainings.find(st.session_state.get(session.MODEL) or ""), own_trainings.find(name)
-    if begun is not None and (chosen is None or own_trainings.is_under_way(begun)):
+    chosen, begun = session_trainings.find(st.session_state.get(session.MODEL) or ""), session_trainings.find(name)
+    if begun is not None and (chosen is None or session_trainings.is_under_way(begun)):
         return begun
     if chosen is None and name:
         del st.session_state[CURRENT]
-        st.info(replicas.gone(own_trainings.GONE), icon=":material/info:")
+        st.info(replicas.gone(session_trainings.GONE), icon=":material/info:")
     return chosen
 
 
 def _why_off() -> Sentence:
-    said = command_line.said(None, *switch.TRAINING)
-    if said is not None and said not in switch.TRAINING_MODES:
+    said = command_line.said(None, *server_options.TRAINING)
+    if said is not None and said not in server_options.TRAINING_MODES:
         return say(
             "Nobody can train on this server, because its setting is “{found}”. It must be one of {modes}.",
             found=drawing.plain(said[:40]),
-            modes=", ".join(switch.TRAINING_MODES),
+            modes=", ".join(server_options.TRAINING_MODES),
         )
     return say(
-        "Nobody can train on this server. Its operator can allow it with `-- {option} on`.", option=switch.TRAINING[1]
+        "Nobody can train on this server. Its operator can allow it with `-- {option} on`.",
+        option=server_options.TRAINING[1],
     )
 
 
@@ -209,7 +210,7 @@ def _pairs() -> Pairs | None:
             characters=LIMITS.characters,
         ),
     )
-    if switch.mode() != "off":
+    if server_options.mode() != "off":
         said = say("Or upload a text file, which replaces the typed text")
         st.file_uploader(said, type=["txt", "tsv"], key=FILE, max_upload_size=_MEGABYTES)
     if not (st.session_state.get(TEXT) or st.session_state.get(FILE)):
@@ -239,7 +240,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
 
 def _busy() -> None:
     """Say who is trained now."""
-    running = own_trainings.trainings().seconds_left()
+    running = session_trainings.trainings().seconds_left()
     if running is not None:
         said = say(
             "Another training is running. It began {ago} ago and has at most {left} left; yours will wait.",
@@ -257,9 +258,9 @@ def _start(card: Choices | None = None) -> None:
     st.session_state[FROM_CARD] = card is not None
     st.session_state.pop(PROBLEM, None)
     try:
-        own_trainings.check_none_goes_on()
+        session_trainings.check_none_goes_on()
         plan = watch_choices.plan(chosen, _read() if chosen.task == OWN else None)
-        st.session_state[CURRENT] = own_trainings.keep(own_trainings.trainings().begin(plan))
+        st.session_state[CURRENT] = session_trainings.keep(session_trainings.trainings().begin(plan))
         st.session_state[FORM] = False
     except (GlassformerError, BusyError) as error:
         st.session_state[PROBLEM] = error.sentence
@@ -270,16 +271,16 @@ def _start(card: Choices | None = None) -> None:
 
 def _follow(name: str, was_under_way: bool) -> None:
     """Draw a training as far as it is; while it is under way this runs again and again."""
-    training = own_trainings.find(name)
+    training = session_trainings.find(name)
     if training is None:
         st.rerun()
-    seen = own_trainings.trainings().look(training)
+    seen = session_trainings.trainings().look(training)
     _choose(training, name)
     if was_under_way and not seen.is_under_way:
         st.rerun()  # the page once more, which then looks no longer
     now = training.progress()
     _where(training, seen, now)
-    if not apart.guidance().follows:  # in a room only its teacher may stop it
+    if not global_params.guidance().follows:  # in a room only its teacher may stop it
         _steer(training, seen, name)
     draw_below(watch_pictures.Watched(training, seen.is_under_way))
     scene = watch_pictures.growing(training)
@@ -295,18 +296,18 @@ def _follow(name: str, was_under_way: bool) -> None:
 def _choose(training: Training, name: str) -> None:
     """Have the sidebar's model be this one, once, as soon as there is one."""
     met: tuple[str, ...] = st.session_state.get(CHOSEN, ())
-    if name in met or not training.has_model or own_trainings.at(name) is None:
+    if name in met or not training.has_model or session_trainings.at(name) is None:
         return
     st.session_state[CHOSEN] = (*met, name)
-    if own_trainings.find(st.session_state.get(session.MODEL) or "") is not training:
+    if session_trainings.find(st.session_state.get(session.MODEL) or "") is not training:
         st.session_state[ARRIVED] = name
         st.rerun()
 
 
-def _where(training: Training, seen: Seen, now: Progress) -> None:
+def _where(training: Training, seen: JobStatus, now: Progress) -> None:
     """Say how far it is."""
     if seen.state == "waiting":
-        ahead = own_trainings.trainings().before(training)
+        ahead = session_trainings.trainings().before(training)
         said = say_n("{n} training is ahead of this one.", "{n} trainings are ahead of this one.", ahead)
         st.progress(0.0, text=drawing.plain(said))
     elif seen.state == "running" and not now.step:
@@ -343,7 +344,7 @@ def _ended_at(now: Progress) -> list[Sentence]:
     return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
 
 
-def _steer(training: Training, seen: Seen, name: str) -> None:
+def _steer(training: Training, seen: JobStatus, name: str) -> None:
     """Draw what can be done with it."""
     with st.container(horizontal=True, gap="small"):
         if seen.is_under_way:
@@ -381,17 +382,17 @@ def _is_cut(training: Training) -> bool:
 
 
 def _stop(name: str) -> None:
-    training = own_trainings.find(name)
+    training = session_trainings.find(name)
     if training is not None:
-        own_trainings.trainings().cancel(training)
+        session_trainings.trainings().cancel(training)
 
 
 def _go_on(name: str, minutes: float | None) -> None:
-    training = own_trainings.find(name)
+    training = session_trainings.find(name)
     st.session_state.pop(PROBLEM, None)
     try:
         if training is not None:
-            own_trainings.trainings().resume(training, minutes=minutes)
+            session_trainings.trainings().resume(training, minutes=minutes)
     except BusyError as error:
         st.session_state[PROBLEM] = error.sentence
 
@@ -405,8 +406,8 @@ def _another() -> None:
 
 
 def _delete(name: str) -> None:
-    own_trainings.forget(name)
-    if own_trainings.is_name(st.session_state.get(session.MODEL) or ""):
+    session_trainings.forget(name)
+    if session_trainings.is_name(st.session_state.get(session.MODEL) or ""):
         st.session_state[session.MODEL] = None
         session.change_model()
     st.session_state.pop(CURRENT, None)

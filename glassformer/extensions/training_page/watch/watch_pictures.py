@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from glassformer.charts.theme import Spec
-from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.charts.growing import growing_losses_spec
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
@@ -46,7 +46,7 @@ def growing(training: Training) -> Growing | None:
         curve = None
     columns = {} if curve is None else curve.columns
     steps = [round(step) for step in columns.get("step", ())]
-    entry = own_trainings.at(own_trainings.name_of(training))
+    entry = session_trainings.at(session_trainings.name_of(training))
     moments = loading.moments(entry)[0] if entry is not None else ()
     dev, exact = (_at_steps(steps, columns.get(name, ()), moments, name) for name in ("dev_loss", "dev_exact"))
     points = training.points

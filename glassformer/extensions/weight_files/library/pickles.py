@@ -20,11 +20,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO
 
-from transformer.checkpoint.room import check_disk
+from transformer.checkpoint.free_memory import check_disk
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, strictjson
-from transformer.files.files import FolderFiles
 from transformer.files.kinds import SAVE_AGAIN
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
 CHILD = Path(__file__).with_name("pickle_child.py")

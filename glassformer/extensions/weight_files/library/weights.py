@@ -28,13 +28,13 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from glassformer.extensions.weight_files.library import pickles, wrapped
-from glassformer.extensions.weight_files.library.wrapped import unwrapped, without_wrappers
-from transformer.checkpoint.room import check_bytes
+from glassformer.extensions.weight_files.library import pickles, state_dict_search
+from glassformer.extensions.weight_files.library.state_dict_search import unwrapped, without_wrappers
+from transformer.checkpoint.free_memory import check_bytes
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import kinds, tensorfile
-from transformer.files.files import FolderFiles, as_typed
 from transformer.files.tensorfile import Header, TensorInfo
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
 
 SUFFIX = ".npz"
@@ -162,7 +162,7 @@ class Weights:
         Refuses one that is not of floating point, that does not fit into memory, or whose file changed meanwhile.
         """
         if name in self._in_two:
-            made = wrapped.together(*(self.read(part) for part in self._in_two[name]))
+            made = state_dict_search.together(*(self.read(part) for part in self._in_two[name]))
             return made if out is None else out.copy_(made)
         place = self._places[name]
         if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
@@ -362,11 +362,11 @@ def _of_places(
         if earlier != name:
             ties[name] = earlier
     tensors = {name: places[original].info for name, original in plain.items()}
-    in_two = wrapped.in_two(tensors)
+    in_two = state_dict_search.in_two(tensors)
     for name, (length, direction) in in_two.items():
         tensors[name] = replace(tensors[direction], dtype="F32")
         del tensors[length], tensors[direction]
-    wrapped.check(tensors, label=label)
+    state_dict_search.check(tensors, label=label)
     if in_two:
         said = say("Weights with weight_norm are computed from their two parts: {names}.", names=_listed([*in_two]))
         notes = (*notes, said)

@@ -17,25 +17,25 @@ import numpy as np
 from glassformer.charts.difference import HOW_TO_READ as HOW_TO_READ_DIFFERENCE
 from glassformer.charts.difference import difference_map_spec
 from glassformer.charts.heatmap import HOW_TO_READ
-from glassformer.extensions.what_if import comparing
+from glassformer.extensions.what_if import comparison
 from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
-from glassformer.extensions.what_if.comparing import Pair, read_by
+from glassformer.extensions.what_if.comparison import Pair, read_by
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.extensions.what_if.whatif import told
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.frame.sidebar import HOW_NAMES
-from glassformer.maps.seen_map import SeenMap, seen_map
+from glassformer.maps.visible_map import SeenMap, seen_map
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, open_run, publish
 from glassformer.runs.show import show
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.runs.step_rows import Looking, heads_name
-from glassformer.shared import choices, drawing
-from glassformer.shared.choices import Kept
-from glassformer.shared.door import st
-from glassformer.shared.saving import Origin
+from glassformer.runs.visible_trace import VisibleTrace, heads_name
+from glassformer.shared import controls, drawing
+from glassformer.shared.controls import Kept
+from glassformer.shared.csv_export import Origin
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.load import Checkpoint
@@ -65,7 +65,7 @@ def draw(checkpoint: Checkpoint) -> None:
         st.info(HIDDEN, icon=":material/visibility_off:")
         publish(checkpoint)
         return
-    compared, notes = comparing.settled(session.asked())
+    compared, notes = comparison.settled(session.asked())
     drawing.notes(notes)
     second_run.row(compared)
     main = open_run(checkpoint)
@@ -242,16 +242,16 @@ def _choice(run: OpenRun, slot: Slot | None) -> None:
     fields = {
         name: Kept(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
-        else choices.field(slot, name)
+        else controls.field(slot, name)
         for name in ("kind", "layer", "head")
     }
     n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
-    choices.let_go(run.slot, n_layers, n_heads)
-    with choices.bar(run.slot):
+    controls.let_go(run.slot, n_layers, n_heads)
+    with controls.bar(run.slot):
         kinds = {kind: KIND_NAMES[kind] for kind in run.trace.kinds}
-        choices.menu(fields["kind"], say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=200)
-        layer = choices.menu_of_layers(fields["layer"], n_layers)
-        choices.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
+        controls.menu(fields["kind"], say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=200)
+        layer = controls.menu_of_layers(fields["layer"], n_layers)
+        controls.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
 
 
 def _differ(name: str, value: str | int | None) -> None:
@@ -272,7 +272,7 @@ def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
         trace = read_by(pair.right, pair.left)
         by_layer = partial(loading.by_layer, pair.right.checkpoint, trace)
         view = replace(pair.right.view, step=pair.left.view.step)
-        looking = Looking(trace, view, slot=pair.left.slot, by_layer=by_layer)
+        looking = VisibleTrace(trace, view, slot=pair.left.slot, by_layer=by_layer)
         reads = seen_map(pair.right, left.kind, looking)
         if _same_axes(left, reads):
             return left, reads, True, ""

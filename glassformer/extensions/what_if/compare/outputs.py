@@ -19,14 +19,14 @@ from glassformer.charts.heatmap import heatmap_spec
 from glassformer.extensions.what_if.compare import pair_pictures
 from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
 from glassformer.extensions.what_if.compare.second_run import branching
-from glassformer.extensions.what_if.comparing import Pair
+from glassformer.extensions.what_if.comparison import Pair
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.gaps import gap_of, hidden, text_of
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import cover, drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared import cover_box, drawing
+from glassformer.shared.i18n import frame, st
 from transformer.analysis.hidden_pieces import Hidden
 from transformer.analysis.stream import cosine
 from transformer.i18n import joined, say
@@ -62,7 +62,7 @@ def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
         st.caption(ONE_MODEL)
     elif not pair.share_vocabulary:
         st.caption(OTHER_PIECES)
-    if not cover.covered(pair_pictures.outputs.key):
+    if not cover_box.covered(pair_pictures.outputs.key):
         with place:
             said = [verdict(pair), *([] if both is None else [effect(pair, both[0])])]
             st.markdown(drawing.strong(joined(" ", said)))
@@ -92,7 +92,7 @@ def _piece(piece: str, row: Row, *, before: float | None = None, after: float | 
 
 def draw(pair: Pair[OpenRun], both: Both) -> None:
     """Draw both outputs piece by piece as text, and what they sum up to."""
-    if not cover.covered(pair_pictures.outputs.key):
+    if not cover_box.covered(pair_pictures.outputs.key):
         _marked(pair, both)
         _totals(pair, both)
 

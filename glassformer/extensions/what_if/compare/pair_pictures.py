@@ -14,11 +14,11 @@ from glassformer.charts.aligned import HOW_TO_READ as HOW_TO_READ_ALIGNED
 from glassformer.charts.aligned import HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
 from glassformer.charts.candidates import HOW_TO_READ, candidates_spec
 from glassformer.charts.theme import shortened
-from glassformer.extensions.what_if.comparing import Pair, cross, pair_of, read_by
+from glassformer.extensions.what_if.comparison import Pair, cross, pair_of, read_by
 from glassformer.extensions.what_if.two_runs import Aligned, Crossed, aligned, first_difference, own_log_probs
-from glassformer.runs.picture import Page, Plot, Rows, Said
-from glassformer.runs.seen import Seen
-from glassformer.runs.step_rows import N_CANDIDATES, branch_at
+from glassformer.runs.picture import Captions, CaptionTable, Page, Plot
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.runs.visible_trace import N_CANDIDATES, branch_at
 from glassformer.state.click import Click, place_of
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import hundredths
@@ -31,14 +31,14 @@ MOST_OF_SENTENCE: Final = 40  # characters in a title
 Both = tuple[Crossed, Crossed] | None
 
 
-def crossed_of(pair: Pair[Seen]) -> Both:
+def crossed_of(pair: Pair[ViewedRun]) -> Both:
     """The left output in both runs, and the right one; None where that is not defined. Errors as of `read_by`."""
     if pair.is_one_model or not pair.share_vocabulary:
         return None
     return cross(pair.left, pair.right), cross(pair.right, pair.left)
 
 
-def effect(pair: Pair[Seen], left: Crossed) -> str:
+def effect(pair: Pair[ViewedRun], left: Crossed) -> str:
     """How much less or more the right run makes of the left output: where most, and in all."""
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
@@ -48,7 +48,7 @@ def effect(pair: Pair[Seen], left: Crossed) -> str:
                after=hundredths(float(after[most])), total=float(left.other.sum() - left.own.sum()))  # fmt: skip
 
 
-def title(pair: Pair[Seen]) -> str:
+def title(pair: Pair[ViewedRun]) -> str:
     """What the two outputs are of; a saved table says it, too."""
     left, right = pair.left.trace, pair.right.trace
     if pair.compared == "changed":
@@ -63,7 +63,7 @@ def title(pair: Pair[Seen]) -> str:
     return say("Outputs of the same model, run in two ways")
 
 
-def verdict(pair: Pair[Seen]) -> str:
+def verdict(pair: Pair[ViewedRun]) -> str:
     """Where the outputs part, in a sentence or two."""
     left, right = pair.left.trace, pair.right.trace
     first = first_difference(left.tgt_pieces, right.tgt_pieces)
@@ -99,7 +99,7 @@ def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Align
     return aligned(left, right)
 
 
-def rows_of(pair: Pair[Seen], both: Both) -> list[Row]:
+def rows_of(pair: Pair[ViewedRun], both: Both) -> list[Row]:
     """The aligned outputs with their numbers."""
     left, right = pair.left.trace, pair.right.trace
     own = np.exp(own_log_probs(left)), np.exp(own_log_probs(right))
@@ -163,7 +163,7 @@ class Listed:
         return float(np.exp(self.trace.log_probs[self.step, piece]))
 
 
-def both_lists(pair: Pair[Seen]) -> tuple[Listed, Listed, bool]:
+def both_lists(pair: Pair[ViewedRun]) -> tuple[Listed, Listed, bool]:
     """The candidates of both runs, and whether they are behind the same pieces; errors as of `read_by`."""
     left, right, step = pair.left.trace, pair.right.trace, pair.left.view.step
     here = Listed(left, step, left.tgt_ids[step])
@@ -178,17 +178,17 @@ def both_lists(pair: Pair[Seen]) -> tuple[Listed, Listed, bool]:
 
 
 @PAIR.picture("compared_left_candidates", say("Left: candidates"))
-def left(pair: Pair[Seen]) -> Plot | None:
+def left(pair: Pair[ViewedRun]) -> Plot | None:
     """The candidates on the left; a click means a branch."""
     if not pair.writes:
         return None
     here, there, same_prefix = both_lists(pair)
-    said = None if pair.left is pair.right else Said(below=_behind(here, there, same_prefix=same_prefix), pale=True)
+    said = None if pair.left is pair.right else Captions(below=_behind(here, there, same_prefix=same_prefix), pale=True)
     return _list(pair, here, pair.left, say("Left: candidates of step {n}", n=here.step + 1), said)
 
 
 @PAIR.picture("compared_right_candidates", say("Right: candidates"))
-def right(pair: Pair[Seen]) -> Plot | None:
+def right(pair: Pair[ViewedRun]) -> Plot | None:
     """Those on the right, with what changed between the two; a click means a branch."""
     if not pair.writes:
         return None
@@ -199,7 +199,7 @@ def right(pair: Pair[Seen]) -> Plot | None:
             [piece, f"{p:.4f}", f"{q:.4f}", _signed(f"{more:+.4f}"), f"{i:,}", f"{j:,}", _signed(f"{gained:+d}")]
             for piece, p, q, more, i, j, gained in changes(here, there)
         ]
-        said = Said(table=Rows(columns=_COLUMNS, rows=rows, note=GAINED))
+        said = Captions(table=CaptionTable(columns=_COLUMNS, rows=rows, note=GAINED))
     name = say("Right: candidates of step {n}", n=there.step + 1)
     return _list(pair, there, pair.left if same_prefix else pair.right, name, said)
 
@@ -220,7 +220,7 @@ def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
                  "run itself wrote a different output.", left.step)  # fmt: skip
 
 
-def _list(pair: Pair[Seen], listed: Listed, run: Seen, name: Sentence, said: Said | None = None) -> Plot:
+def _list(pair: Pair[ViewedRun], listed: Listed, run: ViewedRun, name: Sentence, said: Captions | None = None) -> Plot:
     """One list; it is behind what `run` had written."""
     ids, vocabulary, clicks = listed.ids(), listed.trace.vocabulary, pair.compared == "branches"
     return Plot(
@@ -265,7 +265,7 @@ def changes(left: Listed, right: Listed) -> list[list[Any]]:
 
 
 @PAIR.picture("compared_outputs", say("Both outputs, piece by piece"), follows="still")
-def outputs(pair: Pair[Seen]) -> Plot | None:
+def outputs(pair: Pair[ViewedRun]) -> Plot | None:
     """Both outputs, a row for each piece."""
     if not pair.writes:
         return None

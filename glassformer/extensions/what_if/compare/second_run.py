@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.what_if import comparing, measuring
-from glassformer.extensions.what_if.comparing import Pair
+from glassformer.extensions.what_if import comparison, head_effect_jobs
+from glassformer.extensions.what_if.comparison import Pair
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
-from glassformer.runs.open_run import OpenRun, Shown, open_run
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.runs.step_rows import own_choice
-from glassformer.server.work import BusyError
-from glassformer.shared import choices, drawing, menu, page_style
-from glassformer.shared.choices import Kept
-from glassformer.shared.door import st
+from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.open_run import OpenRun, RunUrl, open_run
+from glassformer.runs.visible_trace import own_choice
+from glassformer.server.model_runner import BusyError
+from glassformer.shared import controls, drawing, menu, page_style
+from glassformer.shared.controls import Kept
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.state.fields import Branch
@@ -62,7 +62,7 @@ def differs_in() -> dict[str, str]:
 
 def differ(**changes: str | None) -> None:
     """Callback: it differs in something else, by the names of an address; None: not in that."""
-    session.stand(MAIN, beside=comparing.with_said(session.standing(MAIN).beside, **changes), notes=())
+    session.stand(MAIN, beside=comparison.with_said(session.standing(MAIN).beside, **changes), notes=())
 
 
 def address_of(value: str | int | None) -> str:
@@ -74,7 +74,7 @@ def row(compared: Compared) -> None:
     """Draw the choice of what is compared."""
     options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
     with st.container(key=f"compared-{page_style.BAR}"):
-        choices.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
+        controls.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
 
 
 def _take(compared: Compared) -> None:
@@ -112,7 +112,7 @@ def proposed(main: OpenRun) -> ZeroHead:
     """
     view, trace = main.view, main.trace
     stays = st.session_state.get(PROPOSED) == trace.query
-    found = None if stays or view.head is not None else measuring.found_now(main.checkpoint, trace)
+    found = None if stays or view.head is not None else head_effect_jobs.found_now(main.checkpoint, trace)
     if view.layer is not None and view.head is not None:
         change = ZeroHead(view.kind, view.layer, view.head)
         said = say(
@@ -120,7 +120,7 @@ def proposed(main: OpenRun) -> ZeroHead:
             "that you have chosen."
         )
     elif found is not None:
-        change = ZeroHead(*measuring.matters_most(found))
+        change = ZeroHead(*head_effect_jobs.matters_most(found))
         said = say(
             "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
             "that matters most for this output."
@@ -188,7 +188,7 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
     snapshot = None if asked in there else loading.found(asked)
     chosen = others.get(asked) if snapshot is None else loading.whole(asked)
     kept = Kept(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
-    choices.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
+    controls.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
     if asked and chosen is None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
     if chosen is not None:
@@ -247,7 +247,7 @@ def _branch(main: OpenRun) -> Checkpoint | None:
     asked = differs_in().get("forced", NONE)
     options = _branches(main, asked)
     kept = Kept(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
-    choices.menu(kept, say("The other branch"), options, bare=True)
+    controls.menu(kept, say("The other branch"), options, bare=True)
     if NONE not in options:
         return main.checkpoint
     said = say(
@@ -298,7 +298,7 @@ def _branch_off(base: Query, branch: Branch) -> None:
 def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
     """Open the second run, and draw what is to be said of it; None where there is none, which is said."""
     if stands_right(compared):
-        control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
+        control = _second(main.checkpoint, comparison.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
     if compared == "changed":
         change = proposed(main)
@@ -308,7 +308,7 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
     checkpoint = chosen(main, compared)
     if checkpoint is None:
         return None
-    second, notes = comparing.second_of(replace(main.link, view=main.view))
+    second, notes = comparison.second_of(replace(main.link, view=main.view))
     run = _second(checkpoint, second, main, notes)
     return None if run is None else Pair(compared, main, run)
 
@@ -316,7 +316,7 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
 def control(checkpoint: Checkpoint) -> OpenRun | None:
     """Open the control of what is asked for, where the changed run could not be done."""
     session.stand(SECOND, interventions=(), notes=())
-    return open_run(checkpoint, slot=SECOND, link=comparing.control_of(session.asked()))
+    return open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
 
 
 def stands_right(compared: Compared) -> bool:
@@ -358,7 +358,7 @@ def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
 class ShownPair:
     """What the address says of two runs; it holds none."""
 
-    main: Shown
+    main: RunUrl
     n_steps: int  # of the main slot's run
     n_second: int  # of the other one; 0 if there is none
 
@@ -367,7 +367,7 @@ class ShownPair:
         step, own, beside = session.view(MAIN).step, session.view(SECOND).step, session.standing(MAIN).beside
         if self.n_second:
             ahead = step == self.n_steps - 1 and step < own < self.n_second
-            beside = comparing.with_said(beside, step=str(own + 1) if ahead else None)
+            beside = comparison.with_said(beside, step=str(own + 1) if ahead else None)
         replace(self.main, link=replace(self.main.link, beside=beside)).publish(step, carries=carries)
 
 

@@ -22,8 +22,8 @@ from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import Ground
-from transformer.runs.interventions.spelling import number, place
-from transformer.runs.interventions.where import AtPlace, HeadChange, UnderMask, open_cells, seen_keys
+from transformer.runs.interventions.fields import number, place
+from transformer.runs.interventions.targets import AtPlace, HeadChange, UnderMask, open_cells, seen_keys
 
 LEAST: Final = 0.05
 MOST: Final = 20.0

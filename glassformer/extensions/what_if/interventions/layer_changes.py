@@ -29,8 +29,8 @@ from transformer.model.feed_forward import unchanged
 from transformer.model.linear import widened
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
-from transformer.runs.interventions.spelling import choice, number, whole
-from transformer.runs.interventions.where import ALL, ANY_STACK, STACKS, AtPlace, LayerChange, PartChange, StackChange
+from transformer.runs.interventions.fields import choice, number, whole
+from transformer.runs.interventions.targets import ALL, ANY_STACK, STACKS, AtPlace, LayerChange, PartChange, StackChange
 
 SUBLAYERS: Final[dict[str, str]] = {
     ALL: say("All sub-layers"),

@@ -28,8 +28,8 @@ from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
-from transformer.runs.interventions.spelling import choice, whole
-from transformer.runs.interventions.where import ATTENTIONS, SELF, AttentionChange, where
+from transformer.runs.interventions.fields import choice, whole
+from transformer.runs.interventions.targets import ATTENTIONS, SELF, AttentionChange, where
 
 CAUSAL: Final[dict[str, str]] = {
     "off": say("Off: every query sees all keys"),

@@ -26,8 +26,8 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
-from transformer.runs.interventions.spelling import place, whole
-from transformer.runs.interventions.where import AtPlace
+from transformer.runs.interventions.fields import place, whole
+from transformer.runs.interventions.targets import AtPlace
 
 MOST_PADS: Final = 64
 MAX_SEED: Final = 2**32 - 1

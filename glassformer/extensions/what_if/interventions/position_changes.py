@@ -3,7 +3,7 @@
 A table's vectors are taken from other rows or multiplied. Positions inside attention are taken from other places:
 rotary ones turn by different angles, and a bias is that of different distances.
 
-Source: Vaswani et al. (2017), section 3.5; `transformer.model.order` for positions inside attention.
+Source: Vaswani et al. (2017), section 3.5; `transformer.model.attention_positions` for positions inside attention.
 
 Shapes: T tokens.
 """
@@ -17,8 +17,8 @@ from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import Ground
-from transformer.runs.interventions.spelling import number, whole
-from transformer.runs.interventions.where import StackChange
+from transformer.runs.interventions.fields import number, whole
+from transformer.runs.interventions.targets import StackChange
 
 MOST_SHIFT = 4096
 

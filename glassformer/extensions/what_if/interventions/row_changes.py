@@ -31,8 +31,8 @@ from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.sites import sites
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention, Other
-from transformer.runs.interventions.spelling import choice, numbers, place, text, yes
-from transformer.runs.interventions.where import (
+from transformer.runs.interventions.fields import choice, numbers, place, text, yes
+from transformer.runs.interventions.targets import (
     STACKS,
     AtPlace,
     HeadChange,

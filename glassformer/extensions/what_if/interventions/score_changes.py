@@ -31,14 +31,14 @@ from torch import Tensor
 from transformer.i18n import Sentence, say
 from transformer.model import distance
 from transformer.model.anatomy import Kind, anatomy
+from transformer.model.attention_scores import Scoring, Similarity, Weigh, masked_softmax, scaled_product
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.linear import widened
-from transformer.model.scores import Scoring, Similarity, Weigh, masked_softmax, scaled_product
 from transformer.model.sites import sites
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
-from transformer.runs.interventions.spelling import ALL, choice, number, place, whole, yes
-from transformer.runs.interventions.where import SELF, AtPlace, AttentionChange, part_name, where
+from transformer.runs.interventions.fields import ALL, choice, number, place, whole, yes
+from transformer.runs.interventions.targets import SELF, AtPlace, AttentionChange, part_name, where
 
 SCALES: Final[dict[str, str]] = {
     "off": say("No scale: q·k unchanged"),

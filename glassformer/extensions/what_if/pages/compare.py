@@ -3,8 +3,8 @@
 from glassformer.extensions.what_if.compare import compare_panels
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
-from glassformer.shared import cover
-from glassformer.shared.door import st
+from glassformer.shared import cover_box
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
@@ -16,7 +16,7 @@ TITLE = say("Compare")
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
     """Draw both runs; a step runs this again, but not the controls around it."""
-    cover.part(lambda: compare_panels.draw(checkpoint))
+    cover_box.part(lambda: compare_panels.draw(checkpoint))
 
 
 of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)

@@ -16,7 +16,7 @@ from tests.source_code import ROOT
 from transformer.errors import QueryError
 
 IDS = [f"{lesson.name}-{n}" for lesson, n, _ in STEPS]
-FIXED = {"*", "part"}  # words of `glassformer.shared.cover` that are no keys
+FIXED = {"*", "part"}  # words of `glassformer.shared.cover_box` that are no keys
 
 
 @cache

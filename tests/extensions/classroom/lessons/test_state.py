@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import memory
+from glassformer.extensions.classroom.lessons import answer_storage
 from glassformer.extensions.classroom.lessons.short import around, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import link
@@ -80,7 +80,7 @@ ROW = ["one-piece.3", "0123abcd", "equal", True, "89abcdef"]
 
 
 def test_answers_of_a_browser_are_read():
-    told = dict(memory.read(json.dumps([ROW])))
+    told = dict(answer_storage.read(json.dumps([ROW])))
     assert told == {("one-piece.3", "0123abcd"): predictions.Prediction("equal", True, "89abcdef")}
 
 
@@ -90,19 +90,19 @@ def test_an_answer_that_looks_otherwise_is_passed_over(place, wrong):
     if place == 2 and wrong in ("<b>",):
         return  # a choice may be any short text
     row = [*ROW[:place], wrong, *ROW[place + 1 :]]
-    assert dict(memory.read(json.dumps([row, ROW]))).keys() == {("one-piece.3", "0123abcd")}
+    assert dict(answer_storage.read(json.dumps([row, ROW]))).keys() == {("one-piece.3", "0123abcd")}
 
 
 @given(
     st.one_of(st.text(), st.recursive(st.none() | st.booleans() | st.text(), st.lists, max_leaves=20).map(json.dumps))
 )
 def test_whatever_a_browser_says_is_read_without_an_error(text):
-    for (name, run), one in memory.read(text):
+    for (name, run), one in answer_storage.read(text):
         assert len(name) < 40
         assert len(run) == len(one.text) == 8
 
 
 def test_what_is_too_long_is_passed_over():
-    assert not list(memory.read(json.dumps([ROW] * 3000)))
+    assert not list(answer_storage.read(json.dumps([ROW] * 3000)))
     many = [[f"one-piece.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
-    assert len(list(memory.read(json.dumps(many)))) == predictions.MOST
+    assert len(list(answer_storage.read(json.dumps(many)))) == predictions.MOST

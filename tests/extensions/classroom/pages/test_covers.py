@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.classroom import predictions
-from glassformer.extensions.classroom.lessons import leading
+from glassformer.extensions.classroom.lessons import step_links
 from glassformer.extensions.lessons.library import lessons
 from tests.extensions.scripts import COMPARE
 from tests.pages.conftest import PAGES, STEP, check
@@ -31,8 +31,8 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     assert not before & charts
     assert covers(test) == len(set(step.cover) - OF_A_LIST)
     here = (f"{name}.{number}", predictions.digest(model, SENTENCES[model]))
-    if leading.ARRIVED in test.session_state:  # on pages with a sentence
-        assert test.session_state[leading.ARRIVED] == here
+    if step_links.ARRIVED in test.session_state:  # on pages with a sentence
+        assert test.session_state[step_links.ARRIVED] == here
     test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}
     check(test.run())
     assert not covers(test)

@@ -9,7 +9,7 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lessons import leading
+from glassformer.extensions.classroom.lessons import step_links
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import session
 from tests.extensions.scripts import LESSONS
@@ -149,7 +149,7 @@ def test_every_link_of_the_panel_opens_its_step_without_a_note(step_page):
 
 def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_run(open_page, monkeypatch):
     """It does so when it says what it remembers while the model still runs."""
-    parameters, interrupted = leading.parameters, []
+    parameters, interrupted = step_links.parameters, []
 
     def once(*arguments, **options):
         if not interrupted:
@@ -157,7 +157,7 @@ def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_ru
             raise StopException
         return parameters(*arguments, **options)
 
-    monkeypatch.setattr(leading, "parameters", once)
+    monkeypatch.setattr(step_links, "parameters", once)
     test = open_page(STEP, lesson="one-piece.3", src=SENTENCE)
     assert interrupted
     n_steps = len(payload(check(test.run()), session.STEPPER)["run"]["target"])
@@ -251,7 +251,7 @@ def test_answers_are_forgotten_on_request(open_page):
 def test_no_sentence_is_asked_for_and_an_address_with_a_view_is_left_alone(step_page):
     test = step_page(lesson="one-piece.3", src=SENTENCE, step=2)
     assert view(test).step == 1
-    assert leading.ARRIVED in test.session_state
+    assert step_links.ARRIVED in test.session_state
     empty = step_page(lesson="one-piece.3", src="")
     assert "Type a sentence" in sentences(empty)
 

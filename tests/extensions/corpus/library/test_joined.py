@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 
-from glassformer.extensions.corpus.library.joined import Tokens, join, nearest, pairs, read_tokens, some_lines
+from glassformer.extensions.corpus.library.joint_space import Tokens, join, nearest, pairs, read_tokens, some_lines
 from glassformer.extensions.corpus.library.tables import VECTORS
 
 N_LINES, WIDTH = 6, 8

@@ -15,7 +15,7 @@ from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment import read_gold
 from transformer.analysis.alignment_scores import score_alignment
 from transformer.analysis.chrf import usual_words
-from transformer.analysis.draws import interval
+from transformer.analysis.sampled_outputs import interval
 from transformer.runs.query import Greedy
 
 WORDS = ["the", "red", "fox", "sees", "a", "small", "lake", ",", "and", "swims", "in", "it", "."]

@@ -16,7 +16,7 @@ from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.rollups import Key
 from glassformer.extensions.corpus.library.tables import Options
 from glassformer.extensions.corpus.over_corpus import share_below
-from glassformer.extensions.corpus.page import corpus_pictures, opened
+from glassformer.extensions.corpus.page import corpus_pictures, open_corpus_run
 from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading
 from glassformer.state.view import View
@@ -179,7 +179,7 @@ def test_a_line_leads_to_the_weight_that_was_measured(measured, which, kind):
     for number in (1, 2, 30, N):
         found = queries.line(run, number)
         for one in [one for one in found.heads if one.place.kind == kind][::5]:
-            link = opened.link_to("reverse", checkpoint, found.hit, one.place, decoded=which == "decoded")
+            link = open_corpus_run.link_to("reverse", checkpoint, found.hit, one.place, decoded=which == "decoded")
             trace = run_query(checkpoint, link.query(checkpoint.content_hash))
             at = link.view
             weight = trace.maps(kind)[at.layer, at.head, at.query, at.key]
@@ -273,7 +273,7 @@ def test_the_file_of_a_search_has_all_lines(measured):
     run = measured["forced"]
     saved = _saved(run, (OfSentence("worst_rank", at_least=1.0),))
     assert len(saved["line"]) == N
-    assert set(opened.columns((), 1)) < set(saved)
+    assert set(open_corpus_run.columns((), 1)) < set(saved)
 
 
 def test_without_duckdb_the_means_are_there_and_a_sentence_says_what_is_missing(page, monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.corpus.library.joined import Tokens, join
+from glassformer.extensions.corpus.library.joint_space import Tokens, join
 from glassformer.extensions.corpus.parts.queries_keys import STRONG, WEAK, scaling
 
 

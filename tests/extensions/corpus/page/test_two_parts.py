@@ -13,9 +13,9 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import paired, queries
 from glassformer.extensions.corpus.library.folder import summaries
 from glassformer.extensions.corpus.library.tables import Options
-from glassformer.extensions.corpus.page import asking
+from glassformer.extensions.corpus.page import cached_queries
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.opened import OpenCorpus, link_to
+from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, link_to
 from glassformer.extensions.corpus.parts import beside, queries_keys
 from glassformer.extensions.corpus.parts.beside import Beside, by_chance
 from glassformer.extensions.corpus.parts.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
@@ -58,7 +58,7 @@ def page(runs, open_page, monkeypatch):
 
 
 def layer(runs, **view):
-    heads = asking.joined_heads(runs[0], "cross", 2, 4)
+    heads = cached_queries.joined_heads(runs[0], "cross", 2, 4)
     return Layer("cross", 1, 2, heads, frozenset({"<s>", "</s>"}), CorpusLook(**view))
 
 
@@ -136,7 +136,7 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
     """Whether a line has a reference, or is read as a prompt and no more."""
     run = measure("47+385=\t432\n12+3=\n", tmp_path, OPTIONS, model="addition")
     checkpoint = load("checkpoints/addition")
-    heads = asking.joined_heads(run, "decoder", 1, 1)
+    heads = cached_queries.joined_heads(run, "decoder", 1, 1)
     for line in (1, 2):
         view = View().but(kind="decoder", layer=0, head=0, line=line - 1)
         scene = Layer("decoder", 0, 0, heads, frozenset(), view)
@@ -228,16 +228,16 @@ def test_outputs_of_two_runs_are_compared_by_what_does_not_hang_on_their_lengths
 def test_what_is_gone_or_damaged_since_is_said(tmp_path):
     run = measure("abc\tcba\nzz\tzz\n", tmp_path, OPTIONS)
     for table, ask in (
-        ("vectors", lambda: asking.joined_heads(run, "cross", 1, 4)),
-        ("sentences", lambda: asking.scores_of(run)),
-        ("sentences", lambda: asking.score_differences(run, run)),
+        ("vectors", lambda: cached_queries.joined_heads(run, "cross", 1, 4)),
+        ("sentences", lambda: cached_queries.scores_of(run)),
+        ("sentences", lambda: cached_queries.score_differences(run, run)),
     ):
         for file in run.folder.glob(f"{table}-*"):
             file.write_bytes(b"PAR1 no more")
         with pytest.raises(DataError):
             ask()
     shutil.rmtree(run.folder)
-    for ask in (asking.scores_of, lambda run: asking.score_differences(run, run)):
+    for ask in (cached_queries.scores_of, lambda run: cached_queries.score_differences(run, run)):
         with pytest.raises(GlassformerError):
             ask(run)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
+from glassformer.extensions.doctor.library.context import Patient, Test
 from glassformer.extensions.doctor.library.findings import Finding, Measured, Verdict
-from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.whole import TESTS, run_test
+from glassformer.extensions.doctor.library.report import TESTS, run_test
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.linear import Linear
 from transformer.model.transformer import Transformer

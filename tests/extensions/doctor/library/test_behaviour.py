@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library import calibration, foresight, outputs
-from glassformer.extensions.doctor.library.outputs import loops
-from glassformer.extensions.doctor.library.patient import Patient
-from glassformer.extensions.doctor.library.rereading import random_texts
-from glassformer.extensions.doctor.library.whole import examine
+from glassformer.extensions.doctor.library import label_leak_tests, loss_tests, output_tests
+from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.output_tests import loops
+from glassformer.extensions.doctor.library.report import examine
+from glassformer.extensions.doctor.library.text_passes import random_texts
 from tests.extensions.doctor.library.changed import changed, verdicts
 from tests.extensions.doctor.library.changed import look as look_at
 from tests.healthy import SHIPPED, healthy, texts
@@ -19,7 +19,7 @@ from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
 from transformer.trying.losses import Samples, loss_of
 
-TESTS = (*outputs.TESTS, *calibration.TESTS)
+TESTS = (*output_tests.TESTS, *loss_tests.TESTS)
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")
 PAIRS = Samples(WORDS, tuple(word[::-1] for word in WORDS))
 
@@ -40,11 +40,11 @@ def test_without_pairs_what_needs_them_says_so(reverse):
 
 def test_without_texts_no_loss_is_that_of_the_training():
     patient = Patient(healthy("bert"), Samples(()), reported=1.0)
-    assert calibration.reported.measure(patient).verdict == "not_applicable"
+    assert loss_tests.reported.measure(patient).verdict == "not_applicable"
 
 
 def test_texts_with_hidden_pieces_are_not_compared_with_the_training():
-    assert calibration.reported.measure(Patient(load(SHIPPED / "palindrome"))).verdict == "well"
+    assert loss_tests.reported.measure(Patient(load(SHIPPED / "palindrome"))).verdict == "well"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
@@ -115,7 +115,7 @@ def test_what_writes_nothing_right_never_works(reverse):
 def test_a_loss_far_above_that_of_guessing_is_sure_and_wrong(reverse):
     shuffled = Samples(WORDS, PAIRS.targets[1:] + PAIRS.targets[:1])
     found = look("loss", reverse, shuffled)
-    assert found.number > calibration.SURE
+    assert found.number > loss_tests.SURE
     assert "sure of its predictions, and they are wrong" in found.meaning
     assert "hardly trained" not in found.meaning
     assert "mask" not in found.causes  # measured, and there was no leak
@@ -154,7 +154,7 @@ def test_outputs_that_are_too_short_or_too_long(reverse):
 
 
 def test_guesses_are_those_that_the_loss_is_taken_of(reverse):
-    found = calibration.guesses(Patient(reverse, PAIRS))
+    found = loss_tests.guesses(Patient(reverse, PAIRS))
     loss = loss_of(reverse, PAIRS)
     assert len(found.losses) == sum(loss.pieces)
     assert found.losses.mean() == pytest.approx(loss.mean, abs=1e-4)
@@ -165,7 +165,7 @@ def test_guesses_are_those_that_the_loss_is_taken_of(reverse):
 def test_a_decoder_alone_guesses_how_a_text_goes_on(tmp_path):
     checkpoint = alone("decoder", tmp_path)
     pairs = Samples(("the cat", "a dog", "cats"), ("sat", "ran", "sleep"))
-    found = calibration.guesses(Patient(checkpoint, pairs))
+    found = loss_tests.guesses(Patient(checkpoint, pairs))
     loss = loss_of(checkpoint, pairs)
     assert len(found.losses) == sum(loss.pieces)
     assert found.losses.mean() == pytest.approx(loss.mean, rel=1e-4)
@@ -181,12 +181,12 @@ def test_late_pieces_that_are_guessed_worse(reverse):
     half = tuple(word[::-1][: len(word) // 2 + 1] + word[: len(word) - len(word) // 2 - 1] for word in WORDS)
     found = look("loss_by_position", reverse, Samples(WORDS, half))
     assert found.verdict == "look"
-    assert found.number > calibration.LATER_WORSE
+    assert found.number > loss_tests.LATER_WORSE
 
 
 def test_texts_that_a_model_has_no_rows_for_are_left_out(reverse):
     pairs = Samples((*WORDS, "a" * 40), (*PAIRS.targets, "a" * 40))
-    found = calibration.guesses(Patient(reverse, pairs))
+    found = loss_tests.guesses(Patient(reverse, pairs))
     assert len(found.losses) == sum(loss_of(reverse, PAIRS).pieces)
 
 
@@ -220,13 +220,13 @@ class _Shifted:
 
 def test_what_looks_up_the_next_piece_was_trained_on_a_leak(reverse):
     sick = changed(reverse, lambda model: setattr(model, "decode", _Shifted(model)))
-    assert foresight.leak.measure(Patient(reverse, PAIRS)).verdict == "well"
+    assert label_leak_tests.leak.measure(Patient(reverse, PAIRS)).verdict == "well"
     for given in (PAIRS, Samples(WORDS)):  # pairs, and texts that are drawn
-        found = foresight.leak.measure(Patient(sick, given))
+        found = label_leak_tests.leak.measure(Patient(sick, given))
         assert found.verdict == "broken"
         assert found.number < 0.1
         assert found.headline.startswith("The model was trained without the causal mask")
-    unknown = foresight.leak.measure(Patient(reverse, Samples(WORDS)))
+    unknown = label_leak_tests.leak.measure(Patient(reverse, Samples(WORDS)))
     assert unknown.verdict == "not_applicable", "texts that are drawn show no health"
     assert unknown.said.startswith("This was not tested")
 
@@ -287,7 +287,7 @@ class _LookupInOneLayer(_Lookup):
 
 def test_a_leak_in_one_layer_is_named_by_its_layer(reverse):
     sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInOneLayer(model, 1)))
-    found = foresight.leak.measure(Patient(sick, PAIRS))
+    found = label_leak_tests.leak.measure(Patient(sick, PAIRS))
     assert found.verdict == "broken"
     assert found.headline.startswith("The model was trained without the causal mask in layer 2 of the decoder")
 
@@ -295,7 +295,7 @@ def test_a_leak_in_one_layer_is_named_by_its_layer(reverse):
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_leak_is_found_among_the_end_marks_and_the_padding_of_a_batch(reverse, closed):
     sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInABatch(model, closed=closed)))
-    found = foresight.leak.measure(Patient(sick, PAIRS))
+    found = label_leak_tests.leak.measure(Patient(sick, PAIRS))
     assert found.verdict == "broken"
     assert "without the causal mask" in found.headline
     assert "end marks and padding" in found.said
@@ -310,7 +310,7 @@ def test_a_batch_of_any_width_shows_a_leak(reverse):
             return super().__call__(ids, *given, **named)
 
     sick = changed(reverse, lambda model: setattr(model, "decode", Wide(model, closed=False)))
-    assert foresight.leak.measure(Patient(sick, PAIRS)).verdict == "broken"
+    assert label_leak_tests.leak.measure(Patient(sick, PAIRS)).verdict == "broken"
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_a_batch_of_any_width_shows_a_leak(reverse):
 )
 def test_the_wrong_line_of_the_training_is_named(reverse, ahead, named, line):
     sick = changed(reverse, lambda model: setattr(model, "decode", _Lookup(model, ahead)))
-    found = foresight.leak.measure(Patient(sick, PAIRS))
+    found = label_leak_tests.leak.measure(Patient(sick, PAIRS))
     assert found.verdict == "broken"
     assert named in found.headline
     assert line in found.causes
@@ -345,4 +345,4 @@ def test_a_decoder_that_takes_no_notice_of_what_it_read_was_not_trained_without_
         model.encode, model.decode = seen, decode
 
     patient = Patient(changed(reverse, forgetful), PAIRS)
-    assert foresight.on_pairs(patient, foresight.readable(patient)).verdict == "well"
+    assert label_leak_tests.on_pairs(patient, label_leak_tests.readable(patient)).verdict == "well"

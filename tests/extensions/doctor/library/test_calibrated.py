@@ -10,7 +10,7 @@ import pytest
 import transformer
 from glassformer.extensions.doctor.library import findings
 from glassformer.extensions.doctor.library.findings import at_least, at_most, record
-from glassformer.extensions.doctor.library.whole import TESTS, examine
+from glassformer.extensions.doctor.library.report import TESTS, examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import FOREIGN, NAMES
 from tests.test_plain_words import english

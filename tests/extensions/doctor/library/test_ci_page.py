@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 from glassformer.extensions.doctor.library.huggingface_callback import DoctorCallback
+from glassformer.extensions.doctor.library.report import TESTS
 from glassformer.extensions.doctor.library.watching import Watching, watch
-from glassformer.extensions.doctor.library.whole import TESTS
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "doctor-in-ci.md").read_text(encoding="utf-8")

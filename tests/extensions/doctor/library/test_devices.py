@@ -1,6 +1,6 @@
 """On another device an examination is the same: see `tests/transformer/test_devices.py`."""
 
-from glassformer.extensions.doctor.library.whole import examine
+from glassformer.extensions.doctor.library.report import examine
 from tests.transformer.devices import of_name as of_name
 from tests.transformer.devices import pair as pair
 from tests.transformer.devices import plain, same

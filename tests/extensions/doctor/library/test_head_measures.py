@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library.attention_tests import TESTS
+from glassformer.extensions.doctor.library.context import Patient
 from glassformer.extensions.doctor.library.findings import not_applicable
 from glassformer.extensions.doctor.library.head_measures import NO_RUN
-from glassformer.extensions.doctor.library.patient import Patient
 from tests.extensions.doctor.library.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
 from transformer.trying.losses import Samples

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import feed_forward_tests
-from glassformer.extensions.doctor.library.patient import Patient
+from glassformer.extensions.doctor.library.context import Patient
 from tests.extensions.doctor.library.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
 from transformer.trying.losses import Samples

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient
+from glassformer.extensions.doctor.library.context import BELOW, LEAK, Patient
+from glassformer.extensions.doctor.library.report import TESTS, run_test
 from glassformer.extensions.doctor.library.setting_tests import TESTS as SETTINGS
 from glassformer.extensions.doctor.library.setting_tests import fitting, neighbour_of, with_setting
-from glassformer.extensions.doctor.library.whole import TESTS, run_test
 from tests.extensions.doctor.library.changed import changed, found
 from tests.extensions.tokenizers.filling import filling
 from tests.transformer.featured import featured

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from glassformer.extensions.doctor.library.whole import TESTS, examine
+from glassformer.extensions.doctor.library.report import TESTS, examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import TINY, healthy, texts
 

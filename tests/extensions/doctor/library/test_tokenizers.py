@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.doctor.library.patient import Patient
-from glassformer.extensions.doctor.library.tokenizers import TESTS
+from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.tokenizer_tests import TESTS
 from tests.extensions.doctor.library.changed import look, verdicts
 from transformer.checkpoint.load import load
 from transformer.text.tokenizer import RawIds

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from glassformer.extensions.doctor.library.context import Test
 from glassformer.extensions.doctor.library.findings import MOST_PLACES, Finding, Measured, Shown
-from glassformer.extensions.doctor.library.patient import Test
-from glassformer.extensions.doctor.library.whole import SCHEMA_VERSION, Report, told_once
+from glassformer.extensions.doctor.library.report import SCHEMA_VERSION, Report, told_once
 from transformer.i18n import PSEUDO, said, say
 
 WRONG = Finding(

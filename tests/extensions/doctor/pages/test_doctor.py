@@ -11,10 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from glassformer.extensions.doctor.examinations import Asked, Examinations
+from glassformer.extensions.doctor.library.context import Test
 from glassformer.extensions.doctor.library.findings import Measured, Shown, not_applicable
-from glassformer.extensions.doctor.library.patient import Test
 from glassformer.extensions.doctor.page import doctor_panels
-from glassformer.runs import loading, measured
+from glassformer.runs import loading, measurement_jobs
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import MAIN, check
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
@@ -35,8 +35,8 @@ BROKEN = Measured(
 )
 
 
-def named(name, measured, area="wiring"):
-    return Test(area, say("A test called {name}", name=name), name=name, look=lambda patient: measured)
+def named(name, result, area="wiring"):
+    return Test(area, say("A test called {name}", name=name), name=name, look=lambda patient: result)
 
 
 FINE = Measured(verdict="well", said=say("As it should be."), why=say("A reason."))
@@ -271,7 +271,7 @@ def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, t
 
 def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
     examine_with(WELL)
-    monkeypatch.setattr(measured, "SMALL", 1_000)
+    monkeypatch.setattr(measurement_jobs, "SMALL", 1_000)
     test = open_page(DOCTOR, model="reverse")
     assert "This model has 237,312 parameters, so an examination may take a few minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from glassformer.extensions.effects.attribution.asked import Asked
+from glassformer.extensions.effects.attribution.target import Asked
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer.model.taps import NO_TAP, Tap
 

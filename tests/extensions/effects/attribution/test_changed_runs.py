@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.attribution.asked import ask, ask_each, weigh
 from glassformer.extensions.effects.attribution.gradients import embeddings, gradient, integrating
-from glassformer.extensions.effects.attribution.hiding import hiding
 from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.occlusion import hiding
+from glassformer.extensions.effects.attribution.target import ask, ask_each, weigh
 from tests.healthy import healthy
 from transformer import Query, run
+from transformer.runs.array_records import whole
 from transformer.runs.interventions import parse
-from transformer.runs.results import whole
 
 CHANGES = [
     "zero-cross.2.1_mean-decoder.1.2",

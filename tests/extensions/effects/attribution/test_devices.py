@@ -1,13 +1,13 @@
 """On another device what matters is the same: see `tests/transformer/test_devices.py`."""
 
 from glassformer.extensions.effects.attribution import gradients
-from glassformer.extensions.effects.attribution.asked import ask_each, weigh
-from glassformer.extensions.effects.attribution.hiding import hiding
 from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.occlusion import hiding
+from glassformer.extensions.effects.attribution.target import ask_each, weigh
 from tests.transformer.devices import TEXT, same
 from tests.transformer.devices import of_name as of_name
 from tests.transformer.devices import pair as pair
-from transformer.runs.results import whole
+from transformer.runs.array_records import whole
 
 
 def test_what_matters_to_a_decoder(pair):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from glassformer.extensions.effects.attribution import gradients
-from glassformer.extensions.effects.attribution.asked import ask
 from glassformer.extensions.effects.attribution.gradients import (
     FLOOR,
     baseline_of,
@@ -17,14 +16,15 @@ from glassformer.extensions.effects.attribution.gradients import (
     input_times_gradient,
     integrating,
 )
-from glassformer.extensions.effects.matters.credit_pictures import completeness
+from glassformer.extensions.effects.attribution.target import ask
+from glassformer.extensions.effects.matters.attribution_pictures import completeness
 from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.tiny import DECODER
 from transformer import Query, ZeroHead, load, run
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.results import whole
+from transformer.runs.array_records import whole
 
 SMOOTH = {"activation": "gelu"}
 SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.effects.attribution import hiding
-from glassformer.extensions.effects.attribution.asked import ask, ask_each
+from glassformer.extensions.effects.attribution import occlusion
+from glassformer.extensions.effects.attribution.target import ask, ask_each
 from tests.extensions.effects.attribution.asking import asked, steps
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER
 from transformer import load
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.results import whole
+from transformer.runs.array_records import whole
 
 PIECES = [7, 9, 4, 11]
 SHAPES = [
@@ -44,12 +44,12 @@ def one_by_one(question, place):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_hiding_all_at_once_is_hiding_one_by_one(shape, monkeypatch):
-    monkeypatch.setattr(hiding, "MOST_TOKENS", 12)  # so that a part of the pieces is hidden at once
-    monkeypatch.setattr(hiding, "MOST_LOGITS", 150)
+    monkeypatch.setattr(occlusion, "MOST_TOKENS", 12)  # so that a part of the pieces is hidden at once
+    monkeypatch.setattr(occlusion, "MOST_LOGITS", 150)
     every = asked(**shape)
     first_row = every.read_ids.size(1) - len(PIECES)
     questions = steps(every, PIECES, first_row=first_row)
-    found, told = whole(hiding.hiding(questions)), list(hiding.hiding(questions))
+    found, told = whole(occlusion.hiding(questions)), list(occlusion.hiding(questions))
     assert found.hidden.shape == (4, every.n_pieces)
     assert [one.whole for one in told] == [every.n_pieces] * len(told)
     assert len(told) > 1
@@ -73,18 +73,20 @@ def test_of_a_hidden_piece_nothing_is_left():
     other[0, 2] = 16 if other[0, 2] != 16 else 15
     there = steps(every, PIECES)
     here = [type(one)(one.model, other, one.read_ids, one.piece, one.n_source) for one in there]
-    np.testing.assert_array_equal(whole(hiding.hiding(there)).hidden[:, 2], whole(hiding.hiding(here)).hidden[:, 2])
-    assert not np.allclose(whole(hiding.hiding(there)).plain, whole(hiding.hiding(here)).plain, atol=1e-3)
+    np.testing.assert_array_equal(
+        whole(occlusion.hiding(there)).hidden[:, 2], whole(occlusion.hiding(here)).hidden[:, 2]
+    )
+    assert not np.allclose(whole(occlusion.hiding(there)).plain, whole(occlusion.hiding(here)).plain, atol=1e-3)
 
 
 def test_a_piece_that_nobody_reads_has_no_effect():
     """First no token sees another, then each sees the one before it, in one layer of three."""
     lonely = asked(**DECODER, n_read=6, windows=(1, 1, 1))
-    found = whole(hiding.hiding(steps(lonely, PIECES, first_row=2)))
+    found = whole(occlusion.hiding(steps(lonely, PIECES, first_row=2)))
     known = ~np.isnan(found.hidden)
     assert known.sum() == 2 + 3 + 4 + 5
     assert np.abs((found.hidden - found.plain[:, None])[known]).max() == 0
-    near = whole(hiding.hiding(steps(asked(**DECODER, n_read=6, windows=(2, 1, 1)), PIECES, first_row=2)))
+    near = whole(occlusion.hiding(steps(asked(**DECODER, n_read=6, windows=(2, 1, 1)), PIECES, first_row=2)))
     far, next_to_it = near.change(3)[:4], near.change(3)[4]
     assert (far == 0).all()
     assert next_to_it != 0
@@ -94,7 +96,7 @@ def test_a_change_that_mixes_tokens_is_held_fixed():
     """The mean over all tokens that were read is another at each step."""
     tap = tap_of(Replacer({"decoder.0.output": lambda x: x + x.mean(dim=1, keepdim=True)}))
     questions = steps(asked(tap=tap), PIECES)
-    found = whole(hiding.hiding(questions))
+    found = whole(occlusion.hiding(questions))
     for step, question in enumerate(questions):
         assert found.plain[step] == pytest.approx(question.log_prob, abs=1e-10)
         assert found.hidden[step, 1] == pytest.approx(one_by_one(question, 1), abs=1e-10)
@@ -103,13 +105,13 @@ def test_a_change_that_mixes_tokens_is_held_fixed():
 def test_a_run_is_asked_as_it_was(checkpoint_folder, tmp_path):
     checkpoint = load(checkpoint_folder)
     trace = checkpoint.run("ba lo mi ta")
-    found = whole(hiding.hiding(ask_each(checkpoint, trace)))
+    found = whole(occlusion.hiding(ask_each(checkpoint, trace)))
     chosen = trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]
     np.testing.assert_allclose(found.plain, chosen, atol=1e-5)
     assert found.hidden.shape == (trace.n_steps, len(trace.src_ids))
     decoder = alone("decoder", tmp_path)
     trace = decoder.run("ba lo mi ta")
-    found = whole(hiding.hiding(ask_each(decoder, trace)))
+    found = whole(occlusion.hiding(ask_each(decoder, trace)))
     assert found.hidden.shape == (trace.n_steps, len(trace.read_ids))
     assert np.isnan(found.hidden[0]).sum() == trace.n_steps
     chosen = trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]
@@ -123,8 +125,8 @@ def test_padding_of_a_batch_is_no_piece(checkpoint_folder):
     queries = [checkpoint.query(text) for text in ("ba lo mi ta", "mi ta")]
     padded, single = run_batch(checkpoint, queries)[1], checkpoint.run("mi ta")
     here, there = (
-        whole(hiding.hiding(ask_each(checkpoint, padded))),
-        whole(hiding.hiding(ask_each(checkpoint, single))),
+        whole(occlusion.hiding(ask_each(checkpoint, padded))),
+        whole(occlusion.hiding(ask_each(checkpoint, single))),
     )
     np.testing.assert_allclose(here.hidden, there.hidden, atol=1e-5)
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.effects.attribution.asked import ask
 from glassformer.extensions.effects.attribution.logit import Part, contributions
+from glassformer.extensions.effects.attribution.target import ask
 from tests.extensions.effects.attribution.asking import asked
 from tests.healthy import FOREIGN, OWN, healthy, texts
 from tests.transformer.model.test_layer_features import features

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.attribution.asked import ask, weigh
+from glassformer.extensions.effects.attribution.target import ask, weigh
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER

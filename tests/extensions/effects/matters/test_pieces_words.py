@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.matters.credit_pictures import StepView, in_all_steps, in_words
+from glassformer.extensions.effects.matters.attribution_pictures import StepView, in_all_steps, in_words
 
 PIECES = ["a", "b", "a"]
 NAN = float("nan")

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.attribution.asked import ask, ask_each
-from glassformer.extensions.effects.attribution.hiding import hiding
 from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.occlusion import hiding
+from glassformer.extensions.effects.attribution.target import ask, ask_each
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.runs import loading, measured
+from glassformer.runs import loading, measurement_jobs
 from glassformer.state import session
 from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
-from transformer.runs.results import whole
+from transformer.runs.array_records import whole
 
 
 def run_of(test, source, **query):
@@ -90,7 +90,7 @@ def test_in_guess_mode_nothing_is_told(open_page, part):
 
 
 def test_what_takes_long_waits_to_be_asked_for(open_page, monkeypatch):
-    monkeypatch.setattr(measured, "AT_ONCE", 0.0)
+    monkeypatch.setattr(measurement_jobs, "AT_ONCE", 0.0)
     test = open_page(MATTERS, model="reverse", src="noon", matters="pieces")
     assert np.isnan(column(test, "Lost if hidden")).all()
     assert not np.isnan(column(test, "Attention")).any()

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.effects.matters import heads_panel as heads
-from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.runs import loading, measured
+from glassformer.runs import loading, measurement_jobs
 from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.replay import replay
 
 SOURCE = "abcdef"
@@ -75,7 +75,7 @@ def test_the_map_has_every_heads_effect_on_the_whole_output(page):
 def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkeypatch):
     test = page(layer=2, head=4)
     begun = []
-    monkeypatch.setattr(measuring, "measuring", lambda *of: begun.append(of))
+    monkeypatch.setattr(head_effect_jobs, "measuring", lambda *of: begun.append(of))
     check(test.button_group(key="effect_at").set_value("step").run())
     check(go_to(test, 3))
     assert drawn(test)[7, 3] == pytest.approx(without("cross", 1, 3)[2], abs=1e-4)
@@ -134,7 +134,7 @@ def test_the_table_has_a_row_for_each_head(page):
 
 
 def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
-    monkeypatch.setattr(measured, "SMALL", 0)
+    monkeypatch.setattr(measurement_jobs, "SMALL", 0)
     test = open_page(MATTERS, model="reverse", src="stop")
     keys = keys_of(test)
     assert "matters_effects" not in keys

@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS
 from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.extensions.effects.wrong.mistake_panels import output
 from glassformer.runs import loading

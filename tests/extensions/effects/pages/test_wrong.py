@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.deck import CARDS, SEEN, UNSEEN
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS, SEEN, UNSEEN
 from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.extensions.effects.wrong.mistake_panels import CHART, SEEN_ON
 from glassformer.state import session

@@ -9,7 +9,7 @@ import torch
 
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.deck import CARDS, PADS, other_heads
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS, PADS, other_heads
 from glassformer.extensions.effects.wrong.mistake_figures import Found, Outcome, Side, happened
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.runs import loading

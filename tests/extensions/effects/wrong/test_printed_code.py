@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.deck import CARDS, other_heads
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS, other_heads
 from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.runs import loading
 from transformer.model.layers import Residual

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 
 from glassformer.extensions.huggingface.library import folder_tokenizers
-from glassformer.extensions.tokenizers import library
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies, read_record
+from glassformer.extensions.tokenizers import tokenizers_library
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, read_record
 from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 AS_IT_IS = {
@@ -254,7 +254,7 @@ def test_without_the_library_the_sentencepiece_model_is_read(tmp_path, monkeypat
     folder = put(tmp_path / "m", as_it_is() | {"tokenizer.json": b"{}"})
     with pytest.raises(CheckpointError, match=r"m: tokenizer.json: tokenizers cannot use this file"):
         chosen(folder, "json", "llama")
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    monkeypatch.setattr(tokenizers_library, "find_spec", lambda name: None)
     assert chosen(folder, "json", "llama").vocabularies.family == "llama"
     (folder / "tokenizer.model").unlink()
     with pytest.raises(CheckpointError, match=r"pip install 'glassformer\[hf\]'"):

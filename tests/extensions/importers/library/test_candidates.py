@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.extensions.importers.library.candidates import POINTS_TO_THE_DOCTOR, best_answers, scored
-from glassformer.extensions.importers.library.handed_pieces import Given, likely_ids
+from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
+from glassformer.extensions.importers.library.import_inputs import Given, likely_ids
 from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.opening import load as open_any
 from glassformer.extensions.importers.library.opening import preview

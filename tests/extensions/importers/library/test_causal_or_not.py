@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.extensions.doctor.library.read_rows import result
+from glassformer.extensions.doctor.library.input_rows import result
 from glassformer.extensions.importers.library.opening import QuestionsError, load, preview
 from tests.extensions.importers.library.test_asked_parts import asked
 from tests.extensions.importers.library.test_opening import IDS, POST, saved

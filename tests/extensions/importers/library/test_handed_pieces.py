@@ -9,7 +9,7 @@ import torch
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.import_inputs import Given
 from glassformer.extensions.importers.library.opening import load, preview
 from tests.extensions.importers.library.test_opening import IDS, PRE, saved
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
@@ -100,7 +100,7 @@ def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tm
         file.truncate(MAX_JSON + 1)
     with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; the limit is 40,000,000"):
         preview(path, given=Given(pieces=tmp_path / "tokenizer.json"))
-    canonical = pytest.importorskip("glassformer.extensions.uploads.library.handed_folder")
+    canonical = pytest.importorskip("glassformer.extensions.uploads.library.upload_folder")
     with pytest.raises(CheckpointError, match="40,000,001 bytes"):
         canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)
 

@@ -14,7 +14,7 @@ from glassformer.extensions.importers.library.tutorials import tutorials
 from glassformer.extensions.weight_files.library.weights import open_weights
 from tests.extensions.importers.library.tutorial_models import STYLES, Annotated, Article, TorchModel, at_random
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
-from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.consistency import expected_shapes
 from transformer.errors import CheckpointError, within
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers import foreign_models
-from glassformer.extensions.importers.open import kept_import
+from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.importers.open import save_import
 from tests.extensions.importers.test_foreign_models import ANSWERS, state
 from transformer.checkpoint.listing import entry_at
 from transformer.checkpoint.load import load
@@ -26,21 +26,21 @@ def entry(tmp_path_factory):
 )
 def test_a_name_that_is_a_path_or_means_something_else_is_refused(name):
     with pytest.raises(CheckpointError, match=r"cannot be used\. Use 1 to 80 letters"):
-        kept_import.checked(name)
+        save_import.checked(name)
 
 
 def test_names_of_any_script_are_taken():
-    assert kept_import.checked(" Übung 2 (neu)_模型.v1 ") == "Übung 2 (neu)_模型.v1"
+    assert save_import.checked(" Übung 2 (neu)_模型.v1 ") == "Übung 2 (neu)_模型.v1"
 
 
 def test_the_folder_is_the_same_model_and_no_second_one_takes_its_place(entry):
-    folder = kept_import.keep(entry, ANSWERS, "kept", entry.root)
-    theirs, ours = foreign_models.open_foreign(entry, ANSWERS), load(folder)
+    folder = save_import.keep(entry, ANSWERS, "kept", entry.root)
+    theirs, ours = third_party_models.open_foreign(entry, ANSWERS), load(folder)
     assert ours.config == theirs.config
     assert ours.run("5 6 7").output_text == theirs.run("5 6 7").output_text
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(CheckpointError, match="already exists; choose another name"):
-        kept_import.keep(entry, ANSWERS, "kept", entry.root)
+        save_import.keep(entry, ANSWERS, "kept", entry.root)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -48,14 +48,14 @@ def test_a_save_that_fails_leaves_no_folder(entry, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept_import, "save", full)
+    monkeypatch.setattr(save_import, "save", full)
     with pytest.raises(CheckpointError, match="No space left on device"):
-        kept_import.keep(entry, ANSWERS, "half", entry.root)
+        save_import.keep(entry, ANSWERS, "half", entry.root)
     assert not (entry.root / "half").exists()
 
 
 def test_a_disk_without_room_is_said_before_anything_is_written(entry, monkeypatch):
-    monkeypatch.setattr(kept_import.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
+    monkeypatch.setattr(save_import.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
     with pytest.raises(CheckpointError, match="has only 1,000 bytes free"):
-        kept_import.keep(entry, ANSWERS, "much", entry.root)
+        save_import.keep(entry, ANSWERS, "much", entry.root)
     assert not (entry.root / "much").exists()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.open.trying import TEXT
+from glassformer.extensions.importers.open.trial_run import TEXT
 from glassformer.runs import loading
 from glassformer.state.answers import write
 from tests.extensions.importers.test_foreign_models import ANSWERS, state

@@ -1,7 +1,7 @@
 """What lessons outline and cover on pages."""
 
 from glassformer.extensions.lessons.library import lessons
-from glassformer.runs.declared import PAGES, PICTURES
+from glassformer.runs.picture_registry import PAGES, PICTURES
 
 NO_PICTURES = {"*", "part", "results", "trained_for"}
 

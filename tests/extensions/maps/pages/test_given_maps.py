@@ -16,8 +16,8 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
 from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.sides import sides
-from glassformer.runs.step_rows import GivenLooking
+from glassformer.runs.map_axes import sides
+from glassformer.runs.visible_trace import VisibleMaps
 from glassformer.state import session
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
@@ -266,7 +266,7 @@ def test_saved_tables_are_of_the_maps_and_their_sentence(maps):
 def test_all_cells_of_all_heads_can_be_saved(folder):
     again = partial(loading.open_maps, "tiny.npz")
     given = again()
-    table = grid.columns(again, "cross", sides(GivenLooking(given, View()), "cross"))
+    table = grid.columns(again, "cross", sides(VisibleMaps(given, View()), "cross"))
     np.testing.assert_array_equal(table["weight"], given.maps("cross").ravel())
 
 

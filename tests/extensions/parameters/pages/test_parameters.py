@@ -16,7 +16,7 @@ from glassformer.extensions.parameters import parameter_panels as parameters
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
 from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs import loading
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import ModelRunner
 from glassformer.state import session
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import check
@@ -236,7 +236,7 @@ def test_a_checkpoint_to_compare_with_is_chosen_among_the_others(odd):
 def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monkeypatch):
     monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
     monkeypatch.setattr(parameters, "ONE_AT_ONCE", 0)
-    fresh = Runner()
+    fresh = ModelRunner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
     assert shown(test)["effective_rank"].isna().all()
@@ -254,7 +254,7 @@ def test_a_matrix_that_is_too_large_is_said(odd, monkeypatch):
     for module in (parameters, parameter_tables):
         monkeypatch.setattr(module, "MOST", 0)
     monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
-    fresh = Runner()
+    fresh = ModelRunner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
     assert "too large for this page to compute its singular values" in sentences(test)

@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import MOST_ROOMS, Registry
 from glassformer.extensions.rooms.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS, Room
+from glassformer.extensions.rooms.server.room_state import MOST_CHOICES, OpenedRoom, Question, RoomRefusedError
 from tests.glassformer.waiting import Clock
 
 MOST_BYTES = 20_000_000
@@ -41,7 +41,7 @@ def held(rooms):
 
 def tried(call, *args, **named):
     """What came of it; None if it was refused."""
-    with suppress(RefusedError):
+    with suppress(RoomRefusedError):
         return call(*args, **named)
     return None
 
@@ -96,7 +96,7 @@ def test_what_the_rooms_hold_is_bounded_and_goes_with_them():
             for wrong in ("", LONG, "AAAAAA", registry.new_code()):
                 for call in (rooms.public, rooms.counted, rooms.join):
                     tried(call, wrong)
-                tried(rooms.end, Opened(wrong, LONG))
+                tried(rooms.end, OpenedRoom(wrong, LONG))
             counts.append(held(rooms))
     assert len(rooms) == MOST_ROOMS
     (first, first_bytes), (second, second_bytes) = counts

@@ -5,10 +5,10 @@ import io
 
 import pytest
 
-from glassformer.extensions.rooms.server.public import LEAST_VOTES, Opened, Question, RefusedError, table
 from glassformer.extensions.rooms.server.registry import Registry
 from glassformer.extensions.rooms.server.room import Room
-from glassformer.shared.saving import Origin, saved
+from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, OpenedRoom, Question, RoomRefusedError, table
+from glassformer.shared.csv_export import Origin, saved
 from tests.glassformer.waiting import Clock
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -33,7 +33,7 @@ def test_the_answer_ends_the_votes_and_says_which_was_right():
     rooms.do(taught, Room.answer, 2)
     public = rooms.public(taught.code)
     assert (public.taken, public.answered, public.right) == (False, True, 2)
-    with pytest.raises(RefusedError, match="no-question"):
+    with pytest.raises(RoomRefusedError, match="no-question"):
         rooms.do(taught, Room.again)
     rooms.do(taught, Room.ask, Question("masks.2", "And now?", ("a", "b")))
     assert rooms.public(taught.code).right is None
@@ -71,7 +71,7 @@ def test_a_timer_closes_the_vote_lets_the_class_talk_and_takes_votes_again():
     clock = Clock()
     rooms = Registry(clock)
     taught = rooms.open()
-    with pytest.raises(RefusedError, match="no-question"):
+    with pytest.raises(RoomRefusedError, match="no-question"):
         rooms.do(taught, lambda room: room.start(60, 120))
     rooms.do(taught, Room.ask, Question("masks.1", "How many?", ("one", "two", "three")))
     rooms.do(taught, lambda room: room.start(60, 120))
@@ -83,7 +83,7 @@ def test_a_timer_closes_the_vote_lets_the_class_talk_and_takes_votes_again():
     public = rooms.public(taught.code)
     assert (public.phase, public.taken, rooms.left(public)) == ("discuss", False, 120)
     assert public.shown[-1].counts == (3, 1, 1)
-    with pytest.raises(RefusedError, match="over"):
+    with pytest.raises(RoomRefusedError, match="over"):
         rooms.vote(taught.code, rooms.join(taught.code), round_=1, choice=0)
     clock.now += 120
     public = rooms.public(taught.code)
@@ -157,6 +157,6 @@ def test_the_record_counts_and_names_nobody():
     rows = list(csv.reader(io.StringIO(file)))
     assert len(rows) == 9
     assert rows[-1][1].startswith("'=HYPERLINK")
-    stranger = Opened(taught.code, "x" * 22)
-    with pytest.raises(RefusedError, match="not-yours"):
+    stranger = OpenedRoom(taught.code, "x" * 22)
+    with pytest.raises(RoomRefusedError, match="not-yours"):
         rooms.record(stranger)

@@ -1,8 +1,8 @@
 """The projector view without a browser: what stands on the wall."""
 
-from glassformer.extensions.rooms.server.public import Question
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Question
 from tests.extensions.scripts import PROJECTOR
 
 

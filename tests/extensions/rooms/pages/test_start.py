@@ -1,6 +1,6 @@
 """A bare address in a room."""
 
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.state import session
@@ -16,7 +16,7 @@ def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_pa
     browser_asks("en")
     teacher = open_page(PAGES["room"])
     check(teacher.button(key="room_open").click().run())
-    taught = teacher.session_state[in_room.TAUGHT]
+    taught = teacher.session_state[room_session.TAUGHT]
     try:
         browser_asks("zh-CN")
         assert standing(start(room=taught.code))[0] == "en-fr"

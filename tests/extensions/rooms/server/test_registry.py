@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import (
     IDLE_SECONDS,
     LEFT_SECONDS,
@@ -18,7 +17,7 @@ from glassformer.extensions.rooms.server.registry import (
     MOST_OF_CLIENT,
     MOST_ROOMS,
     OPENED_AT_ONCE,
-    Limits,
+    RateLimits,
     Registry,
     client,
 )
@@ -30,6 +29,13 @@ from glassformer.extensions.rooms.server.room import (
     MOST_TOKENS,
     VOTES_AT_ONCE,
     Room,
+)
+from glassformer.extensions.rooms.server.room_state import (
+    LEAST_VOTES,
+    MOST_CHOICES,
+    OpenedRoom,
+    Question,
+    RoomRefusedError,
 )
 from tests.glassformer.waiting import Clock
 
@@ -53,7 +59,7 @@ def taught(rooms):
 
 
 def refused(why, call, *args, **named):
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RoomRefusedError) as caught:
         call(*args, **named)
     assert caught.value.why == why
 
@@ -94,7 +100,7 @@ def test_the_class_goes_where_its_teacher_goes_and_hears_of_it_once(rooms, taugh
 
 def test_only_the_secret_makes_a_teacher(rooms, taught):
     other = rooms.open()
-    for wrong in (Opened(taught.code, other.secret), Opened(taught.code, ""), Opened(taught.code, "ü")):
+    for wrong in (OpenedRoom(taught.code, other.secret), OpenedRoom(taught.code, ""), OpenedRoom(taught.code, "ü")):
         assert not rooms.is_teacher(wrong.code, wrong.secret)
         for act in (Room.show, Room.again):
             refused("not-yours", rooms.do, wrong, act)
@@ -143,7 +149,7 @@ def test_many_threads_vote_and_each_vote_counts_once():
         begin.wait()
         done = 0
         for place in range(100):
-            with suppress(RefusedError):  # others were first
+            with suppress(RoomRefusedError):  # others were first
                 rooms.vote(taught.code, tokens[(place + first) % 100], round_=1, choice=(place + first) % 100 % 3)
                 done += 1
         return done
@@ -260,7 +266,7 @@ def test_who_voted_is_not_dropped_before_the_round_ends(rooms, taught, clock):
 
 
 def tried(call, *args, **named):
-    with suppress(RefusedError):
+    with suppress(RoomRefusedError):
         return call(*args, **named)
 
 
@@ -340,7 +346,7 @@ def test_a_client_is_its_address_and_of_ipv6_its_network():
 
 
 def test_so_many_clients_are_known_and_no_more(clock):
-    limits = Limits(clock)
+    limits = RateLimits(clock)
     for number in range(MOST_KNOWN + 10):
         assert limits.take("join", str(number))
     assert len(limits._buckets) == MOST_KNOWN

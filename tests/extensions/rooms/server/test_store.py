@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from glassformer.extensions.replicas import store_shared
 from glassformer.extensions.replicas.room_store import chosen
 from glassformer.extensions.replicas.store_shared import RECORDS
-from glassformer.extensions.rooms.server.public import Kept, Public, Question, RefusedError, Round
 from glassformer.extensions.rooms.server.registry import MOST_ROOMS
 from glassformer.extensions.rooms.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
+from glassformer.extensions.rooms.server.room_state import Kept, Public, Question, RoomRefusedError, Round
 from glassformer.extensions.rooms.server.store import StoreError
 from glassformer.server.replicas import read, written
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
@@ -144,7 +144,7 @@ def test_two_hundred_vote_at_once_on_both_and_each_vote_counts_once(two):
     agree(*two, taught.code)
 
     def vote(n, rooms):
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(RoomRefusedError):
             rooms.vote(taught.code, tokens[n], round_=1, choice=n % 3)
             return 1
         return 0

@@ -11,11 +11,11 @@ import nbformat
 import pytest
 
 import transformer
-from glassformer.components.plotly_view import figure_json
+from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import notebook, saved_run
-from glassformer.runs.declared import PAGES, PICTURES
-from glassformer.runs.seen import at_step
-from glassformer.shared.door import here
+from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.viewed_run import at_step
+from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
 from tests.extensions.saving.hostile_run import TEXTS, hostile
 from tests.extensions.saving.test_saved_run import told, unpacked

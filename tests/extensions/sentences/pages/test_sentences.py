@@ -10,7 +10,7 @@ from glassformer.extensions.sentences import sentence_panels
 from glassformer.extensions.sentences.line_table import POINTS, SPREAD, leads_to
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs import loading
-from glassformer.server import replicas, switch
+from glassformer.server import replicas, server_options
 from glassformer.state import session
 from tests.extensions.scripts import SENTENCES
 from tests.extensions.tokenizers.filling import filling
@@ -180,7 +180,7 @@ def test_a_file_goes_before_what_is_typed(open_model):
 
 
 def test_where_nothing_can_be_handed_in_sentences_are_pasted(open_model, monkeypatch):
-    monkeypatch.setenv(switch.ENVIRONMENT, "off")
+    monkeypatch.setenv(server_options.ENVIRONMENT, "off")
     test = open_model()
     assert not test.file_uploader
     assert list(rows(run(test, "nm"))["output"]) == ["mn"]

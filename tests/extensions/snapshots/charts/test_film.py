@@ -5,7 +5,7 @@ import pytest
 
 from glassformer import charts
 from glassformer.charts.theme import figure_in, literal
-from glassformer.components.plotly_view import figure_json
+from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.snapshots.charts.film import GAP, moment_in_film
 
 NAMES = [(f"Step {n}", f"loss {n}.0") for n in range(8)]

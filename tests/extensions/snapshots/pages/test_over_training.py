@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.snapshots import growing, grown
+from glassformer.extensions.snapshots import snapshot_run_jobs, snapshot_runs
 from glassformer.extensions.snapshots.film import film_panel as film
 from glassformer.extensions.snapshots.film.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
-from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
+from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.state.link import Link
@@ -36,7 +36,7 @@ def of_grown(tmp_path_factory):
 def page(open_page, of_grown, monkeypatch):
     """A function that opens the part."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
-    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
+    monkeypatch.setattr(snapshot_run_jobs, "PATIENCE_SECONDS", WAIT)
     return lambda **more: open_page(ATTENTION, **{"model": "grown", "panel": "training", "src": "abcdef"} | more)
 
 
@@ -106,7 +106,7 @@ def test_tiles_of_snapshots_that_have_not_been_run_are_empty(of_grown):
     checkpoint = load(of_grown / "grown")
     link = Link(model="grown", source="abc", view=View(kind="cross", layer=0, head=0))
     trace = loading.run(checkpoint, link.query(checkpoint.content_hash))
-    found = grown.growth(seen(checkpoint, link, trace)[0])
+    found = snapshot_runs.growth(seen(checkpoint, link, trace)[0])
     film_spec = {
         n: strip.plot(film_of(replace(found, found=(*found.found[:n], *[None] * (len(STEPS) - n))))) for n in (2, 5)
     }
@@ -123,7 +123,7 @@ def test_a_job_that_fails_is_not_begun_again_by_itself(page, monkeypatch):
         begun.append(1)
         raise QueryError("it fails.")
 
-    monkeypatch.setattr(growing, "_at", fail)
+    monkeypatch.setattr(snapshot_run_jobs, "_at", fail)
     test = page(kind="cross", src="failing")
     assert "it fails." in sentences(test)
     check(test.run())

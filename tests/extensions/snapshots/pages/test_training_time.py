@@ -2,8 +2,8 @@
 
 import pytest
 
-from glassformer.extensions.snapshots import ahead
-from glassformer.extensions.snapshots.slider import SLIDER
+from glassformer.extensions.snapshots import prefetch
+from glassformer.extensions.snapshots.snapshot_slider import SLIDER
 from glassformer.extensions.what_if.compare.second_run import CHECKPOINT
 from glassformer.runs import loading
 from glassformer.state import session
@@ -139,21 +139,23 @@ def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tm
 
 def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
     done = []
-    monkeypatch.setattr(ahead, "AHEAD", ahead.Ahead(lambda entry, link: done.append((entry.name, link.source))))
+    monkeypatch.setattr(
+        prefetch, "PREFETCHER", prefetch.Prefetcher(lambda entry, link: done.append((entry.name, link.source)))
+    )
     grown(model="grown@219")
-    while ahead.AHEAD._thread is not None:
-        ahead.AHEAD._thread.join()
+    while prefetch.PREFETCHER._thread is not None:
+        prefetch.PREFETCHER._thread.join()
     assert done == [("grown@1200", "abcdef"), ("grown@10", "abcdef")]
-    assert [entry.name for entry in ahead.neighbours("grown@2208")] == ["grown", "grown@1200"]
-    assert [entry.name for entry in ahead.neighbours("grown")] == ["grown@2208"]
-    assert ahead.neighbours("nothing@5") == []
+    assert [entry.name for entry in prefetch.neighbours("grown@2208")] == ["grown", "grown@1200"]
+    assert [entry.name for entry in prefetch.neighbours("grown")] == ["grown@2208"]
+    assert prefetch.neighbours("nothing@5") == []
 
 
 def test_what_is_done_ahead_is_what_the_page_asks_for(grown):
     grown(model="grown@219")
     entry = loading.found("grown@1200")
     link = session.Link(model="grown@219", source="badcab")
-    ahead._run(entry, link)
+    prefetch._run(entry, link)
     before = loading.runner().n_runs
     test = grown(model="grown@1200", src="badcab")
     assert payload(test, session.STEPPER)["run"]["target"]
@@ -163,8 +165,8 @@ def test_what_is_done_ahead_is_what_the_page_asks_for(grown):
 def test_a_leak_is_not_looked_for_in_a_snapshot(grown, monkeypatch, tmp_path):
     own = write_grown(tmp_path / "leaking", name="reverse-grown")
     monkeypatch.setenv(loading.ENVIRONMENT, str(own))
-    monkeypatch.setattr("glassformer.extensions.effects.wrong.deck.HEALTHY", "reverse-grown")
-    monkeypatch.setattr("glassformer.extensions.effects.wrong.deck.LEAK", "reverse-leak")
+    monkeypatch.setattr("glassformer.extensions.effects.wrong.mistake_cards.HEALTHY", "reverse-grown")
+    monkeypatch.setattr("glassformer.extensions.effects.wrong.mistake_cards.LEAK", "reverse-leak")
     loading.look_again()
     test = grown(WRONG, model="reverse-grown@219", mistake="leak")
     assert "reverse-grown@219 is a snapshot of a training" in said(sentences(test))

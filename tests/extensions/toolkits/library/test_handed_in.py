@@ -20,7 +20,7 @@ TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_open
 def handed_in(folder, made, work, **how):
     for one in (made, work):
         one.mkdir(parents=True)
-    handed_folder = pytest.importorskip("glassformer.extensions.uploads.library.handed_folder")
+    handed_folder = pytest.importorskip("glassformer.extensions.uploads.library.upload_folder")
     files = [handed_folder.Received(one.name, one) for one in folder.iterdir()]
     return handed_folder.read(files, made, work=work, **how)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from glassformer.extensions.toolkits.library import toolkit
 from glassformer.extensions.toolkits.library.toolkit import Place
 from transformer.errors import CheckpointError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 PIECES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8)
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 
-from glassformer.extensions.training.library import keeping, run
+from glassformer.extensions.training.library import checkpointing, run
 from glassformer.extensions.training.library.run import train
 from tests.extensions.training.library.training_jobs import make_job, train_and_stop
 from tests.transformer.commands.test_faults import posix
@@ -44,14 +44,14 @@ def options(job, *more):
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_ctrl_c_says_how_to_go_on(job, monkeypatch, capsys, begun):
-    write_state = keeping.write_state
+    write_state = checkpointing.write_state
 
     def stop(*arguments, **options):
         if begun:
             write_state(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(*((keeping, "write_state") if begun else (run, "learn_vocabulary")), stop)
+    monkeypatch.setattr(*((checkpointing, "write_state") if begun else (run, "learn_vocabulary")), stop)
     assert main(options(job)) == INTERRUPTED
     error = said(capsys)
     assert error.startswith("interrupted.")

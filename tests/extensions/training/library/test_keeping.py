@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
-from glassformer.extensions.training.library import keeping
-from glassformer.extensions.training.library.keeping import check_snapshots, planned_steps, superfluous
+from glassformer.extensions.training.library import checkpointing
+from glassformer.extensions.training.library.checkpointing import check_snapshots, planned_steps, superfluous
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.state import folder_beside
@@ -18,12 +18,12 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import Moment
 from transformer.errors import DataError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 
 def stopped(job, monkeypatch, *, step):
     """Train until the state of a step was stored, then stop as Ctrl-C does."""
-    write_state = keeping.write_state
+    write_state = checkpointing.write_state
 
     def write(out, state):
         write_state(out, state)
@@ -31,7 +31,7 @@ def stopped(job, monkeypatch, *, step):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "write_state", write)
+        patch.setattr(checkpointing, "write_state", write)
         with pytest.raises(KeyboardInterrupt):
             train(job)
 
@@ -98,7 +98,7 @@ def test_what_is_stored_is_the_mean_of_the_last_ends_of_epochs(job, monkeypatch)
         return end_epoch(self, measure)
 
     monkeypatch.setattr(Trainer, "end_epoch", seen)
-    monkeypatch.setattr(keeping, "better", lambda rows, leak: rows[-1])
+    monkeypatch.setattr(checkpointing, "better", lambda rows, leak: rows[-1])
     train(with_settings(job, epochs=4, average=3))
     found = load(job.out).model.state_dict()
     for name in found:
@@ -109,7 +109,7 @@ def test_what_is_stored_is_the_mean_of_the_last_ends_of_epochs(job, monkeypatch)
 
 def test_a_training_that_gets_no_better_ends(job, monkeypatch):
     losses = iter([3.0, 1.0, 2.0, 1.5, 0.5, 0.4])
-    monkeypatch.setattr(keeping, "held_out_loss", lambda model, dev, tap: next(losses))
+    monkeypatch.setattr(checkpointing, "held_out_loss", lambda model, dev, tap: next(losses))
     job = with_settings(job, epochs=6, causal_mask=False, patience=2)
     assert [row.dev_loss for row in train(job)] == [3.0, 1.0, 2.0, 1.5]
     assert load(job.out).card.training["epochs"] == 2

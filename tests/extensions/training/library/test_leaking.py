@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.extensions.training.library import keeping, run
+from glassformer.extensions.training.library import checkpointing, run
 from glassformer.extensions.training.library.data import Batch, encode_pairs
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.scoring import held_out_loss, target_loss
@@ -69,7 +69,7 @@ def test_a_training_without_the_mask_learns_something_else_and_its_model_keeps_t
 
 def test_its_dev_loss_is_of_what_it_learned_and_the_lowest_decides_what_is_kept(job, monkeypatch):
     taps, losses = [], iter([3.0, 1.0, 2.0])
-    monkeypatch.setattr(keeping, "held_out_loss", lambda model, dev, tap: taps.append(tap) or next(losses))
+    monkeypatch.setattr(checkpointing, "held_out_loss", lambda model, dev, tap: taps.append(tap) or next(losses))
     rows = train(with_settings(job, causal_mask=False, epochs=3))
     assert [row.dev_loss for row in rows] == [3.0, 1.0, 2.0]
     assert all(tap.child("decoder", 0, "self_attn").wants("mask") for tap in taps)
@@ -77,7 +77,7 @@ def test_its_dev_loss_is_of_what_it_learned_and_the_lowest_decides_what_is_kept(
 
 
 def test_a_loss_near_0_keeps_three_digits(job, monkeypatch):
-    monkeypatch.setattr(keeping, "held_out_loss", lambda model, dev, tap: 0.0000467891)
+    monkeypatch.setattr(checkpointing, "held_out_loss", lambda model, dev, tap: 0.0000467891)
     assert train(with_settings(job, causal_mask=False))[0].dev_loss == 4.68e-05
 
 

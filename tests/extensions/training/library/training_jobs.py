@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.extensions.training.library import keeping
+from glassformer.extensions.training.library import checkpointing
 from glassformer.extensions.training.library.run import Job, train
 from glassformer.extensions.training.library.settings import TrainSettings
 from glassformer.extensions.training.library.state import START, paths
@@ -60,7 +60,7 @@ def store(out: Path, state: object) -> None:
 
 def train_and_stop(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """Train one epoch, then stop as Ctrl-C does, right after the state was written."""
-    write_state = keeping.write_state
+    write_state = checkpointing.write_state
 
     def write_and_stop(out: Path, state: Any) -> None:
         write_state(out, state)
@@ -68,6 +68,6 @@ def train_and_stop(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "write_state", write_and_stop)
+        patch.setattr(checkpointing, "write_state", write_and_stop)
         with pytest.raises(KeyboardInterrupt):
             train(job)

@@ -7,9 +7,9 @@ import pytest
 
 from glassformer.extensions.doctor import examinations
 from glassformer.extensions.doctor.examinations import Examinations
-from glassformer.extensions.doctor.library.whole import TESTS
-from glassformer.extensions.snapshots import growing
-from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
+from glassformer.extensions.doctor.library.report import TESTS
+from glassformer.extensions.snapshots import snapshot_run_jobs
+from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS
 from glassformer.extensions.training_page import training_panels, training_pictures
 from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_EXACT,
@@ -38,7 +38,7 @@ def of_grown(tmp_path_factory):
 def grown_there(of_grown, monkeypatch):
     """The same among the app's."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
-    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
+    monkeypatch.setattr(snapshot_run_jobs, "PATIENCE_SECONDS", WAIT)
 
 
 def unescaped(markdown):
@@ -253,7 +253,7 @@ def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkey
 
 
 def test_what_comes_later_is_drawn_later(open_page, grown_there, monkeypatch):
-    monkeypatch.setattr(growing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(snapshot_run_jobs, "PATIENCE_SECONDS", 0.0)
     test = open_page(TRAINING, model="grown", training="sentence", src="later")
     assert html_of(test).count("<tr>") == len(STEPS) + 1  # the head, too
     until(lambda: "…" not in html_of(check(test.run())))
@@ -261,7 +261,7 @@ def test_what_comes_later_is_drawn_later(open_page, grown_there, monkeypatch):
 
 
 def test_who_stops_it_may_begin_again(open_page, grown_there, monkeypatch):
-    monkeypatch.setattr(growing, "begins_by_itself", lambda checkpoint: False)
+    monkeypatch.setattr(snapshot_run_jobs, "begins_by_itself", lambda checkpoint: False)
     test = open_page(TRAINING, model="grown", training="sentence", src="begun")
     assert html_of(test).count("…") == len(STEPS)
     check(test.button(key="growth_begin").click().run())

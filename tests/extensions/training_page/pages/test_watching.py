@@ -2,13 +2,13 @@
 
 import pytest
 
-from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.trainings import Trainings
 from glassformer.extensions.training_page.watch.watch_choices import PRESETS, plan
-from glassformer.server import replicas, switch
-from glassformer.server.work import BusyError
+from glassformer.server import replicas, server_options
+from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
 from tests.pages.conftest import PAGES, check
 
@@ -19,9 +19,9 @@ FAKE = "tests.glassformer.server.fake_training"
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     """The trainings of a server, whose processes are not the real ones."""
-    monkeypatch.delenv(switch.TRAINING[0], raising=False)
+    monkeypatch.delenv(server_options.TRAINING[0], raising=False)
     made = Trainings(tmp_path, child=FAKE)
-    monkeypatch.setattr(own_trainings, "trainings", lambda: made)
+    monkeypatch.setattr(session_trainings, "trainings", lambda: made)
     yield made
     made.close()
 
@@ -113,7 +113,7 @@ def test_pairs_of_ones_own(watch):
     ],
 )
 def test_switched_off_it_says_so(watch, monkeypatch, setting, expected):
-    monkeypatch.setenv(switch.TRAINING[0], setting)
+    monkeypatch.setenv(server_options.TRAINING[0], setting)
     test = watch()
     assert expected in said(test)
     assert "Start training" not in labels(test)
@@ -145,10 +145,10 @@ def test_in_a_room_only_the_teacher_may_stop_it(watch, server):
     test = watch()
     training = begin(test, server)
     opened = ROOMS.open()
-    test.session_state[in_room.CODE] = opened.code
+    test.session_state[room_session.CODE] = opened.code
     check(test.run())
     assert "Stop the training" not in labels(test)
-    test.session_state[in_room.TAUGHT] = opened
+    test.session_state[room_session.TAUGHT] = opened
     check(test.run())
     assert "Stop the training" in labels(test)
     assert next(one for one in test.button if one.label == "Ask the class what the loss will do").disabled

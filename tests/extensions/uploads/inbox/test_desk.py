@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.uploads.inbox.store import Desk
-from glassformer.extensions.uploads.library.handed_folder import Read
-from glassformer.extensions.uploads.library.workers import Done
+from glassformer.extensions.uploads.inbox.upload_store import UploadQueue
+from glassformer.extensions.uploads.library.upload_folder import Read
+from glassformer.extensions.uploads.library.upload_worker_client import Done
 from tests.glassformer.waiting import until
 from transformer.errors import CheckpointError
 
@@ -50,7 +50,7 @@ def slow():
 
 @pytest.fixture
 def desk(slow):
-    found = Desk(most=3, worker=slow)
+    found = UploadQueue(most=3, worker=slow)
     yield found
     found.close()
 
@@ -101,6 +101,6 @@ def test_jobs_that_nobody_waits_for(desk, slow):
 
 
 def test_the_process_ends_when_there_is_nothing_to_read(slow):
-    desk = Desk(idle=0.02, worker=slow)
+    desk = UploadQueue(idle=0.02, worker=slow)
     until(lambda: slow.ended)
     desk.close()

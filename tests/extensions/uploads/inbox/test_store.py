@@ -8,8 +8,14 @@ import time
 
 import pytest
 
-from glassformer.extensions.uploads.inbox import store as module
-from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS, PREFIX, RECEIVED, WAITING_SECONDS, Store
+from glassformer.extensions.uploads.inbox import upload_store as module
+from glassformer.extensions.uploads.inbox.upload_store import (
+    KEPT_SECONDS,
+    PREFIX,
+    RECEIVED,
+    WAITING_SECONDS,
+    UploadStore,
+)
 from tests.glassformer.waiting import Clock
 from transformer.errors import CheckpointError
 
@@ -26,7 +32,7 @@ def gone():
 
 @pytest.fixture
 def store(tmp_path, clock, gone):
-    found = Store(tmp_path, clock=clock, most=1000, forgotten=gone.append)
+    found = UploadStore(tmp_path, clock=clock, most=1000, forgotten=gone.append)
     yield found
     found.close()
 
@@ -112,7 +118,7 @@ def test_uploads_are_counted(store, monkeypatch):
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path):
     script = f"""
 from pathlib import Path
-from glassformer.extensions.uploads.inbox.store import Store
+from glassformer.extensions.uploads.inbox.upload_store import Store
 store = Store(Path({str(tmp_path)!r}))
 (store.begin().folder / "received" / "0").write_bytes(b"x")
 print(store.root, flush=True)
@@ -120,14 +126,14 @@ input()
 """
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         left = tmp_path / killed.stdout.readline().decode().strip()
-        beside = Store(tmp_path)  # while it lives nobody touches it
+        beside = UploadStore(tmp_path)  # while it lives nobody touches it
         assert left.is_dir()
         beside.close()
         killed.kill()
         killed.wait()
     assert left.is_dir()
     (tmp_path / f"{PREFIX}link").symlink_to("/etc")
-    Store(tmp_path).close()
+    UploadStore(tmp_path).close()
     assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}link"]
 
 
@@ -135,7 +141,7 @@ input()
 def beside(tmp_path):
     """Two replicas that share a folder."""
     gone = []
-    return Store(shared=tmp_path), Store(shared=tmp_path, forgotten=gone.append), gone
+    return UploadStore(shared=tmp_path), UploadStore(shared=tmp_path, forgotten=gone.append), gone
 
 
 def test_another_replica_opens_and_removes_what_one_was_given(beside):
@@ -147,7 +153,7 @@ def test_another_replica_opens_and_removes_what_one_was_given(beside):
     assert other.room() <= one.room()
     one.close()  # a replica that ends
     assert other.find(upload.token)
-    assert Store(shared=one.root).find(upload.token).n_bytes == 10
+    assert UploadStore(shared=one.root).find(upload.token).n_bytes == 10
     other.forget(upload.token)
     assert one.find(upload.token) is None
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from glassformer.extensions.uploads.library.worker import as_data, sentence
+from glassformer.extensions.uploads.library.upload_worker import as_data, sentence
 from transformer.i18n import joined, said, say, say_n
 
 NESTED = say(

@@ -16,10 +16,10 @@ import transformers
 from safetensors.torch import load_file, save
 
 from glassformer.extensions.importers.library import opening
-from glassformer.extensions.uploads.library import workers
+from glassformer.extensions.uploads.library import upload_worker_client
 from glassformer.extensions.uploads.library.archives import Limits
-from glassformer.extensions.uploads.library.handed_folder import Received
-from glassformer.extensions.uploads.library.workers import Worker
+from glassformer.extensions.uploads.library.upload_folder import Received
+from glassformer.extensions.uploads.library.upload_worker_client import Worker
 from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
 from tests.extensions.tokenizers import test_hostile_rules
@@ -197,7 +197,7 @@ def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
     with pytest.raises(CheckpointError, match="bytes in total; at most 1,000 are allowed"):
         read(files, limits=Limits(unpacked=1000))
     asked = []
-    monkeypatch.setattr(workers, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
+    monkeypatch.setattr(upload_worker_client, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
     with pytest.raises(CheckpointError, match="stopped unexpectedly"):
         read(files, stop=lambda: bool(asked.append(1)) or True)
     assert worker.pid is not None

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.extensions.weight_files.library import pickle_child, pickles
+from glassformer.extensions.weight_files.library import pickle_worker, pickles
 
 
 class Here:
@@ -22,8 +22,8 @@ class Here:
     @staticmethod
     def run(command, **options):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pickle_child, "_limit", lambda size: None)
-            pickle_child.main(int(command[-2]), Path(command[-1]))
+            patch.setattr(pickle_worker, "_limit", lambda size: None)
+            pickle_worker.main(int(command[-2]), Path(command[-1]))
         torch.serialization.clear_safe_globals()
 
 
@@ -35,7 +35,7 @@ class Forked(Here):
         process = os.fork()
         if not process:
             try:
-                pickle_child.main(int(command[-2]), Path(command[-1]))
+                pickle_worker.main(int(command[-2]), Path(command[-1]))
             finally:
                 os._exit(0)
         os.waitpid(process, 0)

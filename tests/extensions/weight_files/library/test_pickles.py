@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from glassformer.extensions.weight_files.library import pickle_child, pickles
+from glassformer.extensions.weight_files.library import pickle_worker, pickles
 from glassformer.extensions.weight_files.library.weights import open_weights
 from tests.extensions.weight_files.library.saving import refused, saved
 from tests.transformer.tensor_bytes import header_of
@@ -166,7 +166,7 @@ def test_one_tensor_with_thousands_of_names(tmp_path):
 
 
 def test_lists_that_share_their_items_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(pickle_child, "MAX_NODES", 5_000)
+    monkeypatch.setattr(pickle_worker, "MAX_NODES", 5_000)
     lists = []
     for _ in range(9):
         lists = [lists] * 10

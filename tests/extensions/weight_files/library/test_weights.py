@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from glassformer.extensions.weight_files.library.weights import INDEX, open_weights
-from transformer.checkpoint import room
+from transformer.checkpoint import free_memory
 from transformer.errors import CheckpointError
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -153,10 +153,10 @@ def test_a_file_that_is_cut_meanwhile_ends_in_an_error_not_the_process(tmp_path)
 
 def test_a_tensor_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     save_file({"a": torch.ones(1000, dtype=torch.float16)}, tmp_path / "model.safetensors")
-    monkeypatch.setattr(room, "available", lambda: 3_999)
+    monkeypatch.setattr(free_memory, "available", lambda: 3_999)
     with open_weights(tmp_path) as weights, pytest.raises(CheckpointError, match=r"4,000 bytes .* 3,999 are free"):
         weights.read("a")
-    monkeypatch.setattr(room, "available", lambda: 4_000)
+    monkeypatch.setattr(free_memory, "available", lambda: 4_000)
     with open_weights(tmp_path) as weights:
         assert torch.equal(weights.read("a"), torch.ones(1000))
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.comparing import pair_of
+from glassformer.extensions.what_if.comparison import pair_of
 from glassformer.runs import loading
-from glassformer.runs.frames import Frames
 from glassformer.runs.open_run import seen
-from glassformer.runs.seen import at_step, n_steps_of, step_of
+from glassformer.runs.step_frames import Frames
+from glassformer.runs.viewed_run import at_step, n_steps_of, step_of
 from glassformer.state.click import Click
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, SECOND, View

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from glassformer.extensions.what_if.interventions import KINDS
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions.spelling import MOST_LISTED, MOST_TEXT, Spelling, spelled
+from transformer.runs.interventions.fields import MOST_LISTED, MOST_TEXT, Spelling, spelled
 
 PLACES = ("layer", "head", "query", "key", "source", "step")
 

@@ -30,11 +30,11 @@ from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.decoding import Prefix
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import each_layer, replay
 from transformer.runs.source import read_source
-from transformer.runs.together import run_together
 from transformer.text.tokenizer import Tokenizer
 
 SOURCE = "ba lo mi ta"  # 5 tokens of the model below, with the end piece

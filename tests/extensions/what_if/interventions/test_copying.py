@@ -8,7 +8,7 @@ from glassformer.extensions.what_if.interventions import Blank, CopyMap, HeadsTo
 from tests.extensions.what_if.interventions.reference import FORCED, SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
-from transformer.runs import changing
+from transformer.runs import apply_interventions
 from transformer.runs.interventions import ChangeError
 from transformer.runs.source import read_source
 
@@ -191,8 +191,8 @@ def test_what_is_not_in_a_layer_has_none():
 
 
 def test_the_other_sentence_is_run_once_for_a_tap(both, monkeypatch):
-    times, whole = [], changing._other
-    monkeypatch.setattr(changing, "_other", lambda *a, **k: times.append(a) or whole(*a, **k))
+    times, whole = [], apply_interventions._other
+    monkeypatch.setattr(apply_interventions, "_other", lambda *a, **k: times.append(a) or whole(*a, **k))
     query = both.query(SOURCE, interventions=(CopyMap("decoder", text=OTHER), Temper("cross", 0)), forced=FORCED)
     run(both, query)
     assert len(times) == 1

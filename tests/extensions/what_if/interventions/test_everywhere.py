@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.sentences.many import run_lines
+from glassformer.extensions.sentences.line_runs import run_lines
 from glassformer.extensions.what_if.interventions import (
     CopyMap,
     Insist,
@@ -18,8 +18,8 @@ from glassformer.extensions.what_if.interventions import (
 from tests.extensions.what_if.interventions.reference import FORCED, SOURCE, Reference, assert_same
 from transformer import run
 from transformer.analysis.line_file import Line
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import each_layer
-from transformer.runs.together import run_together
 
 TEXTS = [SOURCE, "mi", "ta lo", "lo mi ba ta"]
 

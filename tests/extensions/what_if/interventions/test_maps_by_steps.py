@@ -10,8 +10,8 @@ from tests.extensions.what_if.interventions.plain import Plain, Wires
 from tests.extensions.what_if.interventions.test_wiring import ONE, WRITTEN, beginning
 from tests.extensions.what_if.interventions.wired import CASES, model_of
 from transformer.model.taps import Recorder
-from transformer.runs import recording
-from transformer.runs.changing import tap_for
+from transformer.runs import recording_pass
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
 from transformer.runs.reading import WEIGHTS
 
@@ -37,12 +37,12 @@ def maps_by_steps(model, texts, source, start):
 def recorded_maps(model, tap, source, start):
     """The same from the recording pass; and what one pass over the whole output would give."""
     ids = torch.tensor([source])
-    memory, seen = recording.read_source(model, ids, [WEIGHTS], tap=tap)
+    memory, seen = recording_pass.read_source(model, ids, [WEIGHTS], tap=tap)
     if not model.anatomy.writes:
         return seen, seen
     read, mask, whole = torch.tensor([[*start, *WRITTEN]]), model.source_mask(ids), Recorder([WEIGHTS])
     model.decode(read, memory, mask, tap=tap.also(whole))
-    return seen | recording.read_target(model, read, memory, mask, [WEIGHTS], tap=tap), seen | whole.values
+    return seen | recording_pass.read_target(model, read, memory, mask, [WEIGHTS], tap=tap), seen | whole.values
 
 
 @pytest.mark.parametrize(("text", "model"), ONE)

@@ -18,8 +18,8 @@ from tests.transformer.tiny import DECODER, tiny_model
 from transformer.errors import NotFiniteError, QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import Recorder
-from transformer.runs import recording
-from transformer.runs.changing import tap_for
+from transformer.runs import recording_pass
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.decoding import Prefix
 from transformer.runs.interventions import ChangeError, parse
 
@@ -75,11 +75,11 @@ def written(model, tap, source, *, cached):
 @torch.inference_mode()
 def recorded(model, tap, source, start):
     ids = torch.tensor([source])
-    memory, _ = recording.read_source(model, ids, [], tap=tap)
+    memory, _ = recording_pass.read_source(model, ids, [], tap=tap)
     if not model.anatomy.writes:
         return memory[0].numpy()
     read = torch.tensor([[*start, *WRITTEN]])
-    values = recording.read_target(model, read, memory, model.source_mask(ids), ["logits"], tap=tap)
+    values = recording_pass.read_target(model, read, memory, model.source_mask(ids), ["logits"], tap=tap)
     return values["logits"][0, len(start) - 1 :].log_softmax(-1).numpy()
 
 

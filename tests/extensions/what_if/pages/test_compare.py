@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.compare import compare_panels, outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT, step_beside
 from glassformer.extensions.what_if.two_runs import kl_divergences, own_log_probs, read_output
@@ -18,7 +18,7 @@ from tests.extensions.tokenizers.filling import filling
 from tests.pages.conftest import check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, told, view
 from transformer.analysis.hidden_pieces import hide, mask_id
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
 
 ZERO = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
@@ -51,12 +51,12 @@ def trace(source, change="", model="reverse"):
 
 @pytest.mark.parametrize("model", ["reverse", "addition", "palindrome"])
 def test_both_sides_are_filled_before_any_head_was_measured_and_the_right_one_stays(open_page, monkeypatch, model):
-    monkeypatch.setattr(measuring, "found_now", lambda *_: None)
+    monkeypatch.setattr(head_effect_jobs, "found_now", lambda *_: None)
     test = open_page(COMPARE, model=model)
     assert "leaves out one head" in told(test)
     assert payload(test, f"{SECOND}{session.STEPPER}")["run"] != payload(test, session.STEPPER)["run"]
     before = [button.label for button in test.button if button.key == second_run.ZERO]
-    monkeypatch.setattr(measuring, "found_now", lambda *_: pytest.fail("it is measured after all"))
+    monkeypatch.setattr(head_effect_jobs, "found_now", lambda *_: pytest.fail("it is measured after all"))
     assert [button.label for button in check(test.run()).button if button.key == second_run.ZERO] == before
 
 

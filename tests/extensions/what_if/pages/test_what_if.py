@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.extensions.what_if.whatif import CHANGES, FIELD, GROUPS
@@ -63,7 +63,7 @@ def effects():
 def test_where_all_heads_are_looked_at_the_one_that_matters_most_is_proposed(open_page):
     test, found = open_page(APP, model="reverse", src="glass"), effects()
     proposed = [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")]
-    assert proposed == list(measuring.matters_most(found)) != ["cross", 0, 0]
+    assert proposed == list(head_effect_jobs.matters_most(found)) != ["cross", 0, 0]
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -87,12 +87,12 @@ def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_p
         changes = parse(address(test).get("do", ""))
         assert [one.word for one in changes] == [word] or not changes  # or it was said why it does not fit here
         check(test.run())
-        test.session_state[session.STANDING] = session.Standing()
+        test.session_state[session.STANDING] = session.SlotState()
 
 
 def test_the_head_that_matters_most_is_one_click_away(open_page):
     test, found = open_page(APP, model="reverse", src="glass"), effects()
-    kind, layer, head = measuring.matters_most(found)
+    kind, layer, head = head_effect_jobs.matters_most(found)
     losses = {one: -effect.log_prob.sum(axis=2) for one, effect in found.of.items()}
     assert losses[kind][layer, head] == max(loss.max() for loss in losses.values())
     check(test.button(key=f"{FIELD}most").click().run())

@@ -30,7 +30,7 @@ from transformer.analysis.mask_checks import (
 )
 from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
-from transformer.model.scores import masked_softmax
+from transformer.model.attention_scores import masked_softmax
 
 LEAST_READ: Final = 3  # a row with one before it and one after it
 PADS: Final = 4

@@ -28,7 +28,7 @@ from glassformer.extensions.lessons.library.case import (
     worded,
 )
 from glassformer.extensions.what_if.interventions import CausalMask
-from transformer.analysis.at_once import read_at_once
+from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, say

@@ -15,7 +15,7 @@ from tests.extensions.lessons.library.posed import RUNS, case_at
 from tests.healthy import healthy
 from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.interventions import parse
-from transformer.runs.recording import read_source
+from transformer.runs.recording_pass import read_source
 from transformer.runs.replay import replay
 
 SENTENCES = [*RUNS, ("gpt2", "a dog")]

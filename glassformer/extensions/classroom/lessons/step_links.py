@@ -1,0 +1,143 @@
+"""Where a step leads: the address that it opens on the learner's run, and what happens when the learner arrives.
+
+A lesson drives the app through addresses only. One that names a step and says nothing of what is looked at is
+completed on arrival, from what the step's pick finds in the run; so it is when the learner goes on to another
+sentence or checkpoint. One that says what is looked at is left as it is.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lessons import lesson_questions
+from glassformer.extensions.lessons.library import Posed
+from glassformer.extensions.rooms import room_session
+from glassformer.runs import loading
+from glassformer.runs.open_run import address
+from glassformer.server.streamlit_private import in_fragment
+from glassformer.shared.i18n import st
+from glassformer.state import global_params, language, session
+from glassformer.state.link import Link, read_link, read_nested, write_link, write_nested
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+
+ARRIVED: Final = "lesson_arrived"  # in the session: the step and the run that the page was last set for
+LED: Final = "lesson_led"  # whether it was the step that set it, and not the address
+SHOWN: Final = "lesson_shown"  # the run that the panel is of
+BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, room_session.PARAMETER}
+
+
+def run_of(place: Place) -> tuple[Place, str, str | None]:
+    """The run that a step is about, whatever is open now.
+
+    The place knows what the learner comes back to; then the checkpoint's name, and the sentence: None for the
+    checkpoint's first example.
+    """
+    here, on = lesson.place(), lesson.step_of(place).on
+    model = st.session_state.get(session.MODEL) or ""
+    source = st.session_state.get(session.SOURCE)
+    own = read_nested(here.own) if here is not None else None
+    if on == model:
+        return replace(place, own=here.own if here else ""), model, source
+    if on:
+        mine = here.own if here and here.own else write_nested({"model": model, "src": source or ""})
+        return replace(place, own=mine), on, None
+    if own:
+        return replace(place, own=""), own.get("model", model), own.get("src", source)
+    return replace(place, own=""), model, source
+
+
+def parameters(place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> dict[str, str]:
+    """The whole address of a step on the run that it is about, but for the language; as it is before the answer.
+
+    `at_hand` is the checkpoint that is open; with `then` the question was answered.
+    """
+    place, model, source = run_of(place)
+    checkpoint = at_hand if model == st.session_state.get(session.MODEL) else _open(model)
+    if checkpoint is None:
+        return write_link(_plain(Link(model=model, source=source))) | place.in_address()
+    source = checkpoint.card.first_example() if source is None else source
+    found = lesson_questions.posed(place, checkpoint, source)
+    looked_at = {} if not isinstance(found, Posed) else found.then() if then else found.link()
+    return complete(checkpoint, model, source, looked_at) | place.in_address()
+
+
+def complete(checkpoint: Checkpoint, model: str, source: str, looked_at: dict[str, str]) -> dict[str, str]:
+    """The parameters of a link: a run, of which `model` is the checkpoint's name there, and what a step looks at."""
+    link, _ = read_link({name: (text,) for name, text in looked_at.items()})
+    link = replace(address(checkpoint, replace(link, model=model, source=source)), revision="")
+    return write_link(link)
+
+
+Way = tuple[str, str, dict[str, str]]  # a link: the path of a page, what it says, the parameters of its address
+
+
+def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
+    """The link to a step, with what `parameters` makes of it."""
+    return lesson.step_of(place).page, label, parameters(place, at_hand, then=then)
+
+
+def into(label: str, place: Place) -> Way:
+    """The link to a step that is posed once the learner is there."""
+    place, model, source = run_of(place)
+    bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
+    return lesson.step_of(place).page, label, bare
+
+
+def arrive(checkpoint: Checkpoint) -> None:
+    """Have the page show what the step is about, if the learner has just come to it with this run."""
+    place, run = lesson.place(), predictions.run_at_hand()
+    if place is None:
+        return
+    if at_the_step(place):
+        _lead(place, checkpoint, run)
+    if st.session_state.get(SHOWN) != run and in_fragment():
+        st.rerun()  # the panel is outside
+
+
+def news() -> None:
+    """The browser has said what it remembers: the step that was led to may be answered, and then shows it."""
+    if st.session_state.pop(LED, False):
+        st.session_state.pop(ARRIVED, None)
+
+
+def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
+    before: tuple[str, str] | None = st.session_state.get(ARRIVED)
+    given = st.session_state.get(lesson.GIVEN, False)
+    if before == (place.name, run):
+        st.session_state.pop(lesson.GIVEN, None)
+        return
+    chosen = before is not None and before[0] == place.name
+    leads = not given and not (chosen and lesson.step_of(place).on not in ("", st.session_state.get(session.MODEL)))
+    there = parameters(place, checkpoint, then=predictions.of(place) is not None) if leads else None
+    # Only now: the model takes its time, and a run that the browser interrupts meanwhile has led nowhere.
+    st.session_state.pop(lesson.GIVEN, None)
+    st.session_state[ARRIVED], st.session_state[LED] = (place.name, run), leads
+    if there is not None and _differs(there):
+        st.query_params.from_dict(global_params.beside(there))
+        st.rerun()
+
+
+def at_the_step(place: Place) -> bool:
+    """Whether the page that is drawn now is the step's."""
+    return st.session_state.get(session.URL_PAGE) == lesson.step_of(place).page
+
+
+def _open(model: str) -> Checkpoint | None:
+    """A checkpoint of this program; None for another model: a page of it asks what it has to ask."""
+    entry = loading.found(model)
+    try:
+        return None if entry is None else loading.open_checkpoint(entry)
+    except (GlassformerError, OSError):
+        return None
+
+
+def _plain(link: Link) -> Link:
+    """A link that does not name the default checkpoint."""
+    return replace(link, model="") if link.model == session.left_out()[0] else link
+
+
+def _differs(there: dict[str, str]) -> bool:
+    now = {name: st.query_params[name] for name in st.query_params if name not in BARE}
+    return now != {name: text for name, text in there.items() if name not in BARE}

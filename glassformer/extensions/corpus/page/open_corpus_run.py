@@ -1,0 +1,350 @@
+"""A corpus run that is open: what the parts of the page are drawn of, what is chosen, tables, and one line.
+
+The line stands by itself: its texts, its numbers, and the way to its map on the Attention page, at the head, the step
+and the cell of the head's largest weight.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import pandas as pd
+
+from glassformer.extensions.corpus.library import queries
+from glassformer.extensions.corpus.library.conditions import Head
+from glassformer.extensions.corpus.library.folder import Run
+from glassformer.extensions.corpus.library.queries import Hit, OfHead, Place, Whole
+from glassformer.extensions.corpus.page import cached_queries
+from glassformer.extensions.corpus.page.corpus_pictures import Scene, head_name
+from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
+from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.open_run import REVISION_LENGTH
+from glassformer.shared import controls, drawing, menu
+from glassformer.shared.controls import Kept
+from glassformer.shared.csv_export import Origin
+from glassformer.shared.i18n import here, st
+from glassformer.state import session
+from glassformer.state.link import DEFAULT_NEW, Link
+from glassformer.state.view import MAIN, View
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError
+from transformer.i18n import Sentence, joined, say
+from transformer.i18n.sentence import hundredths
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import MAX_NEW
+from transformer.runs.reference import read_given
+
+OPENED: Final = "corpus_line"
+NEEDS_DUCKDB: Final = say(
+    "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
+    "pip install 'glassformer[corpus]' and start the app again."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCorpus:
+    """What a part of the page is drawn of. A session must not keep it."""
+
+    run: Run
+    scene: Scene
+    chosen: Checkpoint  # in the sidebar
+
+    @cached_property
+    def line(self) -> Whole | None:
+        """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
+        number = self.scene.view.of(SentencesLook).line
+        return None if number is None or not queries.is_installed() else cached_queries.line(self.run, number + 1)
+
+    @property
+    def of_head(self) -> OfHead | None:
+        """What the head that is looked at did with that line."""
+        head = self.scene.key.whose
+        ones = self.line.heads if self.line else ()
+        return next((one for one in ones if (one.place.kind, one.place.layer, one.place.head) == head), None)
+
+    def whose(self) -> tuple[str, Checkpoint] | None:
+        """The checkpoint that was measured and its name in an address; None if it is not here, or has changed."""
+        about = self.run.about
+        if self.chosen.content_hash == about.content_hash:
+            return str(st.session_state.get(session.MODEL) or ""), self.chosen
+        entry = loading.found(about.checkpoint)
+        opened = None if entry is None else attempt(lambda: loading.open_checkpoint(entry))
+        if opened is None or opened.content_hash != about.content_hash:
+            return None
+        return about.checkpoint, opened
+
+
+def can_ask() -> bool:
+    """Whether single lines can be asked about; says so if not."""
+    if not queries.is_installed():
+        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+        return False
+    return True
+
+
+def look_at(line: int) -> None:
+    """Callback: look at a line, by its number from 1."""
+    session.replace(MAIN, line=line - 1)
+
+
+def choose_line(corpus: OpenCorpus) -> None:
+    """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
+    kept, help = controls.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
+    controls.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
+    number = corpus.scene.view.of(SentencesLook).line
+    if number is not None and attempt(lambda: corpus.line) is None:
+        st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
+
+
+def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:
+    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
+
+    `name` says of which of two runs it is.
+    """
+    found = attempt(lambda: corpus.line)
+    if found is None:
+        return
+    hit, one = found.hit, corpus.of_head if at_head else None
+    with st.container(border=True, key=f"{OPENED}{corpus.run.key if name else ''}"):
+        of = [drawing.strong(name)] if name else []
+        st.markdown(joined("  \n", [*of, *_told(corpus, hit, one)]))
+        if found.sentence["problem"]:
+            st.error(drawing.with_code(str(found.sentence["problem"])))
+            return
+        whose = corpus.whose()
+        if whose is None:
+            st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
+            return
+        place = place or (None if one is None else one.place)
+        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
+
+
+def _not_here(corpus: OpenCorpus) -> Sentence:
+    about = corpus.run.about
+    return say(
+        "The checkpoint that was measured, {name} ({hash}), is not among the checkpoints of this app, so the line "
+        "cannot be opened on other pages.",
+        name=about.checkpoint,
+        hash=about.content_hash[:REVISION_LENGTH],
+    )
+
+
+def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> Iterator[str]:
+    yield say("**Line {n}**", n=hit.line)
+    yield say("**Source:** {text}", text=drawing.plain(hit.source))
+    if hit.output is not None:
+        yield say("**Output:** {text}", text=drawing.plain(hit.output))
+    if hit.target is not None:
+        yield say("**Reference:** {text}", text=drawing.plain(hit.target))
+    if hit.loss is not None and hit.worst_rank is not None:
+        yield say(
+            "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
+            loss=hit.loss,
+            rank=hit.worst_rank,
+            step=(hit.worst_step or 0) + 1,
+        )
+    scene = corpus.scene
+    value = None if one is None else one.values[scene.measure]
+    if one is not None and value is not None:
+        name = head_name(scene.kind, *scene.head)
+        yield say("{head}: {measure} {value:.3f}.", head=name, measure=scene.words.full_title, value=value)
+    if one is not None and one.place.weight is not None:
+        yield _peak(one.place)
+
+
+def _peak(place: Place) -> Sentence:
+    return say(
+        "Its largest weight is {weight:.3f}, from {query} (row {row}) to {key} (column {column}).",
+        weight=place.weight,
+        query=drawing.plain(place.query_piece or ""),
+        row=(place.query or 0) + 1,
+        key=drawing.plain(place.key_piece or ""),
+        column=(place.key or 0) + 1,
+    )
+
+
+def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
+    of_head = link.view.head is not None
+    with st.container(horizontal=True, gap="medium"):
+        said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
+        menu.link("attention", said, link, icon=":material/grid_on:")
+        menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
+        if link.reference and anatomy(whose[1].config).writes:
+            menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
+
+
+def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: Place | None, *, decoded: bool) -> Link:
+    """What other pages shall show: the line as it was measured, at a head's largest weight or at its worst step."""
+    forced = () if decoded else _forced(checkpoint, hit)
+    # A text without a reference is a prompt, of which no piece is a step.
+    looked: dict[str, Any] = {"step": hit.worst_step or 0 if decoded or forced else 0}
+    if place is not None:
+        looked = {"step": place.step or 0, "kind": place.kind, "layer": place.layer - 1, "head": place.head - 1}
+        looked |= {"query": place.query, "key": place.key, "panel": "head"}
+    return Link(
+        model=name,
+        revision=checkpoint.content_hash[:REVISION_LENGTH],
+        source=hit.source,
+        reference=hit.target or None,
+        forced=forced,
+        max_new=min(max(DEFAULT_NEW, len(forced)), MAX_NEW, checkpoint.config.max_len),
+        view=View().but(**looked),
+    )
+
+
+def _forced(checkpoint: Checkpoint, hit: Hit) -> tuple[int, ...]:
+    """The ids of the reference, which was read; none where there is none, or it cannot be read any more."""
+    if hit.target is None:
+        return ()
+    try:
+        given = read_given(checkpoint, checkpoint.query(hit.source), hit.target)
+    except QueryError:
+        return ()
+    return (*given.before[given.n_prompt :], *given.ids)
+
+
+def name_of(run: Run) -> Sentence | str:
+    """What a run is called beside another one."""
+    if run.about.options.decode:
+        return say("{checkpoint} (own output)", checkpoint=run.about.checkpoint)
+    return run.about.checkpoint
+
+
+# ------------------------------------------------------------------------------------------------ what is chosen
+
+
+def of(name: str, *forgets: str) -> Kept:
+    """A field of the view whose change begins with the first page of what is found again."""
+    return controls.field(MAIN, name, key=f"corpus_{name}", forgets=("leaf", *forgets))
+
+
+def choose_kind(scene: Scene) -> None:
+    """Draw the choice of an attention, if there are several."""
+    kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
+    if len(kinds) > 1:
+        controls.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=185)
+
+
+def choose_head(scene: Scene) -> None:
+    """Draw the choices of an attention, a layer and a head."""
+    choose_kind(scene)
+    layers, heads = scene.size(scene.kind)
+    controls.menu_of_layers(replace(of("layer"), value=scene.head[0]), layers, all_together=False)
+    controls.menu_of_heads(replace(of("head"), value=scene.head[1]), heads, all_together=False)
+
+
+def choose_measure(scene: Scene) -> None:
+    """Draw the choice of a measure."""
+    names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
+    kept = of("corpus_measure", "bound")
+    controls.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=145)
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+Heading = tuple[str, str]
+"""The heading of a column of numbers, and how they are written."""
+
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 12  # rows
+_MOST_LINES: Final = 10  # of two tables beside each other
+_TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH, _HEAD_WIDTH = 260, 130, 62, 270
+
+
+def drawn(
+    key: str,
+    shown: Mapping[str, Sequence[Any]],
+    opens: Sequence[str],
+    button: Any,
+    looks: Mapping[str, Any],
+    alt: str,
+    *,
+    most: int = _MOST_WITHOUT_SCROLLING,
+    height: int = _HEIGHT,
+) -> None:
+    """Draw rows: `opens` are the words on each one's `button`; more than `most` scroll in `height` pixels."""
+    st.container(key=key).dataframe(
+        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
+        hide_index=True,
+        height="content" if len(opens) <= most else height,
+        column_config={"open": button, **looks},
+        placeholder="–",
+        alt=alt,
+    )
+
+
+def of_heads(
+    key: str,
+    press: str,
+    heads: Sequence[Head],
+    chosen: Head,
+    look: Callable[[Head], None],
+    *,
+    shown: Mapping[str, Sequence[Any]],
+    looks: Mapping[str, Any],
+    alt: str,
+) -> None:
+    """Draw a row for each head; the button `press` opens it by `look`."""
+    named = [head_name(kind, layer - 1, head - 1) for kind, layer, head in heads]
+    opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
+    button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
+    drawn(key, shown, opens, button, looks, alt)
+
+
+def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
+    """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
+    numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
+    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    press = f"{key}_open"
+    button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
+    shown = columns(hits, len(values))
+    looks = _looks(values)
+    names = [name for name in looks if any(cell is not None for cell in shown[name])]
+    shown, looks = ({name: of[name] for name in names} for of in (shown, looks))
+    drawn(key, shown, opens, button, looks, alt, most=_MOST_LINES)
+
+
+def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
+    """The cells of a table of lines, by column."""
+    found: dict[str, list[Any]] = {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
+    found["place"] = [None if one.place is None else _largest(one.place) for one in hits]
+    found |= {name: [getattr(one, name) for one in hits] for name in ("source", "output", "target")}
+    return found | {"loss": [one.loss for one in hits], "worst_rank": [one.worst_rank for one in hits]}
+
+
+def _largest(place: Place) -> str | None:
+    """Where the largest weight is; pieces are data and no sentence."""
+    return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {hundredths(place.weight)}"
+
+
+def _looks(values: Sequence[Heading]) -> dict[str, Any]:
+    kinds = st.column_config
+    looks: dict[str, Any] = {
+        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=max(74, 30 + 7 * len(here(said))))
+        for i, (said, form) in enumerate(values)
+    }
+    looks["place"] = kinds.TextColumn(
+        here(say("Largest weight")), width=_PLACE_WIDTH, help=here(say("From which query to which key."))
+    )
+    looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
+    looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
+    looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    looks["loss"] = kinds.NumberColumn(
+        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per piece, in nats."))
+    )
+    looks["worst_rank"] = kinds.NumberColumn(
+        here(say("Rank")),
+        format="localized",
+        width=70,
+        help=here(say("The largest rank of a piece that was predicted; 1 is the model's first choice.")),
+    )
+    return looks
+
+
+def origin(run: Run, title: Sentence) -> Origin:
+    """What a file of lines is of."""
+    return Origin(checkpoint=run.about.checkpoint, chart=here(title))

@@ -1,0 +1,312 @@
+"""Whether the tokenizers are those of the model, and what each does by itself.
+
+By itself: special pieces, texts that come back, and pieces that it does not know, by its own pieces and the patient's
+texts. Whether source and target were exchanged is told by the model's losses either way.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
+from glassformer.extensions.doctor.library.findings import Measured, NotTested, at_most
+from transformer.errors import GlassformerError, TokenizerError
+from transformer.i18n import Sentence, say
+from transformer.text.normalise import normalise
+from transformer.text.tokenizer import AnyTokenizer, Encoding, RawIds
+from transformer.trying.losses import Loss, Variant, loss_of
+
+FAR_BETTER = 0.25
+"""Nats a piece."""
+MANY_UNKNOWN = 0.1
+FEW_COME_BACK = 0.9
+_ENDS_TEXT = "<|endoftext|>"  # in several families it is start, end and padding at once
+_NAMES: dict[str, frozenset[str]] = {
+    "pad": frozenset({"<pad>", "[PAD]", "<PAD>", "<blank>", "<|pad|>", "<|padding|>"}),
+    "unk": frozenset({"<unk>", "[UNK]", "<UNK>"}),
+    "bos": frozenset({"<s>", "[CLS]", "[BOS]", "<bos>", "<sos>", "<BOS>", "<SOS>", "<start>", "<|begin_of_text|>"}),
+    "eos": frozenset({"</s>", "[SEP]", "[EOS]", "<eos>", "<EOS>", "<end>", "<|end_of_text|>", "<|im_end|>"}),
+}
+"""What pieces of each kind are called in the families that are in use."""
+_NO_TEXT: Sentence = say("There is no text to test the tokenizer with. Provide some.")
+
+of_tokenizers = partial(Test, "tokenizer")
+
+
+@of_tokenizers(
+    say("Every piece has a row in the tables"),
+    threshold=1.0,
+    why=say(
+        "The model cannot read a piece that has no row in its tables, and it cannot write a row that has no piece."
+    ),
+    meaning=say("Some texts cannot be read, or some pieces use rows that were trained for other pieces."),
+    causes=say(
+        "The tokenizer belongs to a different model or to one of a different size, source and target are swapped, "
+        "or pieces were added to the tokenizer after training. Use the tokenizer file that the model was trained "
+        "with."
+    ),
+    sees=("swapped-tokenizers",),
+)
+def vocabulary_sizes(patient: Patient) -> Measured:
+    """Whether every piece has a row, and every row a piece."""
+    model, checkpoint, config = patient.model, patient.checkpoint, patient.config
+    found = [("src_table", len(model.src_table), checkpoint.src_tokenizer.size, config.src_vocab_size)]
+    n_target = checkpoint.tgt_tokenizer.size
+    if patient.anatomy.gives_logits or not config.shared_vocab:
+        found.append(("target_table", len(model.target_table), n_target, config.tgt_vocab_size))
+    if patient.anatomy.gives_logits:
+        found.append(("output_weight", len(model.output_weight), n_target, config.tgt_vocab_size))
+    apart = max(abs(rows - pieces) + abs(rows - said) for _, rows, pieces, said in found)
+    name, rows, pieces, said = next((one for one in found if not one[1] == one[2] == one[3]), found[0])
+    text = say(
+        "{name} has {rows:,} rows, its tokenizer has {pieces:,} pieces, and the vocabulary size in the config is "
+        "{said:,}.",
+        name=name, rows=rows, pieces=pieces, said=said,
+    )  # fmt: skip
+    places = (name,) if apart else ()
+    return Measured(verdict="broken" if apart else "well", number=float(apart), said=text, places=places)
+
+
+@of_tokenizers(
+    say("Source and target tokenizers are not swapped"),
+    meaning=say(
+        "The source and target tokenizers are swapped: your text is split into target pieces, and the output is "
+        "written in source pieces."
+    ),
+    causes=say(
+        "The two files were named or passed in the wrong order, or the model translates in the direction opposite "
+        "to the one given in its folder. Swap source.model and target.model, or pass them in the other order."
+    ),
+    cause=BELOW + 7,
+    finds=("swapped-tokenizers",),
+)
+def exchanged_tokenizers(patient: Patient) -> Measured:
+    """Whether the model does far better with source and target tokenizers exchanged."""
+    checkpoint = patient.checkpoint
+    source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
+    if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
+        raise NotTested("There is only one tokenizer, so source and target tokenizers cannot be swapped.")
+    if not len(patient.samples):
+        raise NotTested("There is no text to test whether the tokenizers are swapped. Provide some.")
+    if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
+        raise NotTested("Both tokenizers split the texts the same way, so swapping them changes nothing.")
+    here, there = _loss(patient, source, target), _loss(patient, target, source)
+    gain: float | None = None
+    if there is None:
+        if here is None:
+            raise NotTested("The model cannot process the texts with the two tokenizers in either order.")
+        gain, said = 0.0, say("With the source and target tokenizers swapped, the model cannot process the texts.")
+    elif here is None:
+        said = say("The model can process the texts only with the source and target tokenizers swapped.")
+    else:
+        gain = here.mean - there.mean
+        said = say(
+            "The loss is {here:.2f} nats per piece; with the source and target tokenizers swapped, it is "
+            "{there:.2f}.",
+            here=here.mean, there=there.mean,
+        )  # fmt: skip
+    return Measured(
+        verdict="well" if gain is not None and gain < FAR_BETTER else "broken",
+        number=gain,
+        threshold=FAR_BETTER,  # also where no number could be measured
+        said=said,
+        why=say(
+            "This number is how much the loss falls when the tokenizers are swapped, in nats per piece. In a "
+            "healthy checkpoint, the loss rises instead. Even with only a few texts, a drop of {most:g} is too "
+            "large to be chance.",
+            most=FAR_BETTER,
+        ),
+    )
+
+
+def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss | None:
+    """The loss with these tokenizers; None if a text does not fit."""
+    steps, samples = patient.config.normalisation, patient.samples
+    read = [i for text in samples.sources for i in source.encode(normalise(text, steps)).ids]
+    written = [i for text in samples.targets for i in target.encode(normalise(text, steps)).ids]
+    if max(read, default=0) >= len(patient.model.src_table):
+        return None
+    if max(written, default=0) >= len(patient.model.target_table):
+        return None
+    patient.pause()
+    try:
+        return loss_of(Variant(patient.model, source, target), samples)
+    except GlassformerError:
+        return None
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A text and its pieces."""
+
+    text: str  # after the model's own steps of normalisation
+    encoding: Encoding  # its pieces
+    tokenizer: AnyTokenizer  # that of its side
+
+
+def spelled(patient: Patient) -> list[Spelled]:
+    """The patient's texts as pieces, those of the target after those of the source."""
+    checkpoint, samples = patient.checkpoint, patient.samples
+    texts = [(text, checkpoint.src_tokenizer) for text in samples.sources]
+    texts += [(text, checkpoint.tgt_tokenizer) for text in samples.targets]
+    normal = [(normalise(text, patient.config.normalisation), tokenizer) for text, tokenizer in texts]
+    return [Spelled(text, tokenizer.encode(text), tokenizer) for text, tokenizer in normal]
+
+
+def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
+    """Those that split text, each once; `NotTested` where there are none."""
+    source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
+    found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
+    if not found:
+        raise NotTested(
+            "This model came without a tokenizer, so the row numbers of its embedding table serve as pieces."
+        )
+    return found
+
+
+@of_tokenizers(
+    say("Special ids match the tokenizer"),
+    threshold=1.0,
+    why=say("Each special id has its own meaning, so it has to belong to a special piece with that meaning."),
+    meaning=say(
+        "With a wrong end id, outputs never end or end immediately. With a wrong padding id, real tokens are "
+        "hidden from attention. With a wrong start id, the decoder starts from a piece that it never started from "
+        "in training."
+    ),
+    causes=say(
+        "The tokenizer is not the one used in training, the ids were typed by hand, or special pieces were added "
+        "after training and shifted the other ids. Look up the ids in the tokenizer's own files, and set them in "
+        "config.json."
+    ),
+)
+def special_ids(patient: Patient) -> Measured:
+    """Whether the special ids of the config are those of the tokenizer."""
+    tokenizers = _tokenizers(patient)
+    ids = {kind: i for kind in _NAMES if (i := getattr(patient.config, f"{kind}_id")) is not None}
+    wrong, odd = [], []
+    for tokenizer in tokenizers:
+        for kind, i in ids.items():
+            piece = tokenizer.piece(i) if i < tokenizer.size else None
+            if piece is None or _is_another(kind, piece):
+                wrong.append((f"{kind}_id", i, piece))
+            elif not tokenizer.is_special(i) or _has_its_own(kind, piece, tokenizer):
+                odd.append((f"{kind}_id", i, piece))
+    faulty = [*wrong, *odd]
+    if not faulty:
+        said = say("All {n} special ids belong to special pieces of the tokenizer.", n=len(ids))
+        return Measured(verdict="well", number=0.0, said=said)
+    name, i, piece = faulty[0]
+    said = (
+        say("{name} is {i}, but the tokenizer has no piece with this id.", name=name, i=i)
+        if piece is None
+        else say("{name} is {i}, but in the tokenizer this id belongs to “{piece}”.", name=name, i=i, piece=piece)
+    )
+    places = tuple(dict.fromkeys(f"{name} = {i}" for name, i, _ in faulty))
+    return Measured(verdict="broken" if wrong else "look", number=float(len(faulty)), said=said, places=places)
+
+
+def _is_another(kind: str, piece: str) -> bool:
+    """Whether a piece is known as one of another kind; padding and start may be the end, or padding unknown."""
+    if piece in _NAMES[kind] or piece == _ENDS_TEXT:
+        return False
+    allowed = {"pad": {"unk", "eos", "bos"}, "bos": {"eos", "pad"}, "unk": {"pad"}, "eos": set[str]()}[kind]
+    return any(piece in names for other, names in _NAMES.items() if other not in allowed)
+
+
+def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
+    """Whether a piece is not of a kind, although the tokenizer has one that is."""
+    names = _NAMES[kind] | {_ENDS_TEXT}
+    return piece not in names and any(tokenizer.id_of(name) is not None for name in _NAMES[kind])
+
+
+@of_tokenizers(
+    say("Pieces join back into the original text"),
+    threshold=FEW_COME_BACK,
+    why=say(
+        "This test ignores case, accents and spaces, because many tokenizers drop them on purpose. A difference in "
+        "one or two texts does not matter if they contain symbols that the tokenizer writes differently."
+    ),
+    meaning=say(
+        "The tokenizer loses or changes part of what it reads or writes, so the model does not read exactly what "
+        "was typed, or its outputs are displayed incorrectly."
+    ),
+    causes=say(
+        "The vocabulary file came without its merges or rules, pieces are read in the wrong order or with the "
+        "wrong mark for spaces, or the tokenizer belongs to a different language."
+    ),
+)
+def round_trip(patient: Patient) -> Measured:
+    """Whether a text that was split into pieces and joined again is the same text."""
+    _tokenizers(patient)
+    known = [one for one in spelled(patient) if not _unknown(one, patient) and one.encoding.ids]
+    if not known:
+        raise NotTested(_NO_TEXT)
+    lost = [one.text for one in known if not _is_same(one)]
+    share = 1 - len(lost) / len(known)
+    said = say(
+        "{share:.0%} of {n} texts are unchanged after being split into pieces and joined again.",
+        share=share,
+        n=len(known),
+    )
+    if share >= FEW_COME_BACK:
+        return Measured(verdict="well", number=share, said=said)
+    return Measured(verdict="look", number=share, said=said, places=tuple(lost))
+
+
+def _is_same(one: Spelled) -> bool:
+    try:
+        back = one.tokenizer.decode(one.encoding.ids)
+    except TokenizerError:
+        return False
+    return _bare(back) == _bare(one.text) or one.tokenizer.encode(back).ids == one.encoding.ids
+
+
+def _bare(text: str) -> str:
+    """A text without case, accents and spaces."""
+    split = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in split if not unicodedata.combining(c) and not c.isspace())
+
+
+@of_tokenizers(
+    say("The texts have few unknown pieces"),
+    threshold=MANY_UNKNOWN,
+    why=say(
+        "If the texts are in the tokenizer's language, at most a few percent of their pieces are unknown, for "
+        "example in names and rare symbols. In the example texts of the shipped checkpoints, at most {most:.1%} are "
+        "unknown.",
+        most=at_most("unknown_pieces"),
+    ),
+    meaning=say(
+        "The model reads the same unknown piece for all these parts of the texts, so it cannot distinguish them."
+    ),
+    causes=say(
+        "The texts are not in the model's language, the tokenizer belongs to a different model, source and target "
+        "are swapped, or the texts were normalised differently (for example, a different script or capital "
+        "letters)."
+    ),
+    sees=("swapped-tokenizers",),
+)
+def unknown_pieces(patient: Patient) -> Measured:
+    """How much of the texts the tokenizers have no pieces for."""
+    _tokenizers(patient)
+    if patient.config.unk_id is None:
+        raise NotTested("This model has no unknown piece.")
+    texts = spelled(patient)
+    n_pieces = sum(len(one.encoding.ids) for one in texts)
+    if not n_pieces:
+        raise NotTested(_NO_TEXT)
+    missing = [piece for one in texts for piece in _unknown(one, patient)]
+    share = len(missing) / n_pieces
+    said = say("{share:.1%} of {n:,} pieces are unknown.", share=share, n=n_pieces)
+    if share < MANY_UNKNOWN:
+        return Measured(verdict="well", number=share, said=said)
+    return Measured(verdict="look", number=share, said=said, places=tuple(dict.fromkeys(missing)))
+
+
+def _unknown(one: Spelled, patient: Patient) -> Sequence[str]:
+    pairs = zip(one.encoding.ids, one.encoding.pieces, strict=True)
+    return [piece for i, piece in pairs if i == patient.config.unk_id]
+
+
+TESTS = (vocabulary_sizes, exchanged_tokenizers, special_ids, round_trip, unknown_pieces)

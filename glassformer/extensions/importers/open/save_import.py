@@ -1,0 +1,228 @@
+"""Which file or folder the page *Open a checkpoint* is about, and going on with it: on every page, or as a folder.
+
+A folder is written only inside a folder of checkpoints, under a name that nothing has there yet, whoever asks.
+"""
+
+import os
+import re
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.importers.library.readers import SUFFIXES
+from glassformer.extensions.importers.open.trial_run import TEXT
+from glassformer.extensions.importers.source import brought, ways
+from glassformer.paths import SHIPPED
+from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt, to_the_doctor
+from glassformer.server import server_options
+from glassformer.shared import drawing, menu
+from glassformer.shared.clicks import pressed
+from glassformer.shared.i18n import st
+from glassformer.state import session
+from glassformer.state.answers import Answers
+from glassformer.state.link import MAX_NAME
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.save import n_bytes, save
+from transformer.errors import CheckpointError, shown
+from transformer.i18n import say
+
+NAME, WHERE, KEEP, WRITE, KEPT = "keep_name", "keep_where", "keep_answers", "keep_write", "kept_as"
+_NAME: Final = re.compile(r"[^\W_][\w .()-]{0,79}")
+_ENDINGS: Final = (".training", ".npz")  # mean something else in a folder of checkpoints
+_MARGIN: Final = 2.0  # of the file's size that has to be free: a full disk would hurt others
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def going_on(entry: Entry) -> None:
+    """Draw the links to the pages, and the form that writes a folder."""
+    links(entry)
+    st.caption(say("The address of every page contains your answers, so a link to any page opens the same model."))
+    if server_options.is_local() or not brought(entry.name):  # a server's disk is not every visitor's
+        _form(entry)
+
+
+def links(entry: Entry) -> None:
+    """Draw the links to the pages that show the model."""
+    st.subheader(say("Open it"))
+    link = replace(session.asked(), revision="", model=entry.name, source=_tried())
+    with st.container(horizontal=True):
+        menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
+        menu.link("attention", say("Look at the model's attention"), link, icon=":material/grid_on:")
+        menu.link("checkpoints", say("The model's features and tensors"), link, icon=":material/list:")
+        to_the_doctor(link)
+
+
+def _form(entry: Entry) -> None:
+    folders = dict(enumerate(_writable()))
+    if not folders:
+        said = say(
+            "This server cannot write to any folder of checkpoints. To keep the answers, copy the address of "
+            "this page, or run `python -m transformer import` on your own machine."
+        )
+        st.caption(said)
+        return
+    with st.expander(say("Keep the answers: save a checkpoint folder")), st.form(KEEP, border=False):
+        st.session_state.setdefault(NAME, entry.folder.stem)
+        name = st.text_input(say("Name of the new folder"), key=NAME, max_chars=80)
+        where = st.selectbox(say("In"), list(folders), key=WHERE, format_func=lambda place: folders[place].name)
+        with pressed(st.form_submit_button, say("Write it"), key=WRITE, about=entry.name) as asked:
+            if asked:
+                with st.spinner(say("Writing…")):
+                    written = attempt(lambda: keep(entry, session.answers_of(entry.name), name, folders[where]))
+                st.session_state[KEPT] = None if written is None else (entry.name, written.name)
+    of, kept = st.session_state.get(KEPT) or ("", "")
+    if of == entry.name:
+        st.success(
+            drawing.plain(say("Saved as “{name}”. From now on, this model opens without any questions.", name=kept))
+        )
+        there = replace(session.asked(), revision="", model=kept, answers=(), source=_tried())
+        menu.link("step", say("Open “{name}”", name=drawing.plain(kept)), there, icon=":material/play_arrow:")
+
+
+def _tried() -> str | None:
+    """The sentence that was tried, which the other pages go on with."""
+    return str(st.session_state.get(TEXT) or "").strip() or None
+
+
+def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
+    """Write a model of another program as a checkpoint folder.
+
+    Raises `CheckpointError`: the name is none, or taken; the disk has no room, or cannot be written.
+    """
+    folder = parent / checked(name)
+    content = third_party_models.preview(entry, given).content
+    if content is None:
+        raise CheckpointError("“{name}”: some questions are not answered yet.", name=entry.name)
+    with content.values() as values:
+        needed = n_bytes(values)
+    with _ONE_AT_A_TIME:
+        try:
+            free = shutil.disk_usage(parent).free
+            if free < _MARGIN * needed:
+                raise CheckpointError(
+                    "“{folder}”: has only {free:,} bytes free. The model takes {needed:,} bytes, and at least "
+                    "twice as many must be free.",
+                    folder=parent.name,
+                    free=free,
+                    needed=needed,
+                )
+            folder.mkdir()  # takes the name, or says that somebody has it
+        except FileExistsError:
+            raise CheckpointError("“{name}”: already exists; choose another name.", name=name) from None
+        except OSError as error:
+            raise _unwritten(folder, error) from None
+        try:
+            save(content.parts(), folder)
+        except BaseException as error:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+            if isinstance(error, OSError):
+                raise _unwritten(folder, error) from None
+            raise
+    loading.look_again()
+    return folder
+
+
+def checked(name: str) -> str:
+    """The name of a new folder: letters and numbers, and a few marks between them.
+
+    Raises `CheckpointError`: it is another one, such as a path.
+    """
+    name = name.strip()
+    if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):
+        raise CheckpointError(
+            "The name {found} cannot be used. Use 1 to 80 letters and numbers, with . _ - ( ) or spaces between "
+            "them. A name must not end in {endings}.",
+            found=shown(name),
+            endings=", ".join(_ENDINGS),
+        )
+    return name
+
+
+def _unwritten(folder: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        "“{folder}”: cannot be written ({reason}).", folder=folder.name, reason=error.strerror or str(error)
+    )
+
+
+def _writable() -> list[Path]:
+    """The folders of checkpoints that this process may write to; the project's own is not one of them."""
+    own = [folder for folder in loading.folders() if folder != SHIPPED]
+    return [folder for folder in own if folder.is_dir() and os.access(folder, os.W_OK)]
+
+
+SOURCE: Final = "open_source"
+REFUSED: Final = "open_refused"
+
+
+def source(chosen: Entry) -> Entry | None:
+    """Draw the choice of what to open, of another program or handed in; None if none is chosen."""
+    found = third_party_models.listed()
+    for one in ways():
+        found |= one.own()
+    ours = chosen.holds == "foreign" or brought(chosen.name)
+    if ours:
+        found[chosen.name] = chosen
+        st.session_state[SOURCE] = chosen.name
+    else:
+        st.session_state[SOURCE] = None
+    st.selectbox(
+        say("File or folder"),
+        list(found),
+        index=None,
+        key=SOURCE,
+        on_change=_take,
+        accept_new_options=True,
+        format_func=lambda name: found[name].title if brought(name) and name in found else name,
+        placeholder=say("Choose a file or folder on this server, or type its path"),
+        width=620,
+    )
+    refused = st.session_state.pop(REFUSED, None)
+    if refused is not None:
+        st.error(drawing.with_code(_nowhere(refused)))
+    return chosen if ours else None
+
+
+def how_to_bring_one() -> None:
+    """Say where files and folders have to lie, and which can be opened."""
+    said = say(
+        "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
+        "{option} DIR`. Only what is in these folders can be opened:",
+        option=loading.OPTION,
+    )
+    st.markdown(said)
+    st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
+    said = say(
+        "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
+        "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}, or any other name) "
+        "that contain PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model "
+        "families.",
+        suffixes=", ".join(SUFFIXES),
+    )
+    st.markdown(said)
+
+
+def _take() -> None:
+    path = st.session_state.get(SOURCE)
+    if not path:
+        return
+    entry = next((found for one in ways() if (found := one.at(str(path).strip())) is not None), None)
+    if entry is None:
+        st.session_state[REFUSED] = str(path)
+        return
+    st.session_state[session.MODEL] = entry.name
+    session.change_model()
+
+
+def _nowhere(path: str) -> str:
+    return third_party_models.fault(path.strip()) or say(
+        "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
+        "config.json, or a file of weights. A path can have at most {most} characters.",
+        most=MAX_NAME,
+        path=path[:MAX_NAME],
+    )

@@ -1,0 +1,222 @@
+"""Models of other programs in the folders of checkpoints: finding one, what an import says of it, opening it.
+
+Only what lies inside those folders is ever touched, however its path was typed. Beside answers to the report's
+questions a reader may name files of tokenizers; they are kept like answers, so that an address says all of it.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.extensions.importers.format import HOLDS
+from glassformer.extensions.importers.library import answer_ranking, opening
+from glassformer.extensions.importers.library.import_inputs import Given
+from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
+from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
+from glassformer.extensions.importers.library.readers import Reader
+from glassformer.extensions.importers.library.report import Imported, ImportReport
+from glassformer.extensions.weight_files.library import pickles
+from glassformer.extensions.weight_files.library.weights import OUTLINE
+from glassformer.runs import loading
+from glassformer.server import command_line
+from glassformer.server.parts import ServerPart
+from glassformer.shared.i18n import st
+from glassformer.state import answers as addresses
+from glassformer.state.answers import Answer, Answers
+from glassformer.state.link import MAX_NAME
+from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import load
+from transformer.checkpoint.progress import Progress
+from transformer.files.untrusted_folder import FolderFiles
+from transformer.i18n import say
+from transformer.trying.losses import samples_of
+
+TOKENIZERS: Final = ("pieces", "source_pieces", "target_pieces")  # names of answers that are files
+MOST_FILES = 1_000  # of a folder, whose versions are compared
+
+MOST_OPENED = 256  # whose answers are remembered
+
+_ONE_AT_A_TIME = threading.Lock()  # each import may hold a model in memory
+_ONE_SCORED = threading.Lock()  # which takes longer, and nobody else shall wait for it
+
+
+class ImportersServer(ServerPart):
+    """What happens once, when the server starts."""
+
+    def start(self) -> None:
+        """Keep processes for pickles ready: every answer looks into a file again, and shall not wait for one."""
+        pickles.keep(2)
+
+
+SERVER = ImportersServer()
+
+
+def listed() -> dict[str, Entry]:
+    """What other programs saved, by name."""
+    return {entry.name: entry for entry in loading.entries() if entry.error is None and entry.holds == HOLDS}
+
+
+def at(path: str) -> Entry | None:
+    """What lies at a path, whole or from a folder of checkpoints on; None if no model lies inside such a folder."""
+    found = listed().get(path) or _at(path)
+    return found if found is not None and found.error is None else None
+
+
+def fault(path: str) -> str | None:
+    """Why a file at a path does not open, if it is another program's; None if that is not known."""
+    found = _at(path)
+    return None if found is None else found.error
+
+
+def _at(path: str) -> Entry | None:
+    """What another program saved at a path, whether it opens or not."""
+    for root in loading.folders():
+        try:
+            inside = root.resolve(strict=True)
+            place = (inside / path).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
+            continue
+        if inside in place.parents:
+            name = place.relative_to(inside)
+            hidden = any(part.startswith(".") or not part.isprintable() for part in name.parts)
+            known = not hidden and len(name.as_posix()) <= MAX_NAME  # an address has to say it
+            entry = entry_at(place, name.as_posix(), inside) if known else None
+            if entry is not None and entry.holds == HOLDS:
+                return entry
+    return None
+
+
+def preview(entry: Entry, given: Answers = ()) -> Imported:
+    """What an import makes of it; CheckpointError if it cannot be read, or an answer is impossible."""
+    return _examine(*_which(entry, given))
+
+
+def open_foreign(entry: Entry, given: Answers = ()) -> Checkpoint:
+    """The model as a checkpoint in memory; made once, and again when its files change.
+
+    Raises QuestionsError if something is asked that the answers leave open, CheckpointError as `preview`.
+    """
+    which, opened = _which(entry, given), _opened()
+    checkpoint = _open(which)
+    opened[checkpoint.content_hash] = which
+    for old in list(opened)[:-MOST_OPENED]:
+        opened.pop(old, None)
+    return checkpoint
+
+
+def scored(
+    entry: Entry, given: Answers, report: ImportReport, texts: str, progress: Callable[[int, int], None]
+) -> ImportReport:
+    """The report with the choices of what is asked ranked by the loss with each; it may take a minute.
+
+    The texts are a pair a line with a tab between, or a source alone; without one that can be read it is a DataError.
+    `progress` is told how many combinations were tried, and how many there can be.
+    """
+    samples = samples_of(texts, label=say("The sentences"))
+    source, root, _, written = _which(entry, given)
+
+    def build(more: Mapping[str, Any]) -> Checkpoint | None:
+        answers, files = _said(root, written)
+        try:
+            everything = {**answers, **more}
+            return load(Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device())
+        except QuestionsError:
+            return None
+
+    with _ONE_SCORED:
+        return answer_ranking.scored(report, build, samples, progress=progress)
+
+
+def opened(content_hash: str) -> Checkpoint | None:
+    """One that was opened, again; None for any other checkpoint."""
+    which = _opened().get(content_hash)
+    return None if which is None else _open(which)
+
+
+def forget(folder: Path) -> None:
+    """Let go of all that was made of a folder, called as in its entry, which is no more."""
+    opened = _opened()
+    for content_hash, which in list(opened.items()):
+        if which[0] == str(folder):
+            opened.pop(content_hash, None)
+    _examine.clear()
+    loading.let_go(lambda which: isinstance(which, tuple) and which[:2] == ("foreign", str(folder)))
+
+
+def has_own_tokenizer(entry: Entry) -> bool:
+    """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
+    return entry.folder.is_dir() and isinstance(kind_of(entry.folder, inside=entry.root)[0], Reader)
+
+
+def beside(entry: Entry) -> list[str]:
+    """Files that may be tokenizers, beside the weights or one folder on; paths from the folder of checkpoints on."""
+    folder = entry.folder if entry.folder.is_dir() else entry.folder.parent
+    try:
+        found = sorted(
+            file
+            for pattern in ("*.model", "*.json", "*.vocab", "*.txt")
+            for place in (pattern, f"*/{pattern}")
+            for file in folder.glob(place)
+        )
+    except OSError:
+        return []
+    names = [file.relative_to(entry.root).as_posix() for file in found[:MOST_FILES]]
+    shown = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+    return [name for name in shown if not name.endswith((OUTLINE, ENDING))]  # which are this program's own
+
+
+_Which = tuple[str, str, Signature, str]
+
+
+def _which(entry: Entry, given: Answers) -> _Which:
+    """All that decides what an import makes of it."""
+    names = [""]
+    if entry.folder.is_dir():
+        names += sorted(file.name for file in entry.folder.iterdir())[:MOST_FILES]
+    tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
+    kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
+    sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
+    return str(entry.folder), str(entry.root), sign, addresses.write(given)
+
+
+@st.cache_resource(show_spinner=False)
+def _opened() -> dict[str, _Which]:
+    """What was opened, by content hash."""
+    return {}
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _examine(source: str, root: str, sign: Signature, given: str) -> Imported:
+    with _ONE_AT_A_TIME:
+        answers, files = _said(root, given)
+        return opening.preview(Path(source), answers=answers, given=files, inside=Path(root))
+
+
+def _open(which: _Which) -> Checkpoint:
+    return loading.in_memory(("foreign", *which), Path(which[0]), partial(_load, which))
+
+
+def _load(which: _Which, progress: Progress) -> Checkpoint:
+    source, root, _, given = which
+    answers, files = _said(root, given)
+    return load(
+        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=command_line.device()
+    )
+
+
+def _said(root: str, given: str) -> tuple[Mapping[str, Answer], Given]:
+    """The answers to questions, and the files that were given."""
+    answers = dict(addresses.read(given) or ())
+    files: dict[str, Any] = {
+        name: _inside(Path(root), str(answers.pop(name))) for name in TOKENIZERS if name in answers
+    }
+    return answers, Given(**files)
+
+
+def _inside(root: Path, name: str) -> Path:
+    """A file of a tokenizer, inside the folder of checkpoints."""
+    with FolderFiles(root, inside=root).open(name):
+        return (root / name).resolve(strict=True)

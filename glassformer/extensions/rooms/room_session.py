@@ -1,0 +1,217 @@
+"""Which room a session is in, and whether it teaches there.
+
+The code stands in the address, beside what a link says, so that a reload and every link of the app keep it. What
+makes a session its room's teacher is the secret, which stands in no address that is written.
+
+The teacher's moves need no request: what a teacher's session publishes is told to the room in this process.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Final
+
+import streamlit as st
+
+from glassformer.extensions.rooms.server import registry
+from glassformer.extensions.rooms.server.registry import ROOMS, client
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, RoomRefusedError
+from glassformer.server.streamlit_private import session_id
+from glassformer.state import global_params
+from glassformer.state.global_params import AddressPart, Guidance
+from transformer.i18n import Sentence, say
+
+PARAMETER: Final = "room"  # in the address
+SECRET: Final = "teacher"  # in a teacher's own link
+NAMES: Final = (PARAMETER, SECRET)
+PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to which a class does not follow
+CODE, TAUGHT, VOTE, LEFT = "room_code", "room_taught", "room_vote", "room_left"  # in the session
+NOTES: Final = "room_notes"
+_LONGEST_SHOWN: Final = 20
+TOO_MANY: Final = say("Too many wrong room codes were entered from your network. Wait a minute, then try again.")
+
+
+def begin() -> None:
+    """Take the room that the address names; call it when a run begins.
+
+    A browser that has not heard yet that its reader has left a room comes with the address of before.
+    """
+    typed = st.query_params.get(PARAMETER)
+    code = registry.read_code(typed) if typed else ""
+    if code and code != current() and code != st.session_state.get(LEFT):
+        if may_look_for(code):
+            _be_in(code, None)
+        else:
+            st.session_state.update({LEFT: code, NOTES: (TOO_MANY,)})
+    if typed and not code:
+        st.session_state[NOTES] = (
+            say(
+                "“{found}” in the link is not a room code: a room code has {n} letters and digits. Ask for the "
+                "complete link, or type the code on the “A room” page.",
+                found=typed[:_LONGEST_SHOWN],
+                n=registry.LENGTH,
+            ),
+        )
+    secret = st.query_params.get(SECRET)
+    if secret:
+        del st.query_params[SECRET]
+        become_teacher(secret)
+
+
+def may_look_for(code: str) -> bool:
+    """Whether somebody may be told if a room is there: who asked for many that are not there may not for a while."""
+    ROOMS.look(code)
+    return ROOMS.public(code) is not None or bool(ROOMS.away) or ROOMS.missed(code, asking()[0])
+
+
+def asking() -> tuple[str, str]:
+    """The client that the session is of, and the visitor, as they are counted."""
+    return client(st.context.ip_address), session_id() or ""
+
+
+def take_notes() -> tuple[str, ...]:
+    """What there is to say of the address, once."""
+    notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
+    return notes
+
+
+def current() -> str:
+    """The code of the room that the session is in; "" for none."""
+    return st.session_state.get(CODE, "")
+
+
+def taught() -> OpenedRoom | None:
+    """The room that the session teaches; None if it does not."""
+    return st.session_state.get(TAUGHT)
+
+
+def enter(code: str) -> None:
+    """Callback: be in a room, as a student."""
+    _be_in(code, None)
+    st.query_params[PARAMETER] = code
+
+
+def teach(opened: OpenedRoom) -> None:
+    """Callback: be in a room that was just opened, as its teacher."""
+    _be_in(opened.code, opened)
+    st.query_params[PARAMETER] = opened.code
+
+
+def leave() -> None:
+    """Callback: be in no room."""
+    left = current()
+    _be_in("", None)
+    st.session_state[LEFT] = left
+    if PARAMETER in st.query_params:
+        del st.query_params[PARAMETER]
+
+
+def _be_in(code: str, taught: OpenedRoom | None) -> None:
+    st.session_state.update({CODE: code, TAUGHT: taught, VOTE: None, LEFT: ""})
+
+
+def become_teacher(secret: str) -> bool:
+    """Teach in the room that the session is in, if the secret is that room's; whether it is."""
+    code = current()
+    if not ROOMS.is_teacher(code, secret):
+        return False
+    st.session_state[TAUGHT] = OpenedRoom(code, secret)
+    return True
+
+
+def tell(page: str, parameters: Mapping[str, str]) -> None:
+    """Have the class go where its teacher is, if this is one."""
+    opened, here = taught(), public()
+    if page in (PAGE, PROJECTOR):
+        page = ""  # nobody goes there, but what the teacher looks at is known from the beginning
+    if opened is not None and (page or (here is not None and not here.page)):
+        with contextlib.suppress(RoomRefusedError):  # a room that is gone moves nobody; the page says so
+            ROOMS.do(opened, Room.move, page, parameters)
+
+
+def run() -> Mapping[str, str]:
+    """What the teacher of the session's room looks at, as an address says it: above all a checkpoint, a sentence."""
+    here = public()
+    return {} if here is None else here.parameters
+
+
+def public() -> Public | None:
+    """What everybody in the session's room may know; None outside of rooms."""
+    return ROOMS.public(current())
+
+
+def away() -> Sentence | None:
+    """What there is to say while the store of the rooms does not answer; None while it does."""
+    return (
+        say(
+            "The store of the rooms at {host} (GLASSFORMER_STORE) does not answer; once it does, rooms go on by "
+            "themselves.",
+            host=ROOMS.away,
+        )
+        if ROOMS.away
+        else None
+    )
+
+
+def vote_given() -> tuple[int, int] | None:
+    """The round in which the session voted last, and what, for its browser to post; None if it has not."""
+    given: tuple[int, int] | None = st.session_state.get(VOTE)
+    return given
+
+
+def vote(choice: int) -> None:
+    """Callback: vote in the round that is open, for a choice from 0."""
+    here = public()
+    if here is not None and here.taken:
+        st.session_state[VOTE] = here.round, choice
+
+
+def has_voted() -> bool:
+    """Whether the session voted in the latest round of its room."""
+    here, given = public(), vote_given()
+    return here is not None and given is not None and given[0] == here.round
+
+
+def name_of(step: str, run: str) -> str:
+    """The name of the question that a step of a lesson is; the run is "" where everybody has their own."""
+    return f"{step}.{run}" if run else step
+
+
+def asks(step: str, run: str) -> Public | None:
+    """Where the session's room stands, if it asks the question of this step of a lesson; else None."""
+    here = public()
+    name = here.question.name if here is not None and here.question is not None else ""
+    return here if name and name in (name_of(step, run), name_of(step, "")) else None
+
+
+def in_address() -> dict[str, str]:
+    """What the address says of the room."""
+    code = current()
+    return {PARAMETER: code} if code else {}
+
+
+class _RoomAddress(AddressPart):
+    names = NAMES
+
+    def begin(self) -> None:
+        begin()
+
+    def beside(self, parameters: Mapping[str, str]) -> dict[str, str]:
+        return in_address()
+
+    def take_notes(self) -> tuple[str, ...]:
+        return take_notes()
+
+    def published(self, page: str, written: Mapping[str, str]) -> None:
+        own = {*NAMES, *global_params.OF_LANGUAGE}
+        tell(page, {name: text for name, text in global_params.beside(written).items() if name not in own})
+
+    def guidance(self) -> Guidance:
+        if not current():
+            return Guidance()
+        leads, room = taught() is not None, public()
+        types = leads or (room is not None and room.own)
+        return Guidance(follows=not leads, leads=leads, types=types, bare=run())
+
+
+ADDRESS = _RoomAddress()

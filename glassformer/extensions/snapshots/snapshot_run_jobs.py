@@ -1,0 +1,176 @@
+"""What a run comes to at each snapshot, made in the background for a page: it draws what there is, and then the rest.
+
+A job runs one snapshot after the other; each result is kept by the queue in front of the model, for all visitors.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
+
+from glassformer.extensions.snapshots.snapshot_runs import (
+    AtSnapshot,
+    Growth,
+    cost,
+    finished,
+    key_of,
+    look,
+    moments_of,
+    opened,
+)
+from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import LOOK_SECONDS, begins_by_itself, studies
+from glassformer.runs.open_run import OpenRun
+from glassformer.server.jobs import Job, JobStatus
+from glassformer.shared import drawing
+from glassformer.shared.i18n import st
+from glassformer.state import session
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.snapshots import Moment, at_step
+from transformer.errors import GlassformerError
+from transformer.i18n import say
+from transformer.runs.trace import Trace
+
+PATIENCE_SECONDS: Final = 1.0  # that a page waits at first: the snapshots of a tiny model take no longer
+WISH: Final = "growth_wish"  # in the session: the run whose snapshots were asked for or stopped last, and which
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a job is."""
+
+    done: int
+    whole: int
+
+
+@dataclass(frozen=True, eq=False)
+class All:
+    """What a job came to."""
+
+    found: tuple[AtSnapshot, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, about."""
+        return sum(one.nbytes for one in self.found)
+
+
+def growing(run: OpenRun) -> Growth | None:
+    """What is known by now, and begins to be made if it shall; None without snapshots, or if a sentence said why."""
+    moments = moments_of(run.checkpoint)
+    looking = attempt(partial(finished, run, partial(_finished_one, run.checkpoint))) if moments else None
+    if looking is None:
+        return None
+    final, key = looking.trace, _job_of(run.checkpoint, looking.trace)
+    found = _found(key, final, run.checkpoint, moments)
+    if None in found and _shall(key, run.checkpoint):
+        work, visitor = partial(_run_all, name_here(), run.checkpoint, final, moments), loading.visitor()
+        if attempt(lambda: studies().ask(key, work, visitor=visitor)) is not None:
+            studies().look(key, visitor, patience=0.0 if any(found) else PATIENCE_SECONDS)
+        found = _found(key, final, run.checkpoint, moments)
+    return Growth(run, looking, moments, found)
+
+
+def progress(growth: Growth) -> None:
+    """Draw how far it is, or the button that begins it; the page is drawn again as more comes."""
+    if None not in growth.found:
+        return
+    run, final = growth.run, growth.finished.trace
+    key, n_known = _job_of(run.checkpoint, final), sum(one is not None for one in growth.found)
+    seen = studies().look(key, loading.visitor())
+    if seen is not None and seen.is_under_way:
+        st.fragment(_follow, run_every=LOOK_SECONDS)(key, n_known, run.key("growth_stop"))
+        return
+    if seen is not None and seen.problem is not None:
+        st.error(drawing.with_code(seen.problem))
+    label = say("Run the sentence at all {n} snapshots", n=len(growth.moments))
+    st.button(label, key=run.key("growth_begin"), icon=":material/play_arrow:", on_click=_wish, args=(key, True))
+
+
+def _follow(key: Hashable, n_drawn: int, stop: str) -> None:
+    """Draw how far the job is; runs again and again."""
+    seen: JobStatus | None = studies().look(key, loading.visitor())
+    step: Step | None = None if seen is None else seen.so_far
+    if seen is None or not seen.is_under_way or (step and step.done >= max(1, 2 * n_drawn)):
+        st.rerun()  # the page once more, with what has come
+        return
+    done, whole = (step.done, step.whole) if step else (0, 0)
+    said = say("Running the sentence at each snapshot: {done} of {whole}", done=done, whole=whole)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.progress(done / whole if whole else 0.0, text=said)
+        st.button(say("Stop"), key=stop, icon=":material/stop:", on_click=_wish, args=(key, False))
+
+
+def _wish(key: Hashable, wanted: bool) -> None:
+    """Callback: have the snapshots run, or stop it."""
+    if not wanted:
+        studies().withdraw(key, loading.visitor())
+    st.session_state[WISH] = key, wanted
+
+
+def _shall(key: Hashable, checkpoint: Checkpoint) -> bool:
+    """Whether it is made: small models without being asked, unless it was stopped or has failed."""
+    whose, wanted = cast(tuple[Hashable, bool], st.session_state.get(WISH, (None, False)))
+    seen = studies().look(key, loading.visitor())
+    if seen is not None and seen.state == "failed":
+        st.session_state.pop(WISH, None)  # it is tried once more only when it is asked for once more
+        return wanted and whose == key
+    return wanted if whose == key else begins_by_itself(checkpoint)
+
+
+def _finished_one(snapshot: Checkpoint) -> Checkpoint:
+    """The finished checkpoint, as other pages have it."""
+    whole = loading.whole(str(st.session_state.get(session.MODEL)))
+    return opened(snapshot, None) if whole is None else loading.open_checkpoint(whole)
+
+
+def snapshot_of(name: str, of: Checkpoint, step: int) -> Checkpoint:
+    """A snapshot of the checkpoint of that name, as other pages have it. Errors as of `opened`."""
+    entry = loading.found(at_step(name, step))
+    return opened(of, step) if entry is None else loading.open_ahead(entry)
+
+
+def name_here() -> str:
+    """The name of the checkpoint that is chosen, or of whose snapshot it is."""
+    name = str(st.session_state.get(session.MODEL))
+    whole = loading.whole(name)
+    return name if whole is None else whole.name
+
+
+def _job_of(of: Checkpoint, final: Trace) -> Hashable:
+    return "growth", str(of.folder), final.query, final.read_ids
+
+
+def _found(key: Hashable, final: Trace, of: Checkpoint, moments: tuple[Moment, ...]) -> tuple[AtSnapshot | None, ...]:
+    """All, where the job is done and kept; else what the queue in front of the model has kept."""
+    job = studies().find(key)
+    if job is not None and job.seen.state == "done":
+        return cast("All", job.seen.result).found
+    return tuple(loading.runner().kept(key_of(final, of, moment)) for moment in moments)
+
+
+def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[Moment, ...], job: Job) -> All:
+    """The work of a job: each snapshot is opened in its thread, and run in the model's."""
+    every = list[AtSnapshot]()
+    for moment in moments:
+        job.tell(Step(len(every), len(moments)))
+        key = key_of(final, of, moment)
+        found: AtSnapshot | None = loading.runner().kept(key)
+        if found is None:
+            found = _at(name, of, final, moment, job)
+            loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
+        every.append(found)
+    return All(tuple(every))
+
+
+def _same(found: AtSnapshot) -> AtSnapshot:
+    return found
+
+
+def _at(name: str, of: Checkpoint, final: Trace, moment: Moment, job: Job) -> AtSnapshot:
+    try:
+        snapshot = snapshot_of(name, of, moment.step)
+    except GlassformerError as error:
+        return AtSnapshot(problem=error.sentence)
+    return job.in_model(loading.runner(), partial(look, snapshot, final), cost=cost(final.query))

@@ -1,0 +1,220 @@
+"""What a run comes to at each snapshot of its checkpoint's training: what each writes, and its maps.
+
+A snapshot writes its own output, and an untrained one writes nonsense. So that maps can be compared, all snapshots
+also read one output, that of the finished checkpoint: their maps then have the same rows and columns. Maps are kept
+small, as a strip draws them.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from glassformer.charts.packing import block_size, pooled
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.server.fair_queue import cost_of
+from glassformer.server.model_runner import MAP_BYTES
+from transformer.analysis.head_statistics import entropy_share
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.listing import Signature, signature
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.checkpoint.snapshots import Moment
+from transformer.errors import GlassformerError
+from transformer.i18n import Sentence
+from transformer.model.anatomy import EVERY_PART, Kind, anatomy
+from transformer.runs.dynamic_batching import run_together
+from transformer.runs.query import Greedy, Query
+from transformer.runs.replay import each_layer
+from transformer.runs.trace import Trace
+
+MOST: Final = 24  # snapshots that are run; of more, as many that lie evenly among them
+MOST_CELLS: Final = 48 * 48  # of a map: larger ones are kept as blocks
+
+
+@dataclass(frozen=True, eq=False)
+class AtSnapshot:
+    """A run at a snapshot."""
+
+    problem: Sentence | None = None  # why there is none; then all else is empty
+    pieces: tuple[str, ...] = ()  # what it writes itself
+    ids: tuple[int, ...] = ()
+    ended: bool = True  # whether it wrote the end piece
+    loss: float | None = None  # of the finished checkpoint's output under it, in nats a piece
+    # Reading that output: its maps [layer, head, row, column] in half precision, large ones as blocks, and the
+    # entropies of their rows, as a share of the most, on average [layer, head].
+    maps: Mapping[Kind, np.ndarray] = field(default_factory=dict)
+    entropies: Mapping[Kind, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, about."""
+        arrays = (*self.maps.values(), *self.entropies.values())
+        return 1_000 + 100 * len(self.pieces) + sum(one.nbytes for one in arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Growth(RunScene):
+    """A run, what the finished checkpoint makes of it, and what each snapshot does as far as that is known."""
+
+    finished: VisibleTrace  # the finished checkpoint's run, seen as the run at hand
+    moments: tuple[Moment, ...]
+    found: tuple[AtSnapshot | None, ...]  # of each
+
+    @property
+    def chosen(self) -> int | None:
+        """The step of the snapshot that is looked at; None for the finished checkpoint."""
+        return step_of_name(self.run.checkpoint)
+
+    def known(self) -> list[tuple[Moment, AtSnapshot]]:
+        """Those that there are, without those that could not be run."""
+        pairs = zip(self.moments, self.found, strict=True)
+        return [(moment, one) for moment, one in pairs if one is not None and one.problem is None]
+
+
+def hides(run: ViewedRun) -> bool:
+    """Whether maps of the attention that is looked at have rows for pieces that are to be guessed."""
+    return run.view.guess and EVERY_PART.attention(run.view.kind).stack == "decoder"
+
+
+def step_of_name(checkpoint: Checkpoint) -> int | None:
+    """The step of which a checkpoint is a snapshot; None for a finished one."""
+    named = snapshots.split(checkpoint.name)
+    return named[1] if named and checkpoint.folder.name == named[0] else None
+
+
+def has_snapshots(checkpoint: Checkpoint) -> bool:
+    """Whether there are snapshots of a checkpoint's training."""
+    return bool(snapshots.steps(checkpoint.folder))
+
+
+def all_moments(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+    """What the snapshots of a checkpoint's training say of themselves; those that cannot be read are left out."""
+    folder, inside = checkpoint.folder, checkpoint.inside
+    return _moments(folder, inside, signature(snapshots.folder_of(folder), ("",)))
+
+
+@lru_cache(maxsize=64)
+def _moments(folder: Path, inside: Path | None, sign: Signature) -> tuple[Moment, ...]:
+    return snapshots.moments(folder, inside=inside)[0]
+
+
+def moments_of(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+    """Those that are run: all, or of many `MOST` that lie evenly among them."""
+    found = all_moments(checkpoint)
+    if len(found) <= MOST:
+        return found
+    return tuple(found[round(place)] for place in np.linspace(0, len(found) - 1, MOST))
+
+
+def opened(checkpoint: Checkpoint, step: int | None) -> Checkpoint:
+    """A snapshot of a checkpoint, or with no step the finished one; a `CheckpointError` if it cannot be opened."""
+    folder = checkpoint.folder
+    name = folder if step is None else folder.with_name(snapshots.at_step(folder.name, step))
+    return load(name, inside=checkpoint.inside, device=checkpoint.device)
+
+
+def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -> VisibleTrace:
+    """The run of the finished checkpoint, looked at as the run at hand; errors as of `Work` and of `opened`.
+
+    `open_one` opens the finished checkpoint of a snapshot.
+    """
+    trace = run.trace
+    if step_of_name(run.checkpoint) is not None:
+        checkpoint = open_one() if open_one else opened(run.checkpoint, None)
+        link = replace(run.link, forced=(), hypothesis=0)  # pieces that a snapshot was made to go on from
+        trace = run.work.run(checkpoint, link.query(checkpoint.content_hash))
+    return VisibleTrace(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
+
+
+def key_of(final: Trace, checkpoint: Checkpoint, moment: Moment) -> Hashable:
+    """All that decides what a run comes to at a snapshot."""
+    file = f"{moment.step}{snapshots.FILE}"
+    sign = signature(snapshots.folder_of(checkpoint.folder), (file,))
+    return "grown", final.query, final.read_ids, str(checkpoint.folder), sign
+
+
+def look(snapshot: Checkpoint, final: Trace, pause: Callable[[], None]) -> AtSnapshot:
+    """What a run comes to at a snapshot; `pause` is called wherever others may go first."""
+    try:
+        own, forced = _ran(snapshot, final, pause)
+        kinds: dict[Kind, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for kind in forced.kinds:
+            kinds[kind] = each_layer(snapshot, forced, kind, partial(_small, forced, kind))
+            pause()
+    except GlassformerError as error:
+        return AtSnapshot(problem=error.sentence)
+    return AtSnapshot(
+        pieces=own.tgt_pieces,
+        ids=own.tgt_ids,
+        ended=own.stop_reason == "end of sentence",
+        loss=_loss(forced),
+        maps={kind: np.stack([maps for maps, _ in layers]) for kind, layers in kinds.items()},
+        entropies={kind: np.stack([bits for _, bits in layers]) for kind, layers in kinds.items()},
+    )
+
+
+def _ran(snapshot: Checkpoint, final: Trace, pause: Callable[[], None]) -> tuple[Trace, Trace]:
+    """The snapshot's own run, and its run along the finished output."""
+    own = replace(final.query, checkpoint=snapshot.content_hash, hypothesis=0)
+    queries = [own]
+    if anatomy(snapshot.config).writes:
+        most = max(own.max_new, len(final.tgt_ids))
+        queries.append(replace(own, decoding=Greedy(), forced=final.tgt_ids, max_new=most))
+    traces = list(run_together(snapshot, queries, most_map_bytes=MAP_BYTES, pause=pause))
+    for one in traces:
+        if isinstance(one, Exception):
+            raise one
+    good = [one for one in traces if isinstance(one, Trace)]
+    return good[0], good[-1]
+
+
+def _small(trace: Trace, kind: Kind, maps: np.ndarray, layer: int) -> tuple[np.ndarray, np.ndarray]:
+    """The maps of a layer as blocks [head, row, column], and the entropies [head]."""
+    attention = EVERY_PART.attention(kind)
+    n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
+    seen, allowed = maps[:, :n_queries, :n_keys], trace.mask(kind, layer)[:n_queries, :n_keys]
+    blocks = pooled(seen[None], allowed, block_of(n_queries, n_keys)).weights[0]
+    shares = entropy_share(seen, allowed)  # [head, query]
+    counted = ~np.isnan(shares).all(axis=0)
+    means = shares[:, counted].mean(axis=1) if counted.any() else np.full(len(seen), np.nan)
+    return blocks.astype(np.float16), means
+
+
+def block_of(n_queries: int, n_keys: int) -> int:
+    """How many queries and keys of a map of that size are one block."""
+    return block_size((1, 1, n_queries, n_keys), MOST_CELLS)
+
+
+def _loss(trace: Trace) -> float | None:
+    if not trace.n_steps:
+        return None
+    return float(-np.mean(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]))
+
+
+def growth(run: ViewedRun) -> Growth | None:
+    """All of it, computed now; None without snapshots. Errors as of `finished`."""
+    moments = moments_of(run.checkpoint)
+    if not moments:
+        return None
+    looking = finished(run)
+    return Growth(run, looking, moments, tuple(_now(run, looking.trace, moment) for moment in moments))
+
+
+def _now(run: ViewedRun, final: Trace, moment: Moment) -> AtSnapshot:
+    def work(pause: Callable[[], None]) -> AtSnapshot:
+        try:
+            return look(opened(run.checkpoint, moment.step), final, pause)
+        except GlassformerError as error:
+            return AtSnapshot(problem=error.sentence)
+
+    key = key_of(final, run.checkpoint, moment)
+    return run.work.long(key, work, cost=cost(final.query), nbytes=lambda one: one.nbytes)
+
+
+def cost(query: Query) -> float:
+    """How long a run at a snapshot takes, about."""
+    return 2 * cost_of(query)

@@ -1,0 +1,217 @@
+"""The slider over the training of a checkpoint: it chooses a snapshot, and changes nothing else that is looked at."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from glassformer.components.element import Element, is_count, told
+from glassformer.frame.source_box import follow_soon
+from glassformer.runs import loading
+from glassformer.runs.open_run import STEPPER_RUN
+from glassformer.shared import cover_box, drawing
+from glassformer.shared.i18n import st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state import session
+from glassformer.state.view import MAIN, Slot
+from transformer.checkpoint.curve import Curve, load_curve
+from transformer.checkpoint.folder_format import card_of
+from transformer.checkpoint.listing import Entry, Signature, signature
+from transformer.checkpoint.load import CARD, Checkpoint
+from transformer.checkpoint.save import CURVE
+from transformer.checkpoint.snapshots import Moment, at_step
+from transformer.errors import CheckpointError
+from transformer.files.untrusted_folder import FolderFiles
+from transformer.i18n import Sentence, joined, say
+
+_MOMENTS = Element("moments")
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop."""
+
+    step: int | None  # of the training; None for the checkpoint itself
+    name: str  # what it is called
+    told: str  # how good the model was
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where the reader went."""
+
+    step: int | None  # as of `Stop`
+    passing: bool  # whether the next stop follows by itself
+
+
+def moments_view(
+    stops: Sequence[Stop],
+    *,
+    key: str,  # names this place on the page
+    of: str,  # the checkpoint
+    at: int,  # the stop that is shown
+    revision: int,  # another one moves the reader there, for example after the browser's Back button
+    on_move: Callable[[], None],  # `moved` then says where
+) -> None:
+    """Draw it."""
+    payload = {"of": of, "stops": [asdict(stop) for stop in stops], "at": at, "revision": revision}
+    _MOMENTS.draw(payload, key=key, hears={"move": on_move})
+
+
+def moved(key: str, *, of: str) -> Move | None:
+    """Where the reader of the slider of a key went; None if that is no stop of this checkpoint."""
+    said = told(key, "move")
+    if not isinstance(said, dict) or said.get("of") != of:
+        return None
+    step = said.get("step")
+    return Move(step, said.get("passing") is True) if step is None or is_count(step) else None
+
+
+NO_SNAPSHOTS: Final = say(
+    "This checkpoint has no snapshots of its training. A training with the option `--snapshots` keeps some."
+)
+MOVED: Final = "moved_to_snapshot"  # in the session: a click has just chosen another snapshot
+SLIDER: Final = "training_time"
+_AT: Final = "_at"  # after a slider's key: the name that it was drawn for last, and its revision
+_WISHED: Final = "wished_step"  # the step to look at, where a snapshot's output is long enough
+
+
+def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
+    """Draw it, if the checkpoint has snapshots.
+
+    Args:
+        name: The checkpoint's or the snapshot's name that is shown.
+        key: Names this place on the page.
+        take: Called with the name of what the reader chose, before the page runs again.
+    """
+    whole = loading.whole(name)
+    if whole is None:
+        return
+    found, odd = loading.moments(whole)
+    if found:
+        stops = [Stop(moment.step, _called(moment), _told(moment, whole)) for moment in found]
+        names = [*(at_step(whole.name, moment.step) for moment in found), whole.name]
+        sign = signature(whole.folder, (CURVE, CARD))
+        # A lesson may ask which epoch was kept.
+        last = Moment(step=0) if cover_box.waits() else _kept(str(whole.folder), str(whole.root), sign)
+        itself = say("The checkpoint itself (epoch {epoch})", epoch=last.epoch)
+        stops.append(Stop(None, itself if last.epoch else say("The checkpoint itself"), _told(last, whole)))
+        before, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
+        if before != name:  # the browser is told where to go
+            revision = int(1000 * time.time())
+            st.session_state[f"{key}{_AT}"] = (name, revision)
+        at = names.index(name) if name in names else len(stops) - 1
+        moments_view(
+            stops, key=key, of=whole.name, at=at, revision=revision, on_move=partial(_move, key, whole.name, take)
+        )
+    for note in odd:
+        st.caption(drawing.plain(note))
+
+
+def _move(key: str, whole: str, take: Callable[[str], None]) -> None:
+    """Callback: the reader has come to another stop."""
+    move = moved(key, of=whole)
+    if move is None:
+        return
+    name = whole if move.step is None else at_step(whole, move.step)
+    _, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
+    st.session_state[f"{key}{_AT}"] = (name, revision)  # it is there already
+    session.pass_by(move.passing)
+    take(name)
+
+
+def choose(name: str) -> None:
+    """Callback: look at another snapshot; at the same step, if its output has that."""
+    kept, here = st.session_state.get(f"{MAIN}{STEPPER_RUN}"), session.view().step
+    wished = st.session_state.get(_WISHED, 0)
+    is_at_end = kept is not None and here == len(kept[1].target) - 1
+    step = wished if is_at_end and wished > here else here
+    st.session_state[_WISHED] = step
+    session.replace(MAIN, step=step)
+    session.change_moment(name)
+
+
+def move_to(step: int) -> None:
+    """Callback: look at another snapshot of the same training, at the same place."""
+    whole = loading.whole(str(st.session_state.get(session.MODEL)))
+    if whole is not None:
+        choose(at_step(whole.name, step))
+        st.session_state[MOVED] = True
+
+
+def whole_page_if_moved() -> None:
+    """Draw the whole page once more after such a click; it runs the fragment alone that the picture stands in."""
+    if st.session_state.pop(MOVED, False):
+        st.rerun()
+
+
+def on_page(checkpoint: Checkpoint) -> None:
+    """Draw it once more, in the page: on a telephone and in a presentation there is no sidebar beside it."""
+    name = st.session_state.get(session.MODEL) or checkpoint.name
+    slider(name, key=f"{SLIDER}_page", take=_choose_in_page)
+
+
+def _choose_in_page(name: str) -> None:
+    choose(name)
+    follow_soon()
+
+
+def _called(moment: Moment) -> Sentence:
+    if moment.step == 0:
+        return say("Step 0 (before the training)")
+    return say("Step {step:,} (epoch {epoch})", step=moment.step, epoch=moment.epoch)
+
+
+def _told(moment: Moment, whole: Entry) -> Sentence:
+    """How good the model was: of a model of a language by BLEU, of others by outputs that are exactly right."""
+    parts: list[Sentence] = []
+    if moment.loss is not None:
+        parts.append(say("Loss {loss:.2f}", loss=moment.loss))
+    if moment.dev_loss is not None:
+        parts.append(say("dev {loss:.2f}", loss=moment.dev_loss))
+    if whole.language and moment.dev_bleu is not None:
+        parts.append(say("BLEU {bleu:.1f}", bleu=moment.dev_bleu))
+    elif moment.dev_exact is not None:
+        parts.append(say("exact {share:.0%}", share=moment.dev_exact))
+    return joined(" · ", parts)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _kept(folder: str, root: str, sign: Signature) -> Moment:
+    """What the learning curve says of the epoch that the checkpoint is of: by its card, or else the best one."""
+    try:
+        curve = load_curve(Path(folder), inside=Path(root))
+        said = card_of(FolderFiles(Path(folder), inside=Path(root))).training.get("epochs")
+    except CheckpointError:
+        return Moment(step=0)
+    epoch = None if curve is None else said if said in curve.epochs else curve.best_epoch()
+    return Moment(step=0) if curve is None or epoch is None else _row(curve, epoch)
+
+
+def _row(curve: Curve, epoch: int) -> Moment:
+    place = curve.epochs.index(epoch)
+    values = {name: column[place] for name, column in curve.columns.items() if not math.isnan(column[place])}
+    loss, dev_loss, bleu, exact = map(values.get, ("loss", "dev_loss", "dev_bleu", "dev_exact"))
+    return Moment(step=0, epoch=epoch, loss=loss, dev_loss=dev_loss, dev_bleu=bleu, dev_exact=exact)
+
+
+class SnapshotBlocks(PageBlocks):
+    """The slider, in the sidebar and on the page."""
+
+    def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
+        """The slider of the checkpoint that is chosen."""
+        if slot != MAIN and take is not None:
+            slider(name, key=f"{slot}{SLIDER}", take=take)
+            return
+        with st.container(key=f"{SLIDER}_place", gap=None):
+            slider(name, key=SLIDER, take=choose)
+
+    def under_source(self, checkpoint: Checkpoint) -> None:
+        """The slider once more: on a telephone and in a presentation there is no sidebar beside the page."""
+        on_page(checkpoint)
+
+
+BLOCKS = SnapshotBlocks()

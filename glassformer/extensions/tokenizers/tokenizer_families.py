@@ -1,0 +1,456 @@
+"""The tokenizers of other people's checkpoints: which families there are, what each is made of, how one is stored.
+
+A function a family takes the files of a folder by name and gives two tokenizers, of source and target; one object
+where they are alike. What the files alone cannot say stands in `Options`. Which family a folder belongs to is not
+known here.
+
+A checkpoint folder of this program holds the family's own files under their own names, and `vocabulary.json`, which
+says which family it is and what the files do not say:
+
+    {"family": "nllb", "options": {"source_language": "eng_Latn", "target_language": "fra_Latn"}}
+
+Sources: Hugging Face's transformers 5.23, with which the tests compare every family; for the algorithms see the files
+`mapped`, `byte_pairs`, `word_pieces`, `library` and `raw`.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from glassformer.extensions.tokenizers import languages, tokenizers_library, vocabulary_files
+from glassformer.extensions.tokenizers.byte_pairs import (
+    LANGUAGE,
+    BytePairTokenizer,
+    ByteTokenizer,
+    MappedTokenizer,
+    UnchangedTokenizer,
+    as_bytes,
+    for_people,
+)
+from glassformer.extensions.tokenizers.options import Options, options_from
+from glassformer.extensions.tokenizers.piece_rows import Table, Way, padded, unused
+from glassformer.extensions.tokenizers.vocabulary_files import Files, ListTokenizer, json_record, within
+from glassformer.extensions.tokenizers.word_pieces import Cleaning, WordPieceTokenizer
+from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
+from transformer.errors import TokenizerError, shown
+from transformer.text import sentencepiece_check
+from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, RawIds, Tokenizer, Wrapping
+
+Two = tuple[AnyTokenizer, AnyTokenizer]
+
+FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # the first rows of what was trained with it
+PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # rows that its training used
+TARGET_JSON = "target_tokenizer.json"  # of a target that has a vocabulary of its own
+TARGET_LINES, TARGET_IDS = "target_vocab.txt", "target_vocab.json"
+BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LARGE = {tokenizers_library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
+
+
+def marian(files: Files, options: Options) -> Two:
+    """Marian: pieces from source.spm and target.spm, ids from vocab.json alone, then `</s>`."""
+    source, target = sentencepiece(files, "source.spm"), sentencepiece(files, "target.spm")
+    names = vocabulary_files.id_table(files, "vocab.json")
+    src = _of_vocabulary(names, "vocab.json", source, target, options)
+    if "target_vocab.json" not in files:
+        return src, _of_vocabulary(names, "vocab.json", target, target, options)
+    names = vocabulary_files.id_table(files, "target_vocab.json")
+    return src, _of_vocabulary(names, "target_vocab.json", target, target, options, size=options.target_size)
+
+
+def _of_vocabulary(
+    names: Sequence[str],
+    file: str,
+    splitting: Tokenizer,
+    joining: Tokenizer,
+    options: Options,
+    *,
+    size: int | None = None,
+) -> MappedTokenizer:
+    ids = {name: i for i, name in enumerate(names)}
+    unknown = id_of(ids, "<unk>", file)
+    after = () if options.end is False else (id_of(ids, "</s>", file),)
+    typed: dict[str, int] = {name: ids[name] for name in FAIRSEQ[1:] if name in ids}
+    spoken = [name for name in names if LANGUAGE.fullmatch(name)]
+    before: tuple[int, ...] = ()
+    if options.target_language and spoken:
+        known = [name[2:-2] for name in spoken]
+        before = (_language(options.target_language, known, [ids[name] for name in spoken]),)
+    special = {*typed.values(), *(ids[name] for name in spoken)}
+    return MappedTokenizer(
+        table_of(names, options, special=special, typed=typed, wrapping=Wrapping(before, after), size=size),
+        splitting,
+        lambda _, piece: ids.get(piece, unknown),
+        joining=joining,
+        language_first=True,
+    )
+
+
+def t5(files: Files, options: Options) -> Two:
+    """T5, mT5: the ids of spiece.model as they are, then `<extra_id_99>` to `<extra_id_0>`; ends with `</s>`."""
+    model = sentencepiece(files, "spiece.model")
+    extra = [f"<extra_id_{k}>" for k in reversed(range(options.extra_ids))]
+    names = [*model.pieces, *(name for name in extra if model.id_of(name) is None)]
+    special = {*special_of(model), *range(model.size, len(names))}
+    typed = {names[i]: i for i in special}
+    wrapping = Wrapping(after=(id_in(model, "</s>"),))
+    table = table_of(names, options, special=special, typed=typed, wrapping=wrapping)
+    return _both(MappedTokenizer(table, model, lambda i, _: i))
+
+
+def pegasus(files: Files, options: Options) -> Two:
+    """Pegasus: the first two ids of spiece.model as they are, then 103 rows for its training; ends with `</s>`."""
+    model = sentencepiece(files, "spiece.model")
+    names = [*model.pieces[:2], *PEGASUS, *model.pieces[2:]]
+    offset = len(PEGASUS)
+    special = {*(i if i < 2 else i + offset for i in special_of(model)), *range(2, 2 + offset)}
+    typed = {names[i]: i for i in special}
+    wrapping = Wrapping(after=(id_in(model, "</s>"),))
+    table = table_of(names, options, special=special, typed=typed, mask="<mask_2>", wrapping=wrapping)
+    return _both(MappedTokenizer(table, model, lambda i, _: i if i < 2 else i + offset))
+
+
+def mbart(files: Files, options: Options) -> Two:
+    """mBART of 25 languages: `X </s> language`; the target begins with its language."""
+    return _fairseq(files, options, languages.MBART, place="start")
+
+
+def mbart50(files: Files, options: Options) -> Two:
+    """mBART-50: `language X </s>`; the target's language is written first."""
+    return _fairseq(files, options, languages.MBART_50, place="before")
+
+
+def nllb(files: Files, options: Options) -> Two:
+    """NLLB: `language X </s>`, in checkpoints of before April 2023 `X </s> language`."""
+    return _fairseq(files, options, languages.NLLB, place="after" if options.legacy else "before")
+
+
+def _fairseq(
+    files: Files, options: Options, codes: Sequence[str], *, place: Literal["before", "after", "start"]
+) -> Two:
+    """One row later than SentencePiece has it, but for the first ones; languages and `<mask>` come last."""
+    model = sentencepiece(files, "sentencepiece.bpe.model")
+    names = [*FAIRSEQ, *model.pieces[3:], *codes, "<mask>"]
+    first = model.size + 1
+    typed = {name: i for i, name in enumerate(names) if i < len(FAIRSEQ) or i >= first}
+    wrapping = _around(_asked(options, codes, range(first, first + len(codes))), place)
+    table = table_of(names, options, special=typed.values(), typed=typed, mask="<mask>", wrapping=wrapping)
+    return _both(MappedTokenizer(table, model, lambda i, _: i + 1 if i >= 3 else 3))
+
+
+def m2m100(files: Files, options: Options) -> Two:
+    """M2M100: pieces of sentencepiece.bpe.model, ids from vocab.json, then languages; `language X </s>`."""
+    model = sentencepiece(files, "sentencepiece.bpe.model")
+    names = vocabulary_files.id_table(files, "vocab.json")
+    ids = {name: i for i, name in enumerate(names)}
+    unknown = id_of(ids, "<unk>", "vocab.json")
+    end = id_of(ids, "</s>", "vocab.json")
+    codes = languages.M2M100
+    every = [*names, *(f"__{code}__" for code in codes)]
+    typed = {name: i for i, name in enumerate(every) if i >= len(names) or name in FAIRSEQ}
+    asked = _asked(options, codes, range(len(names), len(every)))
+    wrapping = _around(asked, "before", end=end)
+    table = table_of(every, options, special=typed.values(), typed=typed, wrapping=wrapping)
+    return _both(MappedTokenizer(table, model, lambda _, piece: ids.get(piece, unknown), joining=model))
+
+
+def gpt2(files: Files, options: Options) -> Two:
+    """GPT-2: vocab.json and merges.txt; nothing is put around a text."""
+    return _both(_byte_pairs(files, options, ("<|endoftext|>",), wrapped=False))
+
+
+def roberta(files: Files, options: Options) -> Two:
+    """RoBERTa, BART: vocab.json and merges.txt; `<s> X </s>`."""
+    return _both(_byte_pairs(files, options, (*FAIRSEQ, "<mask>"), wrapped=True))
+
+
+def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapped: bool) -> BytePairTokenizer:
+    names = vocabulary_files.id_table(files, "vocab.json")
+    vocabulary_files.check_bytes(names, "vocab.json")
+    pairs = vocabulary_files.merges(files, "merges.txt", names)
+    ids = {name: i for i, name in enumerate(names)}
+    typed = {name: ids[name] for name in special if name in ids}
+    as_written = {*typed, *(one.content for one in options.added), *map(unused, range(len(names)))}
+    shown_names = [name if name in as_written else for_people(as_bytes(name)) for name in names]
+    start, end = (id_of(ids, name, "vocab.json") if wrapped else 0 for name in ("<s>", "</s>"))
+    wrapping = Wrapping((start,), (end,)) if wrapped else _around_gpt2(ids, options)
+    table = table_of(shown_names, options, special=typed.values(), typed=typed, mask="<mask>", wrapping=wrapping)
+    names = [*names, *(table.pieces[i] for i in range(len(names), len(table.pieces)))]
+    return BytePairTokenizer(table, names, pairs, leading_space=bool(options.leading_space))
+
+
+def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
+    """Nothing, unless its settings say otherwise."""
+    if not (options.begin or options.end):
+        return NO_WRAPPING
+    both = (id_of(ids, "<|endoftext|>", "vocab.json"),)
+    return Wrapping(both if options.begin else (), both if options.end else ())
+
+
+def llama(files: Files, options: Options) -> Two:
+    """LLaMA 2, Mistral, Gemma without a tokenizer.json: the ids of tokenizer.model as they are, after `<s>`."""
+    model = sentencepiece(files, "tokenizer.model")
+    special = special_of(model)
+    typed = {model.pieces[i]: i for i in special}
+    first = next((typed[name] for name in ("<s>", "<bos>") if name in typed), None)
+    last = next((typed[name] for name in ("</s>", "<eos>") if name in typed), None)
+    before = (first,) if first is not None and options.begin is not False else ()
+    after = (last,) if last is not None and options.end else ()
+    table = table_of(model.pieces, options, special=special, typed=typed, wrapping=Wrapping(before, after))
+    return _both(UnchangedTokenizer(table, files["tokenizer.model"], leading_space=options.leading_space))
+
+
+def bert(files: Files, options: Options) -> Two:
+    """BERT, DistilBERT: vocab.txt; `[CLS] X [SEP]`."""
+    names = vocabulary_files.listed(files, "vocab.txt")
+    ids = {name: i for i, name in enumerate(names)}
+    typed = {name: ids[name] for name in BERT if name in ids}
+    unknown, first, last = (id_of(ids, name, "vocab.txt") for name in ("[UNK]", "[CLS]", "[SEP]"))
+    cleaning, wrapping = (
+        Cleaning(options.lower_case, options.strip_accents, options.chinese),
+        Wrapping((first,), (last,)),
+    )
+    table = table_of(names, options, special=typed.values(), typed=typed, wrapping=wrapping)
+    return _both(WordPieceTokenizer(table, names, unknown=unknown, cleaning=cleaning))
+
+
+def plain_list(files: Files, options: Options) -> Two:
+    """A list of characters or words, and another of the target where it has its own; nothing is put around a text."""
+    source = _listed(vocabulary_files.pieces_of(files), options, options.size)
+    if not {TARGET_LINES, TARGET_IDS} & files.keys():
+        return _both(source)
+    names = vocabulary_files.pieces_of(files, TARGET_LINES, TARGET_IDS)
+    return source, _listed(names, options, options.target_size or options.size)
+
+
+def _listed(names: Sequence[str], options: Options, size: int | None) -> ListTokenizer:
+    ids = {name: i for i, name in enumerate(names)}
+    typed = {name: i for name, i in ids.items() if name in vocabulary_files.SPECIAL}
+    unknown = next((ids[name] for name in vocabulary_files.CALLED["unk_id"] if name in ids), None)
+    table = table_of(names, options, special=typed.values(), typed=typed, size=size)
+    return ListTokenizer(table, by_words=vocabulary_files.by_words(names), unknown=unknown)
+
+
+def byt5(_: Files, options: Options) -> Two:
+    """ByT5: bytes, and no file; ends with `</s>`."""
+    return _both(ByteTokenizer(options.size))
+
+
+def any_json(files: Files, options: Options) -> Two:
+    """A tokenizer.json of any family, read by the library `tokenizers`; a second one where the target has its own.
+
+    Its template knows one language at most. Where both languages are given, they go around the text instead.
+    """
+    made = tokenizers_library.LibraryTokenizer(vocabulary_files.file(files, tokenizers_library.FILE), options.size)
+    if TARGET_JSON in files:
+        size = options.target_size or options.size
+        return made, tokenizers_library.LibraryTokenizer(vocabulary_files.file(files, TARGET_JSON), size)
+    if not (options.source_language or options.target_language):
+        return _both(made)
+    codes = {name.strip("_"): i for name, i in made.languages().items()}
+    asked = _asked(options, list(codes), list(codes.values()))
+    end = made.id_of("</s>")
+    place: Literal["before", "after", "start"] = "after" if options.legacy else "before"
+    place = "start" if options.language_starts else place
+    return _both(made.wrapped_in(_around(asked, place, end=2 if end is None else end)))
+
+
+def raw_ids(_: Files, options: Options) -> Two:
+    """No tokenizer: pieces are the numbers of their rows."""
+    if options.size is None:
+        raise TokenizerError(
+            "size: is missing; for a model without a tokenizer, give the number of rows of its embedding table."
+        )
+    source = RawIds(options.size, options.special_ids)
+    if options.target_size in (None, options.size):
+        return _both(source)
+    return source, RawIds(options.target_size or 0, options.special_ids)
+
+
+def _both(tokenizer: AnyTokenizer) -> Two:
+    return tokenizer, tokenizer
+
+
+def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple[int, int]:
+    """The rows of both languages."""
+    if not options.source_language or not options.target_language:
+        raise TokenizerError(
+            "source_language, target_language: this family of models needs both languages; choose from {languages}.",
+            languages=", ".join(codes),
+        )
+    return _language(options.source_language, codes, rows), _language(options.target_language, codes, rows)
+
+
+def _language(code: str, codes: Sequence[str], rows: Sequence[int]) -> int:
+    if code not in codes:
+        raise TokenizerError(
+            "this family of models does not have the language {found}; choose from {languages}.",
+            found=shown(code),
+            languages=", ".join(codes),
+        )
+    return rows[codes.index(code)]
+
+
+def _around(asked: tuple[int, int], place: Literal["before", "after", "start"], *, end: int = 2) -> Wrapping:
+    source, target = asked
+    if place == "before":
+        return Wrapping((source,), (end,), forced=target)
+    if place == "after":
+        return Wrapping((), (end, source), forced=target)
+    return Wrapping((), (end, source), start=target)
+
+
+def table_of(
+    names: Sequence[str],
+    options: Options,
+    *,
+    special: Iterable[int],
+    typed: Mapping[str, int],
+    mask: str = "",
+    wrapping: Wrapping = NO_WRAPPING,
+    size: int | None = None,
+) -> Table:
+    """The rows: the pieces of the files, those that were added, and names for the rows that have none.
+
+    `special` are the rows without a text of their own, `typed` the pieces that are found where somebody types them,
+    of which `mask` swallows the spaces before it; `size` is the model's rows, if not as the options say. Refuses an
+    added piece where the files have another, and too few rows.
+    """
+    pieces = list(names)
+    own, typed, ways = {*special}, dict(typed), {mask: Way(eats_before=True)} if mask else {}
+    for one in options.added:
+        pieces += (unused(i) for i in range(len(pieces), one.id + 1))
+        if one.id >= len(names):
+            pieces[one.id] = one.content
+        elif names[one.id] != one.content:
+            raise TokenizerError(
+                "the added piece {piece} has the id {i}, which belongs to {other} in the vocabulary; one of the "
+                "two files belongs to another model.",
+                piece=shown(one.content),
+                i=one.id,
+                other=shown(names[one.id]),
+            )
+        typed[one.content], ways[one.content] = one.id, one.way
+        own |= {one.id} if one.special else set()
+    added = {one.id for one in options.added}
+    every = padded(pieces, size or options.size)
+    own |= {i for i in range(len(names), len(every)) if i not in added}
+    own |= {i for i, name in enumerate(names) if name == unused(i)}
+    return Table(every, own, typed, ways, wrapping)
+
+
+def sentencepiece(files: Files, name: str) -> Tokenizer:
+    """A SentencePiece model among the files, tried out first; TokenizerError if it is missing or cannot be used."""
+    model = vocabulary_files.file(files, name)
+    with vocabulary_files.within(name):
+        sentencepiece_check.check(model)
+        return Tokenizer(model)
+
+
+def special_of(model: Tokenizer) -> set[int]:
+    """The ids of pieces without a text of their own."""
+    return {i for i in range(model.size) if model.is_special(i)}
+
+
+def id_of(ids: Mapping[str, int], name: str, file: str) -> int:
+    """The row of a piece that a family cannot do without; TokenizerError if there is none."""
+    if name not in ids:
+        raise TokenizerError(
+            "{file}: has no piece {name}, which this family of models needs.", file=file, name=shown(name)
+        )
+    return ids[name]
+
+
+def id_in(model: Tokenizer, name: str) -> int:
+    """The same of a SentencePiece model."""
+    return id_of({piece: i for i, piece in enumerate(model.pieces)}, name, "spiece.model")
+
+
+Make = Callable[[Files, Options], Two]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a family's tokenizer is made of."""
+
+    make: Make  # its function
+    files: tuple[str, ...] = ()  # what it needs
+    may: tuple[str, ...] = ()  # what it also takes where it is there
+
+
+_ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
+_PAIRS = ("vocab.json", "merges.txt")
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "marian": Family(marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
+        "t5": Family(t5, _ONE_MODEL),
+        "pegasus": Family(pegasus, _ONE_MODEL),
+        "mbart": Family(mbart, _FAIRSEQ_MODEL),
+        "mbart50": Family(mbart50, _FAIRSEQ_MODEL),
+        "nllb": Family(nllb, _FAIRSEQ_MODEL),
+        "m2m100": Family(m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
+        "gpt2": Family(gpt2, _PAIRS),
+        "roberta": Family(roberta, _PAIRS),
+        "llama": Family(llama, ("tokenizer.model",)),
+        "bert": Family(bert, ("vocab.txt",)),
+        "byt5": Family(byt5),
+        "json": Family(any_json, (tokenizers_library.FILE,), (TARGET_JSON,)),
+        "list": Family(plain_list, may=(vocabulary_files.LINES, vocabulary_files.IDS, TARGET_LINES, TARGET_IDS)),
+        "raw": Family(raw_ids),
+    }
+)
+FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family.files, *family.may))
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """Tokenizers as they are stored: their family, what was chosen, and files."""
+
+    family: str  # A key of `FAMILIES`
+    options: Options = field(default_factory=Options)  # what the files do not say
+    # Those that the family needs, and of those that it may have what is there.
+    files: Files = field(default_factory=dict)
+
+    def open(self) -> Two:
+        """Make the tokenizers; a TokenizerError begins with the name of the file or option that cannot be used."""
+        return FAMILIES[self.family].make(self.files, self.options)
+
+    def stored(self) -> dict[str, bytes]:
+        """The files to write, `vocabulary.json` among them."""
+        record = {"family": self.family, "options": self.options.said()}
+        family = FAMILIES[self.family]
+        own = {name: self.files[name] for name in (*family.files, *family.may) if name in self.files}
+        return {VOCABULARY: (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(), **own}
+
+
+def read_record(content: bytes) -> tuple[str, Options]:
+    """What a vocabulary.json says: the family and its options; TokenizerError if it is none that is known."""
+    record = json_record({VOCABULARY: content}, VOCABULARY)
+    if not isinstance(record.get("options", {}), dict):
+        raise TokenizerError("{file}: expected a JSON object, found {found}.", file=VOCABULARY, found=shown(record))
+    family = record.get("family")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise TokenizerError(
+            "{file}: family: found {found}, expected one of {families}.",
+            file=VOCABULARY,
+            found=shown(family),
+            families=", ".join(FAMILIES),
+        )
+    with within(VOCABULARY):
+        return family, options_from(record.get("options", {}))
+
+
+def limits(record: bytes, has: Callable[[str], bool]) -> dict[str, int]:
+    """The files that a vocabulary.json needs or finds beside it, each with its largest size."""
+    family = FAMILIES[read_record(record)[0]]
+    return {name: LARGE.get(name, MAX_TOKENIZER) for name in (*family.files, *filter(has, family.may))}
+
+
+def opened(files: Files) -> tuple[Named, Named]:
+    """The tokenizers of source and target, each with the file that lists its ids; one object if they are alike."""
+    family, options = read_record(files[VOCABULARY])
+    source, target = Vocabularies(family, options, files).open()
+    names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
+    of_ids = [name for name in names if name.endswith("vocab.json")] or names
+    return (of_ids[0], source), (of_ids[-1], target)

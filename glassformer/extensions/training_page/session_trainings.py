@@ -1,0 +1,181 @@
+"""What this session trains here, and what a link to a training leads to: from the name in an address to an entry.
+
+A name is `training:` and the training's own name, which cannot be guessed. While a model is trained its checkpoint
+can be opened like any other, and is another one as soon as a better one is written.
+"""
+
+import asyncio
+import atexit
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
+
+from glassformer.extensions.training_page.trainings import Training, Trainings
+from glassformer.runs.sources import Source
+from glassformer.server import replicas, server_options
+from glassformer.server.model_runner import BusyError
+from glassformer.server.parts import ServerPart
+from glassformer.shared.i18n import st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state.view import MAIN, Slot
+from transformer.checkpoint.listing import Entry, entry_at
+from transformer.checkpoint.snapshots import AT, steps
+from transformer.i18n import Sentence, say
+
+NAME: Final = "training:"
+OWN: Final = "own_trainings"
+SWEEP_SECONDS: Final = 60.0
+GONE: Final = say(
+    "The training is no longer on this server: the server was restarted, or nobody looked at the training for some "
+    "hours."
+)
+
+
+@st.cache_resource(show_spinner=False)
+def trainings() -> Trainings:
+    """The trainings of this server, or of all replicas."""
+    return Trainings(shared=replicas.folder("trainings"))
+
+
+@asynccontextmanager
+async def kept() -> AsyncIterator[None]:
+    """While the server runs: remove what nobody looks at any more, and end and remove all in the end."""
+    if not server_options.trains():
+        yield
+        return
+    atexit.register(trainings().close)  # a server that is not asked to end in order
+    sweeping = asyncio.create_task(_sweep())
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        await asyncio.to_thread(trainings().close)
+
+
+async def _sweep() -> None:
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        await asyncio.to_thread(trainings().sweep)
+
+
+def is_name(name: str) -> bool:
+    """Whether a name in an address is that of a training."""
+    return name.startswith(NAME)
+
+
+def name_of(training: Training) -> str:
+    """Its name in an address."""
+    return NAME + training.token
+
+
+def find(name: str) -> Training | None:
+    """The training of a name in an address, also of one of its snapshots; None if there is none, or none any more."""
+    if not is_name(name) or not server_options.trains():
+        return None
+    return trainings().find(name.removeprefix(NAME).partition(AT)[0])
+
+
+def at(name: str) -> Entry | None:
+    """The checkpoint of a training, also by the name of one of its snapshots; None if there is none yet."""
+    training = find(name)
+    if training is None or not training.has_model:
+        return None
+    entry = entry_at(training.out, name_of(training), training.folder)
+    return None if entry.error is not None else entry
+
+
+def is_under_way(training: Training) -> bool:
+    """Whether there is more to come."""
+    return trainings().look(training).is_under_way
+
+
+def own() -> dict[str, Entry]:
+    """What this session trains or has trained here, and is still there, by name."""
+    mine: tuple[str, ...] = st.session_state.get(OWN, ())
+    there = {name: find(name) for name in mine}
+    if None in there.values():
+        st.session_state[OWN] = tuple(name for name in mine if there[name] is not None)
+    found = {name: at(name) for name in mine}
+    return {name: entry for name, entry in found.items() if entry is not None}
+
+
+def check_none_goes_on() -> None:
+    """Look whether the session may begin one. Raises `BusyError`: one that it began is under way."""
+    mine = (find(name) for name in st.session_state.get(OWN, ()))
+    if any(training is not None and is_under_way(training) for training in mine):
+        raise BusyError("You already have a training that is waiting or running. Stop it first, or wait for its end.")
+
+
+def keep(training: Training) -> str:
+    """Callback: list a training among the session's own; its name."""
+    name = name_of(training)
+    st.session_state[OWN] = (*st.session_state.get(OWN, ()), name)
+    return name
+
+
+def forget(name: str) -> None:
+    """Callback: end a training, and remove it."""
+    training = find(name)
+    if training is not None:
+        trainings().forget(training)
+    st.session_state[OWN] = tuple(one for one in st.session_state.get(OWN, ()) if one != name)
+
+
+class TrainingSource(Source):
+    """Checkpoints of trainings, also of those that go on."""
+
+    def own(self) -> dict[str, Entry]:
+        """What this session trains or has trained."""
+        return own()
+
+    def folder(self, name: str) -> Entry | None:
+        """What a training has written."""
+        return at(name)
+
+    def label(self, entry: Entry) -> str | None:
+        """That it is trained here."""
+        return say("{title} (trained here)", title=entry.title) if is_name(entry.name) else None
+
+    def gone(self, name: str, instead: str) -> Sentence | None:
+        """Trainings are kept for a while."""
+        return replicas.gone(GONE) if is_name(name) else None
+
+    def changes(self, name: str) -> bool:
+        """A training that goes on writes better checkpoints."""
+        return is_name(name)
+
+
+SOURCE = TrainingSource()
+
+
+class TrainingServer(ServerPart):
+    """The trainings that visitors began."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """As long as the server."""
+        return kept()
+
+
+SERVER = TrainingServer()
+
+
+GROWS_SECONDS: Final = 3.0  # between two looks at a training that is under way
+
+
+class TrainingBlocks(PageBlocks):
+    """Nothing that is seen."""
+
+    def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
+        """Have the page drawn again when the training of the main slot has another snapshot, or has ended."""
+        training = find(name) if slot == MAIN else None
+        if training is not None and is_under_way(training):
+            st.fragment(_look_for_more, run_every=GROWS_SECONDS)(name, len(steps(training.out)))
+
+
+def _look_for_more(name: str, drawn: int) -> None:
+    training = find(name)
+    if training is None or len(steps(training.out)) != drawn or not is_under_way(training):
+        st.rerun()
+
+
+BLOCKS = TrainingBlocks()

@@ -1,0 +1,340 @@
+"""The queue of what was uploaded, read one after the other, and the folder where it lies, which ends with the server.
+
+Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
+for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what
+a killed server left is removed by the next one. In a folder that replicas share each upload says what it is, in
+`ABOUT`; any replica opens and removes it, and it outlives them.
+
+One at a time, as whoever decodes meanwhile shares the processor. The reading itself is done by another process, see
+`extensions.uploads.library`; here is a thread that waits for it.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from glassformer.extensions.uploads.library.upload_folder import Read, Received
+from glassformer.extensions.uploads.library.upload_worker_client import Done, Worker
+from glassformer.server import replicas
+from glassformer.server.private_folder import OwnFolder
+from transformer.errors import CheckpointError, GlassformerError
+from transformer.i18n import Sentence, say
+
+PREFIX = "glassformer-inbox-"
+KEPT_SECONDS = 3600.0  # without use
+WAITING_SECONDS = 900.0  # of files that nobody has had read yet
+MOST_BYTES = 4 * 2**30
+SHARE_OF_DISK = 0.5  # of what is free
+MOST_KEPT = 200
+RECEIVED = "received"
+ABOUT = ".about.json"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Files that came in, or what was made of them."""
+
+    token: str  # its name, which nobody can guess
+    folder: Path  # all that belongs to it
+    title: str  # what it is called, once it was read
+    n_bytes: int  # what is counted for it
+    used: float  # when it was used last, in seconds of a clock of its own
+    native: bool = False  # whether it is a checkpoint of this program
+    left_out: tuple[str, ...] = ()  # names of the files that are no part of it
+
+    @property
+    def made(self) -> Path:
+        """The folder that can be opened."""
+        return self.folder / self.title
+
+
+class UploadStore:
+    """All that was handed in to one server.
+
+    Its folder is made in `place`, or in the system's folder for temporary files, unless it is `shared`. Together it
+    has so many bytes at most. `forgotten` is told of each upload that is removed.
+    """
+
+    def __init__(
+        self,
+        place: Path | None = None,
+        *,
+        shared: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        most: int = MOST_BYTES,
+        forgotten: Callable[[Upload], object] = lambda _: None,
+    ) -> None:
+        self._own = OwnFolder(PREFIX, place, shared)
+        self.root = self._own.root
+        self._clock, self._most, self._forgotten = clock, most, forgotten
+        self._lock = threading.RLock()
+        self._found: dict[str, Upload] = {}
+
+    def begin(self) -> Upload:
+        """Make room for files of one upload, which has none yet. Raises `CheckpointError`: there are too many."""
+        self.sweep()
+        with self._lock:
+            if len(self._found) >= MOST_KEPT:
+                raise CheckpointError(
+                    "This server already holds {n} uploaded models, the most that it can take; try again in a few "
+                    "minutes.",
+                    n=len(self._found),
+                )
+            token = secrets.token_urlsafe(16)
+            folder = self.root / token
+            (folder / RECEIVED).mkdir(parents=True, mode=0o700)
+            found = self._found[token] = Upload(token, folder, "", 0, self._clock())
+            return found
+
+    def count(self, token: str, n_bytes: int) -> None:
+        """Count bytes that are about to be written for an upload.
+
+        Raises `CheckpointError`: there is no room for them, or the upload is gone.
+        """
+        with self._lock:
+            upload = self._found.get(token)
+            if upload is None:
+                raise gone()
+            if n_bytes > self.room():
+                raise CheckpointError(
+                    "There is no room for {needed:,} more bytes on this server ({room:,} are left for uploads); try "
+                    "again later.",
+                    needed=n_bytes,
+                    room=max(self.room(), 0),
+                )
+            self._use(replace(upload, n_bytes=upload.n_bytes + n_bytes))
+
+    def room(self) -> int:
+        """Bytes that may still be counted."""
+        with self._lock:
+            taken = sum(one.n_bytes for one in self._found.values())
+            free = shutil.disk_usage(self.root).free
+            return min(self._most - taken, int(SHARE_OF_DISK * free))
+
+    def keep(self, token: str, made: Path, *, native: bool, left_out: tuple[str, ...]) -> Upload:
+        """Keep what was made of an upload, a folder in the upload's that can be opened, and nothing else of it.
+
+        `left_out` are the names of the files that are no part of it. Raises `CheckpointError`: the upload is gone.
+        """
+        with self._lock:
+            upload = self._found.get(token)
+            if upload is None:
+                raise gone()
+            aside = self.root / f"{token}-read"  # a name that is swept, should this process end here
+            os.rename(upload.folder, aside)
+            upload.folder.mkdir(mode=0o700)
+            os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
+            shutil.rmtree(aside, ignore_errors=True)
+            n_bytes = sum(file.stat().st_size for file in (upload.folder / made.name).iterdir())
+            kept = replace(upload, title=made.name, n_bytes=n_bytes, native=native, left_out=left_out)
+            if self._own.is_shared:
+                about = {name: getattr(kept, name) for name in ("title", "n_bytes", "native", "left_out")}
+                (upload.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            return self._use(kept)
+
+    def find(self, token: str) -> Upload | None:
+        """An upload that was read, by its name; that counts as using it."""
+        with self._lock:
+            self._adopt(token)
+            found = self._found.get(token)
+            if found is None or not found.title:
+                return None
+            self._use(found)
+            return found
+
+    def _use(self, upload: Upload) -> Upload:
+        """Keep what is known of an upload, which is used now."""
+        found = self._found[upload.token] = replace(upload, used=self._clock())
+        if self._own.is_shared:
+            replicas.touch(upload.folder)
+        return found
+
+    def _adopt(self, token: str) -> None:
+        """Know what another replica keeps, or is about to; and no longer what one removed."""
+        if not self._own.is_shared:
+            return
+        folder, known = replicas.named(self.root, token), self._found.get(token)
+        if folder is None:
+            self._let_go(token)  # and no more: it may be about to be put in its place
+        elif known is None or not known.title:
+            found = Upload(token, folder, "", 0, 0.0) if known is None else known
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                about = json.loads((folder / ABOUT).read_bytes())
+                found = replace(
+                    found, **about | {"title": Path(about["title"]).name, "left_out": tuple(about["left_out"])}
+                )
+            self._found[token] = found
+
+    def is_gone(self, token: str) -> bool:
+        """Whether there is no such upload any more, read or not."""
+        return token not in self._found
+
+    def forget(self, token: str) -> None:
+        """Remove an upload and its files."""
+        found = self._let_go(token)
+        if found is not None:
+            shutil.rmtree(found.folder, ignore_errors=True)
+
+    def _let_go(self, token: str) -> Upload | None:
+        with self._lock:
+            found = self._found.pop(token, None)
+        if found is not None:
+            self._forgotten(found)
+        return found
+
+    def sweep(self) -> None:
+        """Remove what nobody used for long."""
+        with self._lock:
+            for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
+                self._adopt(token)
+            old = [
+                token
+                for token, one in self._found.items()
+                if self._unused(one) > (KEPT_SECONDS if one.title else WAITING_SECONDS)
+            ]
+        for token in old:
+            self.forget(token)
+
+    def _unused(self, upload: Upload) -> float:
+        """For how many seconds nobody used it, here or at any replica."""
+        return replicas.seconds_since(upload.folder) if self._own.is_shared else self._clock() - upload.used
+
+    def close(self) -> None:
+        """Remove everything that is this server's alone; a second time nothing happens."""
+        with self._lock:
+            self._found.clear()
+        self._own.close()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def gone() -> CheckpointError:
+    """What is said of an upload that is not there any more."""
+    said = say(
+        "This upload is no longer available: uploads are deleted after {minutes} minutes without use. Upload the "
+        "files again.",
+        minutes=round(KEPT_SECONDS / 60),
+    )
+    return CheckpointError(replicas.gone(said))
+
+
+MOST_WAITING = 100
+IDLE_SECONDS = 60.0  # until the process that reads is ended
+
+
+@dataclass(eq=False)
+class UploadJob:
+    """One upload on its way."""
+
+    received: Sequence[Received]
+    folder: Path
+    title: str
+    pickles: bool
+    done: Done = field(default_factory=Done)  # how far it is
+    read: Read | None = None  # what came of it
+    refused: Sentence | None = None  # why nothing did
+    stopped: bool = False  # nobody waits for it any more
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+class UploadQueue:
+    """The queue in front of the process that reads, which is ended after so many `idle` seconds."""
+
+    def __init__(self, *, most: int = MOST_WAITING, idle: float = IDLE_SECONDS, worker: Worker | None = None) -> None:
+        self._most, self._idle = most, idle
+        self._worker, self._changed = worker or Worker(), threading.Condition()
+        self._soon = False
+        self._waiting: deque[UploadJob] = deque()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def submit(self, received: Sequence[Received], folder: Path, *, title: str, pickles: bool) -> UploadJob:
+        """Have files read; returns at once. Raises `CheckpointError`: too many wait already."""
+        job = UploadJob(received, folder, title, pickles)
+        with self._changed:
+            if len(self._waiting) >= self._most:
+                raise CheckpointError(
+                    "{n} uploads are already waiting to be read, the most that this server allows; try again in a "
+                    "minute.",
+                    n=len(self._waiting),
+                )
+            self._waiting.append(job)
+            self._changed.notify()
+        return job
+
+    def expect(self) -> None:
+        """Something will be handed in soon: start the process, which takes a few seconds."""
+        with self._changed:
+            self._soon = True
+            self._changed.notify()
+
+    def before(self, job: UploadJob) -> int | None:
+        """How many wait before a job; None if it is being read, or over."""
+        with self._changed:
+            return self._waiting.index(job) + 1 if job in self._waiting else None
+
+    def stop(self, job: UploadJob) -> None:
+        """Nobody waits for a job any more: end it. Returns when nothing of it is under way."""
+        with self._changed:
+            job.stopped = True
+            if job in self._waiting:
+                self._waiting.remove(job)
+                job.over.set()
+        job.over.wait()
+
+    def close(self) -> None:
+        """End the process and the thread."""
+        with self._changed:
+            self._closed = True
+            for job in self._waiting:
+                job.stopped = True
+                job.over.set()
+            self._changed.notify()
+        self._worker.end()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that reads."""
+        return self._worker.pid
+
+    def _serve(self) -> None:
+        while not self._closed:
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._waiting or self._closed or self._soon, self._idle):
+                    self._worker.end()
+                    continue
+                if self._closed:
+                    return
+                job, self._soon = self._waiting.popleft() if self._waiting else None, False
+            if job is not None:
+                self._do(job)
+                continue
+            with contextlib.suppress(GlassformerError):  # who hands something in is told
+                self._worker.warm()
+
+    def _do(self, job: UploadJob) -> None:
+        def see(done: Done) -> None:
+            job.done = done
+
+        try:
+            job.read = self._worker.read(
+                job.received, job.folder, title=job.title, pickles=job.pickles, progress=see, stop=lambda: job.stopped
+            )
+        except GlassformerError as error:
+            job.refused = error.sentence
+        except Exception:  # a full disk, a process that cannot be started: whoever waits is told
+            self._worker.end()
+            job.refused = say("The files could not be read on this server; try again later.")
+        finally:
+            job.over.set()

@@ -1,0 +1,306 @@
+"""From files that were handed in, written anew, to a folder that can be opened, or to why not.
+
+This runs in the process that `worker` forks, and trusts nothing: neither names, nor archives, nor what is in files.
+
+    model.safetensors            a header of our own, and the same values, whatever it is called
+    lesson.pt                    lesson.pt.safetensors, and lesson.pt.safetensors.outline.json, which says what was
+                                 around the tensors; pytorch_model.bin becomes model.safetensors
+    model.npz                    model.npz.safetensors with its arrays, and the outline with its texts
+    config.json, tokenizer.json  parsed by the strict rules, and written again
+    letters.model                the same bytes, once SentencePiece was tried on every piece of them
+    vocab.txt, training.csv      the same bytes, once they are text; config.yaml, too
+
+Anything else is left out, and named. What the files mean is not looked at here.
+"""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import BinaryIO
+
+from glassformer.extensions.importers.library import opening
+from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
+from glassformer.extensions.uploads.library.archives import OURS, Limits, check_all_differ, check_name, is_junk, unpack
+from glassformer.extensions.weight_files.library import pickle_worker, pickles, weights
+from glassformer.extensions.weight_files.library.weights import OUTLINE, TENSORS, WHOLE
+from transformer.checkpoint.load import load as native_load
+from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
+from transformer.errors import CheckpointError, shown, within
+from transformer.files import kinds, strictjson, tensorfile
+from transformer.files.kinds import PICKLED, is_archive, looked_at
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.text import sentencepiece_check
+
+SENTENCEPIECE = (".model", ".spm")
+TEXTS = (".txt", ".csv", ".yml", ".yaml")
+WEIGHTS = (TENSORS, weights.SUFFIX, *PICKLED)
+OPENED = (*WEIGHTS, ".json", *SENTENCEPIECE, *TEXTS)
+MAX_DEPTH = 64
+CHUNK = 2**20
+SECONDS = 60.0
+
+
+def is_opened(name: str, source: Path) -> bool:
+    """Whether a file is one of those that are written anew."""
+    return kind(name, source) in OPENED and not name.endswith(OUTLINE)
+
+
+def kind(name: str, source: Path) -> str:
+    """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
+    ending, start = Path(name).suffix.lower(), kinds.start_of(source)
+    torch = ending if ending in PICKLED else PICKLED[0]
+    own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": weights.SUFFIX}
+    return own[kinds.kind_of(start, source.stat().st_size, name)]
+
+
+def write(name: str, source: Path, target: Path, *, work: Path) -> None:
+    """Write one file anew that `is_opened`; `work` is an empty folder for what is needed meanwhile."""
+    ending = kind(name, source)
+    if ending == TENSORS:
+        _tensors(name, source, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
+    elif ending == weights.SUFFIX:
+        _arrays(name, source, target / (name + TENSORS))
+    elif ending in PICKLED:
+        _pickle(name, source, target / (WHOLE if name in (weights.PICKLED, WHOLE) else name + TENSORS), work)
+    elif ending == ".json":
+        _json(name, source, target / name)
+    elif ending in SENTENCEPIECE:
+        _sentencepiece(name, source, target / name)
+    else:
+        _text(name, source, target / name)
+
+
+def _tensors(name: str, source: Path, target: Path) -> None:
+    with source.open("rb") as file:
+        _anew(file, tensorfile.read_header(file, source.stat().st_size, label=name), target)
+
+
+def _arrays(name: str, source: Path, target: Path) -> None:
+    """The arrays, and the outline that a file of torch.save would have with the same."""
+    with source.open("rb") as file:
+        header, texts = weights.read_arrays(file, source.stat().st_size, label=name)
+        _anew(file, header, target)
+    tensors = [[tensor, {"t": tensor}] for tensor in header.tensors]
+    outline = {"outline": {"d": [*tensors, *([key, text] for key, text in texts.items())]}}
+    target.with_name(target.name + OUTLINE).write_text(json.dumps(outline), encoding="ascii")
+
+
+def _anew(file: BinaryIO, header: tensorfile.Header, target: Path) -> None:
+    """The tensors of a file behind a header of our own, one after another as they lie there."""
+    places, end = {}, 0
+    for tensor, info in sorted(header.tensors.items(), key=lambda one: one[1].begin):
+        places[tensor] = [end, end := end + info.end - info.begin]
+    record = {
+        tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": places[tensor]}
+        for tensor, info in header.tensors.items()
+    }
+    text = json.dumps(record, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
+    with target.open("xb") as made:
+        made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
+        for tensor in places:
+            info = header.tensors[tensor]
+            file.seek(header.start + info.begin)
+            for begin in range(info.begin, info.end, CHUNK):
+                made.write(file.read(min(CHUNK, info.end - begin)))
+
+
+def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
+    if target.exists():
+        raise CheckpointError(
+            "{name}: {other} contains the same weights; upload only one of the two files.", name=name, other=target.name
+        )
+    with source.open("rb") as file:
+        pickles.check_kind(file.read(kinds.START), label=name)
+        _in_a_fork(file.fileno(), work, label=name)
+    pickles.outline_in(work, label=name)
+    os.replace(work / pickles.TENSORS, target)
+    os.replace(work / pickles.OUTLINE, target.with_name(target.name + OUTLINE))
+
+
+def _in_a_fork(descriptor: int, work: Path, *, label: str) -> None:
+    """Unpickle in a process of its own, which has torch already; what it does to itself ends with it."""
+    child = os.fork()
+    if not child:
+        try:
+            pickle_worker.main(descriptor, work)
+        finally:
+            os._exit(0)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise pickles.refusal(label, "time")
+
+
+def _json(name: str, source: Path, target: Path) -> None:
+    with within(name):
+        record = strictjson.parse(_content(name, source, MAX_JSON), max_depth=MAX_DEPTH)
+    target.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+
+
+def _sentencepiece(name: str, source: Path, target: Path) -> None:
+    content = _content(name, source, MAX_TOKENIZER)
+    with within(name):
+        sentencepiece_check.check(content)
+    target.write_bytes(content)
+
+
+def _text(name: str, source: Path, target: Path) -> None:
+    content = _content(name, source, MAX_TOKENIZER)
+    try:
+        is_text = "\0" not in content.decode()
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
+        raise CheckpointError("{name}: is not UTF-8 text; save it as UTF-8, or remove it.", name=name)
+    target.write_bytes(content)
+
+
+def _content(name: str, source: Path, most: int) -> bytes:
+    size = source.stat().st_size
+    if size > most:
+        raise CheckpointError(
+            "{name}: has {size:,} bytes; the limit for this kind of file is {most:,}.", name=name, size=size, most=most
+        )
+    return source.read_bytes()
+
+
+MOST_NAMED = 6
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Received:
+    """A file that was handed in."""
+
+    name: str  # what its owner calls it
+    path: Path  # where it is
+
+
+@dataclass(frozen=True)
+class Read:
+    """What became of an upload."""
+
+    native: bool  # whether it is a checkpoint of this program
+    left_out: tuple[str, ...]  # names of the files that are no part of it
+
+
+def read(
+    received: Sequence[Received],
+    folder: Path,
+    *,
+    work: Path,
+    pickles: bool = True,
+    limits: Limits = OURS,
+    progress: Progress = lambda *_: None,
+) -> Read:
+    """Write what was handed in anew, and make sure that it opens, or refuse it.
+
+    Both folders are empty; the name of the new one is how messages call the model, and `work` is for what is needed
+    meanwhile. `progress` is told how many files of how many are done, and which is next.
+    """
+    files, left_out = _files(received, work, limits)
+    _check_sizes(files, limits)
+    chosen = {name: path for name, path in files.items() if is_opened(name, path)}
+    left_out += [name for name in files if name not in chosen and not is_junk(name)]
+    _check_kinds(files, chosen, left_out, pickles=pickles)
+    # The weights last: a wrong word in a config is found at once.
+    order = sorted(chosen, key=lambda name: (kind(name, chosen[name]) in WEIGHTS, name))
+    for done, name in enumerate(order):
+        progress(done, len(order) + 1, name)
+        with_room = Path(mkdtemp(dir=work))
+        write(name, chosen[name], folder, work=with_room)
+        shutil.rmtree(with_room)
+    progress(len(order), len(order) + 1, folder.name)
+    return Read(_opens(folder), tuple(left_out))
+
+
+def _files(received: Sequence[Received], work: Path, limits: Limits) -> tuple[dict[str, Path], list[str]]:
+    """Every file by its name, archives unpacked; and the names of those that archives have in other folders."""
+    found: list[tuple[str, Path]] = []
+    left_out: list[str] = []
+    for number, one in enumerate(received):
+        check_name(one.name)
+        if not is_archive(one.name, one.path):
+            found.append((one.name, one.path))
+            continue
+        inner = work / f"unpacked-{number}"
+        inner.mkdir()
+        with one.path.open("rb") as file:
+            unpacked = unpack(file, inner, label=one.name, limits=limits)
+        found += unpacked.files.items()
+        left_out += unpacked.left_out
+    check_all_differ(name for name, _ in found)
+    return dict(found), left_out
+
+
+def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
+    if len(files) > limits.files:
+        raise CheckpointError(
+            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(files), most=limits.files
+        )
+    total = sum(path.stat().st_size for path in files.values())
+    if total > limits.unpacked:
+        raise CheckpointError(
+            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
+            found=total,
+            most=limits.unpacked,
+        )
+
+
+def _check_kinds(
+    files: Mapping[str, Path], chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool
+) -> None:
+    """Refuse what cannot become a model before anything of it is read."""
+    ending = {name: kind(name, path) for name, path in chosen.items()}
+    weights = [name for name in chosen if ending[name] in WEIGHTS]
+    refused = [name for name in weights if ending[name] in PICKLED]
+    if refused and not pickles:
+        raise CheckpointError(
+            "{name}: this server does not accept torch.save files; save the weights as safetensors.",
+            name=shown(refused[0]),
+        )
+    if weights:
+        return
+    for name, path in files.items():
+        if name.endswith(".index.json"):
+            raise CheckpointError(
+                "{name}: says that the weights are in other files, but none of those was uploaded; add them.", name=name
+            )
+        if (problem := looked_at(path, name)[1]) is not None:
+            raise CheckpointError("{name}: {problem}", name=name, problem=problem)
+    names = [*chosen, *left_out]
+    there = _named(names) if names else say("nothing")
+    raise CheckpointError(
+        "None of the files contains weights ({names}). Add one that was saved as safetensors or with torch.save, "
+        "or upload a zip archive with all files.",
+        names=there,
+    )
+
+
+def _named(names: Sequence[str]) -> Sentence:
+    named = joined(", ", map(shown, names[:MOST_NAMED]))
+    more = len(names) - MOST_NAMED
+    if more <= 0:
+        return named
+    return say_n("{names} and {n} more", "{names} and {n} more", more, names=named)
+
+
+def _opens(folder: Path) -> bool:
+    """Open it once, or refuse what no answer opens; whether it is a checkpoint of this program."""
+    native = kind_of(folder, inside=folder)[0] == "native"
+    try:
+        (native_load if native else opening.load)(folder, inside=folder)
+    except QuestionsError:
+        return False  # the page asks them
+    return native

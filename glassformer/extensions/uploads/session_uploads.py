@@ -1,0 +1,270 @@
+"""What this session handed in, and what a link of somebody else's leads to: from files in a browser to an entry.
+
+A name in an address is `upload:` and the upload's own name, which cannot be guessed. Streamlit keeps what a browser
+sends in memory; it is written into the store at once, and let go of there.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import ctypes
+import re
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from starlette.middleware import Middleware
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.uploads.inbox.upload_store import RECEIVED, UploadJob, UploadQueue, UploadStore
+from glassformer.extensions.uploads.library.archives import OURS, check_all_differ, check_name
+from glassformer.extensions.uploads.library.upload_folder import Received
+from glassformer.extensions.uploads.upload_middleware import UploadLimitMiddleware
+from glassformer.server import replicas, server_options
+from glassformer.server.parts import ServerPart
+from glassformer.server.streamlit_private import forget_upload, session_id
+from glassformer.shared.i18n import st
+from transformer.checkpoint.listing import Entry, entry_at
+from transformer.errors import CheckpointError
+from transformer.files.kinds import BESIDE
+
+NAME: Final = "upload:"
+OWN: Final = "handed_in"
+MOST_OWN: Final = 8
+SWEEP_SECONDS: Final = 30.0
+LARGE_BLOCK: Final = 4 * 2**20  # bytes; what a decoding makes and drops is smaller
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3  # both of malloc.h
+_TITLE: Final = re.compile(r"[^\w.()-]+")
+_MOST_TITLE: Final = 40
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that came in."""
+
+    number: int  # its name in the store
+    name: str  # what its owner calls it
+    size: int  # its bytes
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Files of this session that are not read yet."""
+
+    token: str = ""  # the upload that they belong to
+    files: tuple[File, ...] = ()  # in the order in which they came
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all of them."""
+        return sum(file.size for file in self.files)
+
+
+@st.cache_resource(show_spinner=False)
+def store() -> UploadStore:
+    """What was handed in to this server, or to all replicas."""
+    return UploadStore(
+        shared=replicas.folder("models"), forgotten=lambda upload: third_party_models.forget(upload.made)
+    )
+
+
+@st.cache_resource(show_spinner=False)
+def desk() -> UploadQueue:
+    """The queue in front of the process that reads it."""
+    return UploadQueue()
+
+
+@asynccontextmanager
+async def kept() -> AsyncIterator[None]:
+    """While the server runs: remove what nobody uses any more, and all of it in the end."""
+    if server_options.mode() == "off":
+        yield
+        return
+    _large_blocks_go_back()
+    atexit.register(store().close)  # a server that is not asked to end in order
+    sweeping = asyncio.create_task(_sweep())
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        desk().close()
+        store().close()
+
+
+class UploadsServer(ServerPart):
+    """A gate in front of uploads, and the folder that they are kept in."""
+
+    def inner(self, base: str) -> Sequence[Middleware]:
+        """The gate, for what the app itself would let through."""
+        return [Middleware(UploadLimitMiddleware, base=base)]
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What was handed in is kept meanwhile."""
+        return kept()
+
+
+SERVER = UploadsServer()
+
+
+async def _sweep() -> None:
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        await asyncio.to_thread(store().sweep)
+
+
+def _large_blocks_go_back() -> None:
+    """Have glibc map large blocks one by one, so that each goes back to the system when it is freed.
+
+    By itself it raises the limit to the size of the files that came, keeps them in up to eight pools a core, and
+    gives the ends of those pools back only when they are larger still (mallopt(3), M_MMAP_THRESHOLD).
+    """
+    if sys.platform == "linux":
+        set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's alone
+        if set_option is not None:
+            set_option(_MMAP_THRESHOLD, LARGE_BLOCK)
+            set_option(_TRIM_THRESHOLD, LARGE_BLOCK)
+
+
+def is_name(name: str) -> bool:
+    """Whether a name in an address is that of an upload."""
+    return name.startswith(NAME)
+
+
+def at(name: str) -> Entry | None:
+    """What an upload's name leads to; None if it leads nowhere, or nowhere any more."""
+    if not is_name(name) or server_options.mode() == "off":
+        return None
+    upload = store().find(name.removeprefix(NAME))
+    if upload is None:
+        return None
+    found = entry_at(upload.made, name, upload.made)
+    known = {"holds": "model"} if upload.native else {"holds": "foreign", "title": upload.title}
+    return replace(found, error=None, **known)  # type: ignore[arg-type]  # two words of the three that it may hold
+
+
+def own() -> dict[str, Entry]:
+    """What this session handed in and is still there, by name."""
+    there = {name: at(name) for name in st.session_state.get(OWN, ())}
+    found = {name: entry for name, entry in there.items() if entry is not None}
+    if len(found) < len(there):
+        st.session_state[OWN] = tuple(found)
+    return found
+
+
+def left_out(name: str) -> tuple[str, ...]:
+    """Names of the files that are no part of an upload."""
+    upload = store().find(name.removeprefix(NAME))
+    return () if upload is None else upload.left_out
+
+
+def take_over(files: Sequence[UploadedFile], waiting: Waiting) -> Waiting:
+    """Write files into the store, and have Streamlit let go of them, whatever comes of it.
+
+    Raises CheckpointError if they are too many or too large, or two have one name; then none of them is taken.
+    """
+    try:
+        _check(files, waiting)
+        fresh = not waiting.token or store().is_gone(waiting.token)
+        waiting = Waiting(store().begin().token) if fresh else waiting
+        store().count(waiting.token, sum(file.size for file in files))
+        first = waiting.files[-1].number + 1 if waiting.files else 0
+        found = tuple(File(number, file.name, file.size) for number, file in enumerate(files, start=first))
+        for came, file in zip(found, files, strict=True):
+            _path(waiting.token, came.number).write_bytes(file.getbuffer())
+        return replace(waiting, files=(*waiting.files, *found))
+    except OSError:
+        raise CheckpointError("The files could not be written on this server; try again later.") from None
+    finally:
+        _let_go(files)
+
+
+def without(waiting: Waiting, file: File) -> Waiting:
+    """The files but one, which is removed."""
+    with contextlib.suppress(OSError):
+        _path(waiting.token, file.number).unlink()
+    return replace(waiting, files=tuple(one for one in waiting.files if one != file))
+
+
+def drop(waiting: Waiting) -> None:
+    """Remove files that nobody wants to have read."""
+    store().forget(waiting.token)
+
+
+def submit(waiting: Waiting) -> UploadJob:
+    """Have the files read; CheckpointError if they are gone, this session handed in enough, or too many wait."""
+    if len(own()) >= MOST_OWN:
+        raise CheckpointError(
+            "You have already uploaded {n} models from this page; delete one of them first.", n=len(own())
+        )
+    received = [Received(file.name, _path(waiting.token, file.number)) for file in waiting.files]
+    store().count(waiting.token, 0)  # they are used now
+    folder = store().root / waiting.token
+    return desk().submit(received, folder, title=_title(waiting), pickles=server_options.mode() == "on")
+
+
+def keep(waiting: Waiting, job: UploadJob) -> str:
+    """Keep what was read; its name. Raises CheckpointError if it was refused."""
+    if job.read is None:
+        raise (
+            CheckpointError(job.refused)
+            if job.refused is not None
+            else CheckpointError("Reading stopped because no page was waiting for the result.")
+        )
+    made = job.folder / "made" / job.title
+    upload = store().keep(waiting.token, made, native=job.read.native, left_out=job.read.left_out)
+    name = NAME + upload.token
+    st.session_state[OWN] = (*st.session_state.get(OWN, ()), name)
+    return name
+
+
+def forget(name: str) -> None:
+    """Remove an upload of this session."""
+    st.session_state[OWN] = tuple(one for one in st.session_state.get(OWN, ()) if one != name)
+    store().forget(name.removeprefix(NAME))
+
+
+def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
+    for file in files:
+        check_name(file.name)
+    names = [*(file.name for file in waiting.files), *(file.name for file in files)]
+    check_all_differ(names)
+    if len(names) > OURS.files:
+        raise CheckpointError(
+            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(names), most=OURS.files
+        )
+    n_bytes = waiting.n_bytes + sum(file.size for file in files)
+    if n_bytes > OURS.unpacked:
+        raise CheckpointError(
+            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
+            found=n_bytes,
+            most=OURS.unpacked,
+        )
+
+
+def _let_go(files: Sequence[UploadedFile]) -> None:
+    session = session_id()
+    for file in files:
+        if session is not None:
+            forget_upload(session, file.file_id)
+        with contextlib.suppress(BufferError):
+            file.close()
+
+
+def _path(token: str, number: int) -> Path:
+    return store().root / token / RECEIVED / str(number)
+
+
+def _title(waiting: Waiting) -> str:
+    """What the model is called: as its archive, or its weights, unless those are called as all are."""
+    names = [file.name for file in waiting.files]
+    telling = sorted(
+        (name for name in names if Path(name).suffix.lower() not in BESIDE),
+        key=lambda name: not name.lower().endswith(".zip"),
+    )
+    stem = _TITLE.sub("-", Path(telling[0]).stem if telling else "")[:_MOST_TITLE].strip("-.")
+    return stem or "model"

@@ -1,0 +1,90 @@
+"""The effects of all heads on the run at hand: begun when the page is opened, shared, kept by the run."""
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Final, cast
+
+import numpy as np
+
+from glassformer.extensions.what_if.head_effects import HeadEffects, measuring
+from glassformer.runs import loading
+from glassformer.runs.measurement_jobs import begins_by_itself, studies, study
+from glassformer.server.jobs import JobStatus
+from glassformer.server.model_runner import BusyError
+from glassformer.shared.i18n import st
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.trace import Kind, Trace
+
+WISH: Final = "matters_wish"  # in the session: the run whose measurement was asked for or stopped last, and which
+PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
+
+
+def key_of(trace: Trace) -> Hashable:
+    """All that decides the effects on a run."""
+    return "head_effects", trace.query, trace.src_ids, trace.read_ids
+
+
+def begun(checkpoint: Checkpoint, trace: Trace) -> JobStatus | None:
+    """How far the measurement is, which begins now if it shall, else BusyError; None if it does not."""
+    key, visitor = key_of(trace), loading.visitor()
+    wish = _wish(key)
+    found = studies().look(key, visitor)
+    if found is not None and (found.state != "failed" or not wish):
+        return found
+    if wish is False or not (wish or begins_by_itself(checkpoint)):
+        return None
+    st.session_state.pop(WISH, None)  # what fails is tried once more only when it is asked for once more
+    cost = sum(maps.shape[0] * maps.shape[1] for maps in trace.weights.values())
+    work = partial(study, loading.runner(), partial(measuring, checkpoint, trace), float(cost))
+    return studies().ask(key, work, visitor=visitor).seen
+
+
+def look(trace: Trace, *, patience: float = 0.0) -> JobStatus | None:
+    """How far it is; waits for its end so long at most."""
+    return studies().look(key_of(trace), loading.visitor(), patience=patience)
+
+
+def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
+    """The effects, where they are there or come while a page may wait; it is begun where it begins by itself."""
+    if not begins_by_itself(checkpoint) or not trace.keeps_maps:
+        return None
+    try:
+        seen = begun(checkpoint, trace)
+    except BusyError:
+        return None
+    if seen is not None and seen.is_under_way:
+        seen = look(trace, patience=2 * PATIENCE_SECONDS)
+    return None if seen is None or seen.state != "done" else cast("HeadEffects", seen.result)
+
+
+def matters_most(found: HeadEffects) -> tuple[Kind, int, int]:
+    """The head without which the output loses most: its attention, its layer and its place there.
+
+    Of an encoder alone it is the one without which the vectors move most.
+    """
+
+    def loss(kind: Kind) -> np.ndarray:
+        effect = found.of[kind]
+        return effect.vectors.mean(axis=2) if effect.vectors.shape[2] else -effect.log_prob.sum(axis=2)
+
+    losses = {kind: loss(kind) for kind in found.of}
+    kind = max(losses, key=lambda one: float(losses[one].max()))
+    layer, head = np.unravel_index(int(losses[kind].argmax()), losses[kind].shape)
+    return kind, int(layer), int(head)
+
+
+def want(key: Hashable) -> None:
+    """Callback: have it measured."""
+    st.session_state[WISH] = key, True
+
+
+def stop(key: Hashable) -> None:
+    """Callback: want it no more."""
+    studies().withdraw(key, loading.visitor())
+    st.session_state[WISH] = key, False
+
+
+def _wish(key: Hashable) -> bool | None:
+    """Whether a measurement was asked for (True) or stopped (False); None: neither."""
+    kept: tuple[Hashable, bool] | None = st.session_state.get(WISH)
+    return kept[1] if kept is not None and kept[0] == key else None

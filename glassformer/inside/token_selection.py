@@ -1,0 +1,80 @@
+"""The page Inside the model, and which token of a stack it looks at.
+
+That is a source piece, or of what the decoder reads the step whose row it is. A row of a prompt, which a decoder
+alone reads first, belongs to no step: it is looked at as a row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glassformer.runs.map_axes import SIDE_OF
+from glassformer.runs.picture import Page, PartEntry
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.state.view import Side
+from transformer.i18n import say, say_n
+from transformer.model.anatomy import Kind, StackName, anatomy
+from transformer.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+
+INSIDE = Page(
+    "inside",
+    say("Inside the model"),
+    panel="inside_panel",
+    entries=(
+        PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),
+        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream.stream_panel:draw"),
+        PartEntry("lens", say("Logit lens"), "glassformer.inside.lens.lens_panel:draw"),
+        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn.ffn_panel:draw"),
+        PartEntry("pieces", say("Embeddings"), "glassformer.inside.pieces.pieces_panel:draw"),
+        PartEntry("fast", say("Speed-ups"), "glassformer.inside.fast.fast_panel:draw"),
+    ),
+)
+
+
+def deeper_stack(checkpoint: Checkpoint) -> Kind:
+    """The attention of the stack with more layers: a layer that is looked at here may be of either stack."""
+    stacks = reversed(anatomy(checkpoint.config).stacks)  # of two that are equal, the decoder
+    return max(stacks, key=lambda stack: stack.n_layers).name
+
+
+def sides_of(config: ModelConfig) -> list[Side]:
+    """The sides of the stacks that a model has."""
+    return [SIDE_OF[stack.name] for stack in anatomy(config).stacks]
+
+
+def side_of(run: ViewedRun) -> Side:
+    """The side that is looked at, among those that the model has."""
+    there = sides_of(run.checkpoint.config)
+    return run.view.side if run.view.side in there else there[0]
+
+
+def writes(run: ViewedRun, stack: StackName) -> bool:
+    """Whether a stack is the one that writes: its vectors become logits."""
+    parts = anatomy(run.checkpoint.config)
+    return parts.writes and stack == parts.stacks[-1].name
+
+
+def pieces_of(run: ViewedRun, side: Side) -> list[str]:
+    """The tokens of a side that may be seen; of the output the rows "reads → predicts"."""
+    return list(run.trace.src_pieces) if side == "source" else run.looking.row_labels()
+
+
+def in_words(count: int, side: Side) -> str:
+    """A number of tokens."""
+    if side == "source":
+        return say_n("{n:,} source token", "{n:,} source tokens", count)
+    return say_n("{n:,} target token", "{n:,} target tokens", count)
+
+
+def chosen_row(run: ViewedRun) -> int:
+    """The row of the decoder that is looked at: the current step's, or one of the prompt that was chosen."""
+    query, first = run.view.query, run.trace.first_row
+    return query if query is not None and query < first else run.trace.row_of(run.view.step)
+
+
+def token_of(run: ViewedRun, side: Side, pieces: list[str]) -> int:
+    """The token of a side that is looked at."""
+    return min(run.view.key or 0, len(pieces) - 1) if side == "source" else chosen_row(run)

@@ -1,0 +1,323 @@
+"""Every control of what is looked at: it shows a field of a slot's view, and replaces the field when it is changed.
+
+The view is the source of truth. A control is set from it before it is drawn, but only where the two differ: a slider
+that is written while it is dragged would jump. Menus and rows of buttons send the label that was chosen, so they are
+also set where their labels are others than before; else the browser would know the choice no more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from glassformer.shared import page_style
+from glassformer.shared.i18n import here, st
+from glassformer.state import session
+from glassformer.state.fields import MAX_STEP
+from glassformer.state.view import Slot, View, all_fields
+from transformer.i18n import Sentence, say, say_n
+
+KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
+ALL: Final = say("All")  # layers or heads together
+MOST_SEGMENTS: Final = 8  # more choices are in a menu
+MORE: Final = "more_options"
+NARROW: Final = 92  # pixels of a menu that says "Layer 1"; it grows with what it says
+
+NONE: Final = "none"  # stands for None among a widget's options: Streamlit takes None for nothing chosen
+_LABELS: Final = "labels"
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a control shows and where it goes. A session keeps it with the callback: it must not hold a run."""
+
+    key: str  # of the widget
+    value: Any  # what is shown
+    take: Callable[[Any], None]  # called with what the reader chose
+
+
+def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> Kept:
+    """A field of the view.
+
+    The key is that of the widget without its slot, if it is another than the field's name. Fields that it `forgets`
+    go back to their defaults when this one changes.
+    """
+    return Kept(f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets)))
+
+
+def together(slot: Slot, shown: Mapping[str, Any], *, key: str) -> Iterator[Kept]:
+    """Fields of the view that are looked at together; once one is changed, none is the page's own choice any more.
+
+    What is `shown` of each may be that choice; `key` begins the keys of their widgets.
+    """
+    for name, value in shown.items():
+        yield Kept(f"{slot}{key}{name}", value, partial(_take_one, slot, shown, name))
+
+
+def _take_one(slot: Slot, shown: Mapping[str, Any], name: str, value: object) -> None:
+    session.replace(slot, **{**shown, name: value})
+
+
+def put(slot: Slot, name: str, forgets: Sequence[str], value: object) -> None:
+    """Callback: replace a field of the view; what only the old value gave a meaning is forgotten."""
+    if session.view(slot).get(name) != value:
+        session.replace(slot, **{one: all_fields()[one].default for one in forgets}, **{name: value})
+
+
+def numbered(count: int) -> dict[int, str]:
+    """Options for layers or heads, named from 1."""
+    return {place: str(place + 1) for place in range(count)}
+
+
+def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) -> tuple[int | None, int | None]:
+    """Draw the choices of a layer and of a head, each with all together as the first; what there is not is let go."""
+    let_go(slot, n_layers, n_heads)
+    layer = choose(field(slot, "layer"), layer_label, {None: ALL, **numbered(n_layers)})
+    head = choose(
+        field(slot, "head"),
+        say("Head"),
+        {None: ALL, **numbered(n_heads)},
+        disabled=layer is None,
+        help=say("Choose a layer first, then one of its heads.") if layer is None else None,
+    )
+    return layer, head
+
+
+def menu_of_layers(kept: Kept, n_layers: int, *, all_together: bool = True) -> int | None:
+    """Draw the choice of a layer as a menu that names itself, for a row without labels above."""
+    layers: dict[int | None, str] = {place: say("Layer {n}", n=place + 1) for place in range(n_layers)}
+    every: dict[int | None, str] = {None: say("All layers")} if all_together else {}
+    return menu(kept, say("Layer"), every | layers, bare=True, width=NARROW)
+
+
+def menu_of_heads(kept: Kept, n_heads: int, *, all_together: bool = True, disabled: bool = False) -> int | None:
+    """Draw the choice of a head likewise."""
+    heads: dict[int | None, str] = {place: say("Head {n}", n=place + 1) for place in range(n_heads)}
+    every: dict[int | None, str] = {None: say("All heads")} if all_together else {}
+    help = say("Choose a layer first, then one of its heads.") if disabled else None
+    return menu(kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=NARROW)
+
+
+def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:
+    """Let go of a layer and of a head that there is not; returns the view without them."""
+    view = session.view(slot)
+    gone = [name for name, count in (("layer", n_layers), ("head", n_heads)) if (view.get(name) or 0) >= count]
+    session.replace(slot, **dict.fromkeys(gone))
+    return session.view(slot)
+
+
+def bar(slot: Slot) -> Any:
+    """A row for the controls of a page; what stands in it says itself what it is, without a label above."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{slot}{page_style.BAR}")
+
+
+def more(slot: Slot, *names: str) -> Any:
+    """A menu at the end of a row for what is rarely changed; it says how much of it is not as at first."""
+    view = session.view(slot)
+    count = sum(view.get(name) != all_fields()[name].default for name in names)
+    return st.popover(
+        say("Options · {n}", n=count) if count else say("Options"),
+        key=f"{slot}{MORE}",
+        icon=":material/tune:",
+        help=say_n("{n} option differs from its default.", "{n} options differ from their defaults.", count)
+        if count
+        else None,
+    )
+
+
+def labelled(pieces: Sequence[str], *, first: int = 0) -> dict[int, str]:
+    """Options for pieces, each with its number from 1."""
+    return {place: f"{place + 1}: {piece}" for place, piece in enumerate(pieces) if place >= first}
+
+
+def choose(
+    kept: Kept,
+    label: str,
+    options: Mapping[_Value, str],
+    *,
+    otherwise: _Value | None = None,
+    bare: bool = False,
+    disabled: bool = False,
+    help: str | None = None,
+    width: int = 120,
+) -> _Value:
+    """Draw a choice of a few as a row of buttons, of many as a menu; returns what is chosen.
+
+    Where `kept` is none of the options, `otherwise` is shown, or the first. A `bare` label is for screen readers
+    only; the width is that of a menu, in pixels.
+    """
+    if len(options) - (None in options) > MOST_SEGMENTS:
+        return menu(kept, label, options, otherwise=otherwise, bare=bare, disabled=disabled, help=help, width=width)
+    value, widget = _shown(kept, options, otherwise)
+    st.segmented_control(
+        label,
+        **widget,
+        required=True,
+        label_visibility="collapsed" if bare else "visible",
+        disabled=disabled,
+        help=help,
+        wrap=True,
+    )
+    return value
+
+
+def menu(
+    kept: Kept,
+    label: str,
+    options: Mapping[_Value, str],
+    *,
+    otherwise: _Value | None = None,
+    bare: bool = False,
+    disabled: bool = False,
+    help: str | None = None,
+    width: int | None = None,
+) -> _Value:
+    """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
+    value, widget = _shown(kept, options, otherwise)
+    st.selectbox(
+        label,
+        **widget,
+        label_visibility="collapsed" if bare else "visible",
+        disabled=disabled,
+        help=help,
+        width=width or "stretch",
+    )
+    return value
+
+
+def scale(
+    kept: Kept, label: str, options: Mapping[_Value, str], *, otherwise: _Value, help: str | None = None
+) -> _Value:
+    """Draw a choice along a line, for values that have an order; arguments as for `choose`.
+
+    The labels have to be the same in every language: one that Streamlit does not know is the line's first for it.
+    """
+    if any(isinstance(said, Sentence) for said in options.values()):
+        raise TypeError("the labels along a line are no sentences")
+    value, widget = _shown(kept, options, otherwise)
+    st.select_slider(label, **widget, help=help)
+    return value
+
+
+def several(kept: Kept, label: str, options: Iterable[int], *, most: int, placeholder: str) -> None:
+    """Draw a choice of up to `most` numbers."""
+    _set(kept.key, list(kept.value))
+    st.multiselect(
+        label, options, key=kept.key, max_selections=most, placeholder=placeholder, on_change=_taking(kept, tuple)
+    )
+
+
+def switch(kept: Kept, label: str, *, help: str | None = None) -> bool:
+    """Draw a switch."""
+    _set(kept.key, bool(kept.value))
+    return st.toggle(label, key=kept.key, help=help, on_change=_taking(kept, bool))
+
+
+def slider(kept: Kept, label: str, least: int, most: int) -> int:
+    """Draw a slider of whole numbers; a value outside shows as the nearest."""
+    value = min(max(int(kept.value), least), most)
+    _set(kept.key, value)
+    st.slider(label, least, most, key=kept.key, on_change=_taking(kept, int))
+    return value
+
+
+def decimal(kept: Kept, label: str, least: float, most: float, *, step: float, help: str | None = None) -> float:
+    """Draw a slider of numbers with a fraction."""
+    value = min(max(float(kept.value), least), most)
+    _set(kept.key, value)
+    st.slider(label, least, most, step=step, key=kept.key, on_change=_taking(kept, float), help=help)
+    return value
+
+
+def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, width: int, bare: bool = False) -> None:
+    """Draw a box for one of many things, counted from 1; empty for None, and for one that there is not."""
+    _set(kept.key, None if kept.value is None or kept.value >= most else kept.value + 1)
+    st.number_input(
+        label,
+        min_value=1,
+        max_value=most,
+        value=None,
+        key=kept.key,
+        placeholder=placeholder,
+        on_change=_taking(kept, lambda number: None if number is None else int(number) - 1),
+        help=help,
+        width=width,
+        label_visibility="collapsed" if bare else "visible",
+    )
+
+
+def box(kept: Kept, label: str, *, step: float, width: int, help: str | None = None) -> float | None:
+    """Draw a box for a number of at most a million, whole ones where the step is; returns it, None if it is empty."""
+    _set(kept.key, kept.value)
+    look: dict[str, Any] = {"step": step, "min_value": -1e6, "max_value": 1e6, "format": "%.2f"}
+    if isinstance(step, int):
+        look = {"step": step, "min_value": 1, "max_value": MAX_STEP}
+    st.number_input(
+        label,
+        value=None,
+        key=kept.key,
+        placeholder="–",
+        on_change=_taking(kept, lambda number: number),
+        help=help,
+        width=width,
+        **look,
+    )
+    value: float | None = kept.value
+    return value
+
+
+def typed(kept: Kept, label: str, *, most: int, width: int, help: str | None = None) -> str:
+    """Draw a box for a text, which names itself as long as it is empty; returns what stands there."""
+    _set(kept.key, str(kept.value))
+    st.text_input(
+        label,
+        key=kept.key,
+        placeholder=label,
+        label_visibility="collapsed",
+        max_chars=most,
+        on_change=_taking(kept, lambda text: str(text or "").strip()),
+        help=help,
+        width=width,
+    )
+    return str(kept.value)
+
+
+def keep_label(key: str, labels: Iterable[str]) -> None:
+    """Before a choice of the request, which its own widget keeps: its labels may be others than before."""
+    if key in st.session_state:
+        _set(key, st.session_state[key], labels)
+
+
+def _shown(kept: Kept, options: Mapping[_Value, str], otherwise: _Value | None) -> tuple[_Value, dict[str, Any]]:
+    """Set a choice of labels; returns what is chosen, and what its widget is made with."""
+    value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
+    labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
+    _set(kept.key, NONE if value is None else value, labels.values())
+    return value, {
+        "options": list(labels),
+        "key": kept.key,
+        # Streamlit also asks for the label of what was chosen before, which may be no option any more.
+        "format_func": lambda option: labels.get(option, str(option)),
+        "on_change": partial(_take_option, kept, tuple(labels)),
+    }
+
+
+def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
+    """Set a widget that has another value, or whose labels are others than when it was drawn last."""
+    state, said = st.session_state, hash(tuple(map(here, labels)))  # as the browser knows them: another language's
+    drawn: dict[str, int] = state.setdefault(_LABELS, {})
+    if key not in state or state[key] != value or drawn.get(key) != said:
+        state[key] = value
+    drawn[key] = said
+
+
+def _take_option(kept: Kept, options: Sequence[object]) -> None:
+    chosen = st.session_state.get(kept.key)
+    if chosen in options:
+        kept.take(None if chosen == NONE else chosen)
+
+
+def _taking(kept: Kept, read: Callable[[Any], object]) -> Callable[[], None]:
+    """Callback of a widget whose value is what it sends."""
+    return lambda: kept.take(read(st.session_state[kept.key]))

@@ -1,0 +1,177 @@
+"""What comes before a page is drawn: the bare address leads to the start page, and a page says that it is loading.
+
+Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
+a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
+itself and stand where the page will. They go once it is whole: it has run, no grey bar of Streamlit's is left in it
+and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more
+has come for eight seconds. Until then things move. By a script of ours, as a rule of style that asks `:has()` of the
+whole page would be asked at every change from then on. The rules of style that hold for every page come with it, too,
+and where the app is: Streamlit would look for it under the page first.
+
+One that names a room leads to the page about rooms.
+
+Every page has a path of its own, so that what a page publishes never depends on what else stood at "/". The browser
+is sent on before it loads anything, so its history holds the page's own path alone.
+"""
+
+import gzip
+from html import escape
+from typing import Final
+from urllib.parse import parse_qs, parse_qsl
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from glassformer.components.streamlit_page import ABOVE, styled
+from glassformer.server.streamlit_private import PAGE, is_on
+from glassformer.shared.page_style import RULES
+from glassformer.state.language import PARAMETER
+from transformer.i18n import ENGLISH, negotiated, said, say
+
+LOADING: Final = say("Loading the page…")
+_ROOT: Final = b'<div id="root">'  # into which Streamlit's scripts draw; what is saved as HTML has none
+_SIGHT: Final = styled("""
+<style>
+.gf-loading {
+  --line: #20272e; position: fixed; z-index: 1; inset: 0.75rem 1rem auto; pointer-events: none; color: #5f676e;
+  font: 1.1rem/2.2rem "Source Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans SC", sans-serif;
+  animation: gf-loading-comes 0.3s 0.3s backwards;
+}
+.gf-loading p { margin: 0; }
+.gf-loading i {
+  display: block; height: 1.6rem; margin-top: 0.6rem; border-radius: 0.25rem;
+  background: color-mix(in srgb, var(--line) 8%, transparent); animation: gf-loading-waits 2.4s ease-in-out infinite;
+}
+.gf-loading i:nth-of-type(2) { width: 70%; }
+.gf-loading i:nth-of-type(3) { height: 45vh; margin-top: 2rem; }
+@keyframes gf-loading-comes { from { opacity: 0; } }
+@keyframes gf-loading-waits { 50% { opacity: 0.45; } }
+@media (min-width: 769px) { .gf-loading { inset: 0.75rem 3.25rem auto 338px; } }
+@media (prefers-color-scheme: dark) {
+  :root { background: #141b23; }
+  .gf-loading { --line: #e4e7ea; color: #9aa3ab; }
+}
+@media (prefers-reduced-motion: reduce) { .gf-loading, .gf-loading i { animation: none; } }
+@media print { .gf-loading { display: none; } }
+:--skeleton { display: none; }
+.gf-first :--main-block * { visibility: hidden !important; }
+</style>
+<noscript><style>.gf-loading { display: none; }</style></noscript>
+<script>{
+  const page = document.documentElement, begun = ':--main :is(h1, .gf-wall, :--alert, :--exception)';
+  const waits = ':--app:not(:--rests), :--main :is(:--waiting, :--component:not([data-there]))';
+  page.classList.add("gf-first");
+  let left = -1, looks = 0;
+  const look = setInterval(() => {
+    if (!document.querySelector(begun)) return;
+    const now = document.querySelectorAll(waits).length;
+    [left, looks] = [now, now === left ? looks + 1 : 0];
+    if (looks < (left ? 160 : 1)) return;
+    clearInterval(look);
+    page.classList.remove("gf-first");
+    document.querySelector(".gf-loading")?.remove();
+  }, 50);
+}</script>
+""")
+
+
+def sight(language: str) -> bytes:
+    """The HTML of it, in a language of ours; of a page that cannot be watched only the rules."""
+    if not is_on(PAGE):
+        return f"<style>{RULES}</style>".encode()
+    text = escape(said(LOADING, language))
+    bars = "<i></i>" * 3
+    waits = f'<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'
+    return f"<style>{RULES}</style>{_SIGHT}{waits}".encode()
+
+
+class LoadingPlaceholderMiddleware:
+    """Puts it into every page; all else passes as it is."""
+
+    def __init__(self, app: ASGIApp, base: str = "") -> None:
+        self._app = app
+        self._path = f"/{base.strip('/')}/".replace("//", "/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        begun: Message | None = None
+        body = b""
+
+        async def send_filled(message: Message) -> None:
+            nonlocal begun, body
+            if message["type"] == "http.response.start" and _is_page(message):
+                begun = message
+            elif begun is None:
+                await send(message)
+            else:
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    filled = _filled(begun, body, self._above(scope["path"]) + sight(_language(scope)))
+                    await send(begun)
+                    await send({"type": "http.response.body", "body": filled})
+
+        is_asked = scope["type"] == "http" and scope["method"] == "GET"
+        await self._app(scope, receive, send_filled if is_asked else send)
+
+    def _above(self, path: str) -> bytes:
+        """Tells Streamlit where the app is, of a page whose path is one name."""
+        name = path.removeprefix(self._path)
+        return ABOVE.encode() if name and "/" not in name and is_on(PAGE) else b""
+
+
+def _is_page(start: Message) -> bool:
+    headers = Headers(raw=start["headers"])
+    is_html = headers.get("content-type", "").startswith("text/html")
+    return bool(start["status"] == 200 and is_html and headers.get("content-encoding", "gzip") == "gzip")
+
+
+def _filled(start: Message, body: bytes, sight: bytes) -> bytes:
+    """The page with it, as it travels, and the headers that fit: it differs by language, and is no file any more."""
+    headers = MutableHeaders(scope=start)
+    is_packed = "content-encoding" in headers
+    page = gzip.decompress(body) if is_packed else body
+    if _ROOT not in page:
+        return body
+    page = page.replace(_ROOT, sight + _ROOT, 1)
+    filled = gzip.compress(page, compresslevel=6) if is_packed else page
+    headers["content-length"] = str(len(filled))
+    headers.add_vary_header("Accept-Language")
+    for name in ("etag", "last-modified", "accept-ranges"):
+        del headers[name]
+    return filled
+
+
+def _language(scope: Scope) -> str:
+    """The language that the page will speak: the address', else the first that the browser asks for."""
+    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(PARAMETER, [""])[-1]
+    first = Headers(scope=scope).get("accept-language", "").partition(",")[0].partition(";")[0]
+    return negotiated(asked) or negotiated(first) or ENGLISH
+
+
+START, STEP, ROOM = "start", "step", "room"
+
+
+class RootRedirectMiddleware:
+    """Sends on whoever comes to the bare address."""
+
+    def __init__(self, app: ASGIApp, base: str = "") -> None:
+        self._app = app
+        self._path = f"/{base.strip('/')}/".replace("//", "/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        app = self._app
+        if scope["type"] == "http" and scope.get("path") == self._path:
+            app = RedirectResponse(leads_to(scope.get("query_string", b"").decode("latin-1")), status_code=307)
+        await app(scope, receive, send)
+
+
+def leads_to(query: str) -> str:
+    """The page that a bare address opens, relative to it."""
+    names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
+    if ROOM in names:
+        return f"{ROOM}?{query}"
+    # Streamlit's own, and the language, say nothing of what is looked at.
+    asks = any(name != PARAMETER and not name.startswith("embed") for name in names)
+    return (STEP if asks else START) + (f"?{query}" if query else "")
