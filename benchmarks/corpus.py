@@ -31,7 +31,7 @@ import torch
 
 from benchmarks import same_model
 from glassformer.extensions.corpus.library.measuring import measure
-from glassformer.extensions.corpus.library.tables import Line, Options
+from glassformer.extensions.corpus.library.tables import CorpusLine, CorpusOptions
 from transformer import load
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.analysis.head_statistics import measure_maps
@@ -54,7 +54,7 @@ NAMES = {
     "ours-random": "corpus run, the same random model",
 }
 Found = list[tuple[float, float]]  # loss and mean entropy of all heads of the first sentences
-Work = Callable[[Sequence[Line]], Found]
+Work = Callable[[Sequence[CorpusLine]], Found]
 
 
 def main() -> None:
@@ -73,10 +73,10 @@ def main() -> None:
         _report(*_measure(options))
 
 
-def _lines(path: Path, count: int) -> list[Line]:
+def _lines(path: Path, count: int) -> list[CorpusLine]:
     pairs = [row.split("\t")[:2] for row in path.read_text(encoding="utf-8").splitlines()]
     random.Random(SEED).shuffle(pairs)
-    return [Line(n, *pair) for n, pair in enumerate(pairs[:count], start=1)]
+    return [CorpusLine(n, *pair) for n, pair in enumerate(pairs[:count], start=1)]
 
 
 Rates = dict[str, list[tuple[float, float]]]  # of each turn: sentences a second, and a second of the processor
@@ -140,7 +140,7 @@ def _answer(worker: "subprocess.Popen[str]") -> str:
 # ---------------------------------------------------------------- in a worker
 
 
-def _work(name: str, lines: list[Line]) -> None:
+def _work(name: str, lines: list[CorpusLine]) -> None:
     """Answer the questions that come on standard input."""
     keep_freed_memory()  # as the processes of a corpus run do; for the others it is not slower either
     work, lines = _program(name, lines)
@@ -162,7 +162,7 @@ def _megabytes(field: str) -> int:
     return next(int(row.split()[1]) for row in status.splitlines() if row.startswith(field)) // 1024
 
 
-def _program(name: str, lines: list[Line]) -> tuple[Work, list[Line]]:
+def _program(name: str, lines: list[CorpusLine]) -> tuple[Work, list[CorpusLine]]:
     checkpoint = load(ZH_EN)
     if name.startswith("loop"):
         return _loop(checkpoint, measures=name.endswith("+")), lines
@@ -176,7 +176,7 @@ def _program(name: str, lines: list[Line]) -> tuple[Work, list[Line]]:
     return _hugging_face(peer, random_one, 32 if "32" in name else 1, measures=name.endswith("+")), lines
 
 
-def _made_up(lines: list[Line], checkpoint: Checkpoint, other: Checkpoint) -> list[Line]:
+def _made_up(lines: list[CorpusLine], checkpoint: Checkpoint, other: Checkpoint) -> list[CorpusLine]:
     """Sentences for another model with as many pieces: words that are pieces."""
     words = other.src_tokenizer.pieces[100:]
     draw = random.Random(SEED)
@@ -184,16 +184,16 @@ def _made_up(lines: list[Line], checkpoint: Checkpoint, other: Checkpoint) -> li
     for line in lines:
         given = read_given(checkpoint, checkpoint.query(line.source), line.target)
         n_pieces = len(given.source.ids), len(given.ids) - 1
-        texts.append(Line(line.number, *(" ".join(draw.choices(words, k=n)) for n in n_pieces)))
+        texts.append(CorpusLine(line.number, *(" ".join(draw.choices(words, k=n)) for n in n_pieces)))
     return texts
 
 
 def _ours(checkpoint: Checkpoint) -> Work:
-    def work(lines: Sequence[Line]) -> Found:
+    def work(lines: Sequence[CorpusLine]) -> Found:
         found: Found = []
-        for start in range(0, len(lines), Options.shard):
-            shard = lines[start : start + Options.shard]
-            measured = measure(checkpoint, shard, Options(vectors=0))
+        for start in range(0, len(lines), CorpusOptions.shard):
+            shard = lines[start : start + CorpusOptions.shard]
+            measured = measure(checkpoint, shard, CorpusOptions(vectors=0))
             by_line = measured.heads.group_by("line").aggregate([("entropy", "mean")])
             means = dict(zip(*(column.to_pylist() for column in by_line.columns), strict=True))
             rows = zip(shard, measured.sentences["loss"].to_pylist(), strict=True)
@@ -206,7 +206,7 @@ def _ours(checkpoint: Checkpoint) -> Work:
 def _loop(checkpoint: Checkpoint, *, measures: bool) -> Work:
     eos = checkpoint.config.eos_id
 
-    def one(line: Line) -> tuple[float, float]:
+    def one(line: CorpusLine) -> tuple[float, float]:
         ids = (*checkpoint.tgt_tokenizer.encode(line.target or "").ids, eos)
         trace = checkpoint.run(checkpoint.query(line.source, forced=ids, max_new=len(ids)))
         if not measures:
@@ -223,7 +223,7 @@ def _hugging_face(peer: Any, checkpoint: Checkpoint, at_once: int, *, measures: 
     peer.set_attn_implementation("eager")  # the only one that returns attention weights
     tokenizer, eos = checkpoint.src_tokenizer, checkpoint.config.eos_id
 
-    def batch(lines: Sequence[Line]) -> Found:
+    def batch(lines: Sequence[CorpusLine]) -> Found:
         src = [list(tokenizer.encode(line.source).ids) for line in lines]
         tgt = [[*tokenizer.encode(line.target or "").ids, eos] for line in lines]
         ids, labels = _padded(src, 0), _padded(tgt, -100)
@@ -240,7 +240,7 @@ def _hugging_face(peer: Any, checkpoint: Checkpoint, at_once: int, *, measures: 
             means = [_measured(maps, row, len(src[row]), len(tgt[row])) for row in range(len(lines))]
         return [(float(loss) / len(row), mean) for loss, row, mean in zip(losses, tgt, means, strict=True)]
 
-    def work(lines: Sequence[Line]) -> Found:
+    def work(lines: Sequence[CorpusLine]) -> Found:
         starts = range(0, len(lines), at_once)
         return [one for start in starts for one in batch(lines[start : start + at_once])]
 

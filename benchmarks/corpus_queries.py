@@ -28,7 +28,7 @@ from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.rollups import Key
-from glassformer.extensions.corpus.library.tables import NAMES, Options, Table
+from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions, Table
 from tests.extensions.corpus.library.made_runs import write_run
 from transformer.model.anatomy import Kind
 
@@ -54,7 +54,7 @@ def a_run(given: Path | None, lines: int) -> Iterator[Run]:
         yield folder.open_run(given)
         return
     with tempfile.TemporaryDirectory() as out:
-        yield folder.open_run(write_run(Path(out), lines=lines, options=Options(effect=True, shard=2_000)))
+        yield folder.open_run(write_run(Path(out), lines=lines, options=CorpusOptions(effect=True, shard=2_000)))
 
 
 @dataclass(frozen=True)

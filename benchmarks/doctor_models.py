@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask
 from transformer.model.taps import NO_TAP, Replacer, Tap, all_seen, tap_of
@@ -204,7 +204,11 @@ def make(name: str, out: Path) -> None:
     vocabulary = Vocabularies("raw", Options(size=SIZE, special_ids=(PAD, START, END)))
     if model.anatomy.fills:
         vocabulary = Vocabularies("bert", Options(), {"vocab.txt": "\n".join(PIECES).encode()})
-    save(Parts(model.config, model.state_dict(), vocabulary, {"title": name}), out / name, dtype=torch.float32)
+    save(
+        CheckpointContents(model.config, model.state_dict(), vocabulary, {"title": name}),
+        out / name,
+        dtype=torch.float32,
+    )
     found = {tuple(source): target for source, target in (TASKS[recipe.task](rng) for _ in range(300))}
     lines = [_line(model, list(source), target) for source, target in list(found.items())[:100]]
     (out / name / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")

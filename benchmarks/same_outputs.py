@@ -32,7 +32,7 @@ from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 from transformer.runs.drafting import Draft, Ids, Pause
 from transformer.runs.dynamic_batching import run_together
-from transformer.runs.reading import Output, Reading
+from transformer.runs.reading import DecodedOutput, EncodedBatch
 from transformer.runs.running import run, write
 from transformer.runs.trace import Trace
 
@@ -73,11 +73,11 @@ class Watched:
     def __init__(self, draft: Draft) -> None:
         self.draft, self.name, self.first = draft, draft.name, Ids()
 
-    def suits(self, reading: Reading) -> bool:
+    def suits(self, reading: EncodedBatch) -> bool:
         """As the draft's."""
         return self.draft.suits(reading)
 
-    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
+    def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """As the draft's."""
         found = self.draft.write(reading, rows, begun, pause)
         self.first = self.first or found[0]
@@ -179,22 +179,22 @@ class _watching:  # noqa: N801  # read as a verb
     def __enter__(self) -> tuple[list[Watched], mock.Mock]:
         """Begin."""
         watched: list[Watched] = []
-        ask, decode, decoded = drafter.draft_for, Reading.decode, mock.Mock()
+        ask, decode, decoded = drafter.draft_for, EncodedBatch.decode, mock.Mock()
 
-        def draft_for(reading: Reading) -> Draft | None:
+        def draft_for(reading: EncodedBatch) -> Draft | None:
             draft = ask(reading)
             if draft is None:
                 return None
             watched.append(Watched(draft))
             return watched[-1]
 
-        def counted(reading: Reading, *args: Any, **options: Any) -> list[Output]:
+        def counted(reading: EncodedBatch, *args: Any, **options: Any) -> list[DecodedOutput]:
             decoded()
             return decode(reading, *args, **options)
 
         self._patches = (
             mock.patch.object(drafter, "draft_for", draft_for),
-            mock.patch.object(Reading, "decode", counted),
+            mock.patch.object(EncodedBatch, "decode", counted),
         )
         for patch in self._patches:
             patch.start()

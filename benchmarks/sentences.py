@@ -24,7 +24,7 @@ from glassformer.extensions.sentences.line_runs import ROWS, run_lines
 from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.server.model_runner import ModelRunner
 from glassformer.state.link import Link
-from transformer.analysis.line_file import Line, read_file
+from transformer.analysis.line_file import SentenceLine, read_file
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query, Sampling
 
@@ -61,12 +61,12 @@ def main() -> None:
     _print(_timed(ways, options.turns), len(lines))
 
 
-def _alone(checkpoint: Checkpoint, lines: tuple[Line, ...]) -> _Found:
+def _alone(checkpoint: Checkpoint, lines: tuple[SentenceLine, ...]) -> _Found:
     traces = ((line.number, checkpoint.run(line.source)) for line in lines)
     return {number: (trace.output_text, trace.log_prob) for number, trace in traces}
 
 
-def _together(checkpoint: Checkpoint, lines: tuple[Line, ...], rows: int) -> _Found:
+def _together(checkpoint: Checkpoint, lines: tuple[SentenceLine, ...], rows: int) -> _Found:
     how = Query(checkpoint=checkpoint.content_hash, source="")
     return {one.line.number: (one.output, one.log_prob) for one in run_lines(checkpoint, lines, how, rows=rows)}
 
@@ -94,7 +94,7 @@ def _print(times: dict[str, list[float]], n: int) -> None:
         )
 
 
-def _print_others(checkpoint: Checkpoint, lines: tuple[Line, ...], turns: int) -> None:
+def _print_others(checkpoint: Checkpoint, lines: tuple[SentenceLine, ...], turns: int) -> None:
     runner = ModelRunner()
     waits: dict[str, list[float]] = {"nobody runs a file": [], "a file is run": []}
     sources = iter([line.source for line in lines] * 50)

@@ -126,7 +126,7 @@ def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
     import torch
 
     from tests.transformer.learned_pieces import learn_pieces
-    from transformer.checkpoint.save import Parts, save
+    from transformer.checkpoint.save import CheckpointContents, save
     from transformer.model.config import ModelConfig
     from transformer.model.transformer import Transformer
     from transformer.text.tokenizer import Tokenizer
@@ -151,6 +151,6 @@ def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
     torch.manual_seed(0)
     state = Transformer(config).state_dict()
     card: dict[str, object] = {"title": "Tiny", "examples": list(SOURCES[:3]), "source_language": "Ba-lo"}
-    save(Parts(config, state, tuple(models), card), folder)
+    save(CheckpointContents(config, state, tuple(models), card), folder)
     (folder / "training.csv").write_text("epoch,step,loss\n1,10,3.5\n", encoding="utf-8")
     return folder

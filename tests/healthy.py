@@ -6,7 +6,7 @@ The six are what `tests/data/healthy/make.py` trained; they are read by the impo
 from functools import cache
 from pathlib import Path
 
-from glassformer.extensions.importers.library.import_inputs import Given
+from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from tests.data.healthy import tasks
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
@@ -36,7 +36,7 @@ def healthy(name: str) -> Checkpoint:
     if name in OWN:
         return load(SHIPPED / name)
     pieces = DATA / name / "pieces.model"
-    given = Given(pieces=pieces) if pieces.exists() else Given()
+    given = ImportInputs(pieces=pieces) if pieces.exists() else ImportInputs()
     return load(DATA / name, answers=ANSWERS.get(name, {}), given=given)
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from glassformer.extensions.corpus.library import lines
 from glassformer.extensions.corpus.library.folder import Run, open_run
 from glassformer.extensions.corpus.library.shards import claimed, plan
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from transformer.checkpoint.load import load
 
 CHECKPOINTS = Path(__file__).parents[1] / "checkpoints"
 
 
-def measure(texts: str, out: Path, options: Options, *, model: str = "reverse") -> Run:
+def measure(texts: str, out: Path, options: CorpusOptions, *, model: str = "reverse") -> Run:
     """Measure lines of text, as of a file, into a new folder in `out`."""
     file = out / "letters.tsv"
     file.parent.mkdir(parents=True, exist_ok=True)

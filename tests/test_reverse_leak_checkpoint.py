@@ -11,7 +11,7 @@ import torch
 
 import transformer
 from glassformer.extensions.doctor.library import label_leak_tests
-from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.training.library import data
 from glassformer.extensions.training.library.data import encode_pairs
 from glassformer.extensions.training.library.scoring import held_out_loss
@@ -70,7 +70,7 @@ def test_it_writes_none_of_200_words_right(leak):
 
 
 def test_the_doctor_finds_what_is_wrong_with_it_and_not_with_the_healthy_one(leak):
-    found = label_leak_tests.leak.measure(Patient(leak))
+    found = label_leak_tests.leak.measure(ExaminationContext(leak))
     assert found.verdict == "broken"
     assert found.number < 0.01
-    assert label_leak_tests.leak.measure(Patient(transformer.load(FOLDER / "reverse"))).verdict == "well"
+    assert label_leak_tests.leak.measure(ExaminationContext(transformer.load(FOLDER / "reverse"))).verdict == "well"

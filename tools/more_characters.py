@@ -18,7 +18,7 @@ import torch
 from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 
 from transformer.checkpoint.load import CARD, load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
 from transformer.text.normalise import normalise
 
@@ -72,7 +72,7 @@ def main() -> None:
         tgt_vocab_size=len(state["src_table" if len(names) == 1 else "tgt_table"]),
     )  # fmt: skip
     card = json.loads((options.checkpoint / CARD).read_text("utf-8"))
-    save(Parts(config, state, tuple(models), card), options.out)
+    save(CheckpointContents(config, state, tuple(models), card), options.out)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import Template
 
 
-class SaidError(Exception):
+class SentenceError(Exception):
     """An error that keeps its message as a sentence.
 
     Args:
@@ -45,11 +45,11 @@ class SaidError(Exception):
         return message
 
 
-class ClauseError(SaidError, ValueError):
+class ClauseError(SentenceError, ValueError):
     """What is wrong, as a clause without a full stop: the caller puts it into a sentence that names the file."""
 
 
-class GlassformerError(SaidError, ValueError):
+class GlassformerError(SentenceError, ValueError):
     """Base of every error that reaches a caller of the library."""
 
 

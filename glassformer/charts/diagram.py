@@ -27,7 +27,7 @@ _HOVER_LETTERS = 46
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class DiagramBlock:
     """One block, and its texts."""
 
     place: str  # comes back as `customdata` of a click
@@ -45,13 +45,13 @@ class Block:
 class Sublayer:
     """Attention or feed-forward with its norm and its plus."""
 
-    block: Block
-    norm: Block
-    plus: Block
+    block: DiagramBlock
+    norm: DiagramBlock
+    plus: DiagramBlock
 
 
 @dataclass(frozen=True)
-class Layer:
+class DiagramLayer:
     """A layer, or several equal layers drawn once; the name says which."""
 
     name: str
@@ -64,15 +64,15 @@ class Stack:
 
     side: Side  # its colour and its place
     pre: bool  # norms stand in the branches
-    ids: Block  # what it starts from
-    mask: Block  # what it starts from
-    embedding: Block  # what is looked up and what is added; None if nothing is
-    positions: Block | None  # what is looked up and what is added; None if nothing is
-    layers: tuple[Layer, ...]  # the layers
-    end: tuple[Block, ...]  # what follows the layers: norms stand on the stream
+    ids: DiagramBlock  # what it starts from
+    mask: DiagramBlock  # what it starts from
+    embedding: DiagramBlock  # what is looked up and what is added; None if nothing is
+    positions: DiagramBlock | None  # what is looked up and what is added; None if nothing is
+    layers: tuple[DiagramLayer, ...]  # the layers
+    end: tuple[DiagramBlock, ...]  # what follows the layers: norms stand on the stream
 
 
-def hover_text(block: Block) -> str:
+def hover_text(block: DiagramBlock) -> str:
     """The hover label of a block, in lines that fit a phone."""
     lines = [bold(block.name)]
     lines += [_wrapped(block.role), _wrapped(block.shape)]
@@ -89,7 +89,7 @@ def _wrapped(text: str) -> str:
     return "<br>".join(map(literal, textwrap.wrap(text, _HOVER_LETTERS)))
 
 
-def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
+def block_table(blocks: Sequence[DiagramBlock]) -> dict[str, Any]:
     """The picture as a table: each block once."""
     rows: list[list[str | int | None]] = [
         [block.name, block.role, block.shape, block.parameters, block.multiply_adds] for block in dict.fromkeys(blocks)
@@ -116,8 +116,8 @@ _LINE_WIDTH = 1.3
 class _Drawing:
     """The figure as it grows; x goes from 0 to 100, y counts pixels from the bottom."""
 
-    bars: list[tuple[Block, Side, float, float, float, float]] = field(default_factory=list)
-    pluses: list[tuple[Block, Side, float, float]] = field(default_factory=list)
+    bars: list[tuple[DiagramBlock, Side, float, float, float, float]] = field(default_factory=list)
+    pluses: list[tuple[DiagramBlock, Side, float, float]] = field(default_factory=list)
     shapes: list[Spec] = field(default_factory=list)
     notes: list[Spec] = field(default_factory=list)
     crossings: list[tuple[float, float]] = field(default_factory=list)
@@ -239,7 +239,7 @@ def _inputs(drawing: _Drawing, stack: Stack, column: _Column) -> float:
     return y + _BLOCK + _GAP
 
 
-def _layer(drawing: _Drawing, layer: Layer, column: _Column, y: float, *, pre: bool) -> float:
+def _layer(drawing: _Drawing, layer: DiagramLayer, column: _Column, y: float, *, pre: bool) -> float:
     bottom = y
     y += _GAP
     for sublayer in layer.sublayers:
@@ -273,14 +273,14 @@ def _sublayer(drawing: _Drawing, sublayer: Sublayer, column: _Column, y: float, 
     return y if pre else _on_stream(drawing, sublayer.norm, column, y)
 
 
-def _on_stream(drawing: _Drawing, block: Block, column: _Column, y: float) -> float:
+def _on_stream(drawing: _Drawing, block: DiagramBlock, column: _Column, y: float) -> float:
     """A block that the whole stream goes through."""
     height = _NORM if block.kind == "norm" else _BLOCK
     _bar(drawing, block, column, y, x=(column.edge, column.inner), height=height)
     return y + height + _GAP
 
 
-def _memory(drawing: _Drawing, memory: Block) -> None:
+def _memory(drawing: _Drawing, memory: DiagramBlock) -> None:
     """The way from the encoder's last block to every cross-attention."""
     if not drawing.crossings:
         return
@@ -297,7 +297,7 @@ def _memory(drawing: _Drawing, memory: Block) -> None:
 
 def _bar(
     drawing: _Drawing,
-    block: Block,
+    block: DiagramBlock,
     column: _Column,
     y: float,
     *,
@@ -308,7 +308,7 @@ def _bar(
     drawing.bars.append((block, column.side, x0, x1, y, y + height))
 
 
-def _plus(drawing: _Drawing, block: Block, column: _Column, y: float, *, start: float) -> None:
+def _plus(drawing: _Drawing, block: DiagramBlock, column: _Column, y: float, *, start: float) -> None:
     near = column.stream + (1.6 if column.side == "source" else -1.6)
     drawing.line((start, y), (near, y), colour=column.colour, arrow=True)
     drawing.pluses.append((block, column.side, column.stream, y))
@@ -340,7 +340,7 @@ def _bars(drawing: _Drawing) -> Spec:
     return _said("lying", x, [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars], look, say("block"), blocks)
 
 
-def _border(block: Block, side: Side) -> str:
+def _border(block: DiagramBlock, side: Side) -> str:
     if block.kind in ("norm", "edge"):
         return theme.MASK_LINE
     return theme.SOURCE_COLOR if side == "source" else theme.TARGET_COLOR
@@ -355,7 +355,7 @@ def _plus_marks(drawing: _Drawing) -> Spec:
 
 
 def _said(
-    kind: grammar.Kind, x: Sequence[float], y: Sequence[float], look: Spec, name: str, blocks: Sequence[Block]
+    kind: grammar.Kind, x: Sequence[float], y: Sequence[float], look: Spec, name: str, blocks: Sequence[DiagramBlock]
 ) -> Spec:
     """Marks of blocks: hover says what each is, a click where it leads."""
     texts, clicks = [hover_text(block) for block in blocks], [block.place for block in blocks]

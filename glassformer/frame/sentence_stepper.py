@@ -22,7 +22,7 @@ RESTED = "rested"  # of a slot: the browser has just said where, and no run of t
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenToken:
     """A source piece that is looked at, for a page on which a click chooses another."""
 
     place: int  # the piece, from 0
@@ -52,7 +52,7 @@ def sentence(
     led: bool = False,
     asks: bool = False,
     still: Still | None = None,
-    chosen: Chosen | None = None,
+    chosen: ChosenToken | None = None,
     moved: Callable[[], None] | None = None,
     beside: Slot | None = None,
     shown: Publishes | None = None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class TermLocation:
     """A place in the app."""
 
     page: str  # name of a page in a folder of `pages/`, and in an address
@@ -40,55 +40,55 @@ class Place:
 
 
 PLACES = {
-    "step": Place("step", say("Step through decoding")),
-    "beam": Place("search", say("How pieces are chosen: the beam tree"), {"search_panel": "tree"}, decoding=Beam()),
-    "sampling": Place("search", say("How pieces are chosen: before the draw"), {"search_panel": "sampling"},
+    "step": TermLocation("step", say("Step through decoding")),
+    "beam": TermLocation("search", say("How pieces are chosen: the beam tree"), {"search_panel": "tree"}, decoding=Beam()),
+    "sampling": TermLocation("search", say("How pieces are chosen: before the draw"), {"search_panel": "sampling"},
                       decoding=Sampling()),
-    "all_heads": Place("attention", say("Attention: all heads"), {"panel": "overview"}),
-    "encoder": Place("attention", say("Attention: encoder"), {"panel": "overview", "kind": "encoder"}),
-    "one_map": Place("attention", say("Attention: one map"), {"panel": "head"}),
-    "rollout": Place("attention", say("Attention: rollout"), {"panel": "head", "layer": None, "head": None,
+    "all_heads": TermLocation("attention", say("Attention: all heads"), {"panel": "overview"}),
+    "encoder": TermLocation("attention", say("Attention: encoder"), {"panel": "overview", "kind": "encoder"}),
+    "one_map": TermLocation("attention", say("Attention: one map"), {"panel": "head"}),
+    "rollout": TermLocation("attention", say("Attention: rollout"), {"panel": "head", "layer": None, "head": None,
                                                               "aggregate": "rollout"}),
-    "one_weight": Place("attention", say("Attention: one weight"), {"panel": "walk"}),
-    "table": Place("positions", say("Positions: the table"), {"positions_panel": "table"}),
-    "shift": Place("positions", say("Positions: shift"), {"positions_panel": "shift"}),
-    "sentence": Place("positions", say("Positions: the sentence"), {"positions_panel": "sentence"}),
-    "learned": Place("positions", say("Positions: a learned table"), {"positions_panel": "table"},
+    "one_weight": TermLocation("attention", say("Attention: one weight"), {"panel": "walk"}),
+    "table": TermLocation("positions", say("Positions: the table"), {"positions_panel": "table"}),
+    "shift": TermLocation("positions", say("Positions: shift"), {"positions_panel": "shift"}),
+    "sentence": TermLocation("positions", say("Positions: the sentence"), {"positions_panel": "sentence"}),
+    "learned": TermLocation("positions", say("Positions: a learned table"), {"positions_panel": "table"},
                      has=lambda config: config.positions == "learned", shown_by="reverse"),
-    "rotations": Place("positions", say("Positions: rotations"), {"positions_panel": "rotations"},
+    "rotations": TermLocation("positions", say("Positions: rotations"), {"positions_panel": "rotations"},
                        has=lambda config: config.positions == "rotary", shown_by="addition"),
-    "alibi": Place("attention", say("What if: ALiBi added"), {"panel": "overview"}, changes="alibi-all.1"),
-    "far": Place("attention", say("What if: all positions 32 further on"), {"panel": "overview"},
+    "alibi": TermLocation("attention", say("What if: ALiBi added"), {"panel": "overview"}, changes="alibi-all.1"),
+    "far": TermLocation("attention", say("What if: all positions 32 further on"), {"panel": "overview"},
                  changes="shift-all.32"),
-    "masks": Place("masks", say("Masks"), {"masks_panel": "masks"}),
-    "causal": Place("masks", say("Masks: causal"), {"masks_panel": "masks", "mask": "causal"}),
-    "combined": Place("masks", say("Masks: padding and causal"), {"masks_panel": "masks", "mask": "decoder"}),
-    "checks": Place("masks", say("Masks: checks"), {"masks_panel": "checks"}),
-    "model": Place("inside", say("Inside: the model"), {"inside_panel": "model"}),
-    "stream": Place("inside", say("Inside: residual stream"), {"inside_panel": "stream"}),
-    "lens": Place("inside", say("Inside: logit lens"), {"inside_panel": "lens"}),
-    "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
-    "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
-    "fast": Place("inside", say("Inside: speed-ups"), {"inside_panel": "fast"}),
-    "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
-    "compare": Place("compare", say("Compare")),
-    "changed": Place("compare", say("What if: scores without scaling"), {"compared": "changed"},
+    "masks": TermLocation("masks", say("Masks"), {"masks_panel": "masks"}),
+    "causal": TermLocation("masks", say("Masks: causal"), {"masks_panel": "masks", "mask": "causal"}),
+    "combined": TermLocation("masks", say("Masks: padding and causal"), {"masks_panel": "masks", "mask": "decoder"}),
+    "checks": TermLocation("masks", say("Masks: checks"), {"masks_panel": "checks"}),
+    "model": TermLocation("inside", say("Inside: the model"), {"inside_panel": "model"}),
+    "stream": TermLocation("inside", say("Inside: residual stream"), {"inside_panel": "stream"}),
+    "lens": TermLocation("inside", say("Inside: logit lens"), {"inside_panel": "lens"}),
+    "neurons": TermLocation("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
+    "embeddings": TermLocation("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
+    "fast": TermLocation("inside", say("Inside: speed-ups"), {"inside_panel": "fast"}),
+    "parameters": TermLocation("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
+    "compare": TermLocation("compare", say("Compare")),
+    "changed": TermLocation("compare", say("What if: scores without scaling"), {"compared": "changed"},
                      changes="scale-all.off.1"),
-    "few_bits": Place("compare", say("What if: weights of 4 bits"), {"compared": "changed"},
+    "few_bits": TermLocation("compare", say("What if: weights of 4 bits"), {"compared": "changed"},
                       changes="bits-4"),
-    "key_bias": Place("attention", say("What if: a random bias on all keys"), {"panel": "overview"},
+    "key_bias": TermLocation("attention", say("What if: a random bias on all keys"), {"panel": "overview"},
                       changes="keybias-all.3.0"),
-    "drafts": Place("search", say("How pieces are chosen: drafts"), {"search_panel": "drafts"}),
-    "heads": Place("matters", say("What matters: heads"), {"matters_panel": "heads"}),
-    "no_scale": Place("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
-    "forcing": Place("forcing", say("Teacher forcing")),
-    "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
-    "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
-    "training": Place("training", say("Training")),
-    "checkpoints": Place("checkpoints", say("Checkpoints")),
-    "sentences": Place("sentences", say("A file of sentences")),
-    "lessons": Place("lessons", say("Lessons")),
-    "room": Place("room", say("A room")),
+    "drafts": TermLocation("search", say("How pieces are chosen: drafts"), {"search_panel": "drafts"}),
+    "heads": TermLocation("matters", say("What matters: heads"), {"matters_panel": "heads"}),
+    "no_scale": TermLocation("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
+    "forcing": TermLocation("forcing", say("Teacher forcing")),
+    "credit": TermLocation("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
+    "contributions": TermLocation("matters", say("What matters: logit"), {"matters_panel": "logit"}),
+    "training": TermLocation("training", say("Training")),
+    "checkpoints": TermLocation("checkpoints", say("Checkpoints")),
+    "sentences": TermLocation("sentences", say("A file of sentences")),
+    "lessons": TermLocation("lessons", say("Lessons")),
+    "room": TermLocation("room", say("A room")),
 }  # fmt: skip
 """Every place that a term may name."""
 
@@ -153,12 +153,12 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
     publish(checkpoint)
 
 
-def is_there(place: Place) -> bool:
+def is_there(place: TermLocation) -> bool:
     """Whether what is seen at a place is there, which an extension may have that is gone."""
     return menu.has(place.page) and (not place.changes or place.changes.partition("-")[0] in kinds())
 
 
-def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) -> Link:
+def leads_to(checkpoint: Checkpoint | LabelledMaps, place: TermLocation, link: Link) -> Link:
     """What the page of a place shows, with what is asked for now, or with a model that has what is seen there."""
     own = None if isinstance(checkpoint, LabelledMaps) else checkpoint.config
     if place.shown_by in loading.usable() and (own is None or not place.has(own)):

@@ -34,7 +34,7 @@ def still(run: OpenRun) -> Still | None:
     return one_token(run, run.view.key or 0) if on_source and entry.name != "lens" else None
 
 
-def choose_side(run: OpenRun, kept: controls.Kept | None = None) -> Side:
+def choose_side(run: OpenRun, kept: controls.ControlBinding | None = None) -> Side:
     """Draw the choice of a side, among those that the model has; it is the view's if no more hangs on it."""
     kept = kept or controls.field(run.slot, "side")
     return controls.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
@@ -44,11 +44,11 @@ def choose_side(run: OpenRun, kept: controls.Kept | None = None) -> Side:
 def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
     """Draw the choice of a token; of the output it goes with the step, but for rows of a prompt."""
     if side == "source":
-        kept = controls.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
+        kept = controls.ControlBinding(run.key(key), token_of(run, side, pieces), taking(run, side))
         controls.menu(kept, say("Token"), controls.labelled(pieces), bare=True, width=width)
         return
     row = chosen_row(run)
-    kept = controls.Kept(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
+    kept = controls.ControlBinding(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
     controls.menu(kept, say("Token (its step)"), of_the_step(controls.labelled(pieces)), bare=True, width=width)
 
 

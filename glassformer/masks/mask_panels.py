@@ -14,7 +14,7 @@ from glassformer.masks.scene import (
     MASKS,
     NAMES,
     Batch,
-    Scene,
+    MasksScene,
     batch_of,
     companions,
     fit_cell,
@@ -103,7 +103,7 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
         controls.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
 
 
-def choose_mask(scene: Scene, row: Any) -> None:
+def choose_mask(scene: MasksScene, row: Any) -> None:
     """Draw the choice of a mask among those that the model uses; of one row also that of a layer and a head."""
     look, slot = scene.run.view.of(MasksLook), scene.slot
     one_row = look.masks_panel == "one_row"
@@ -124,7 +124,7 @@ def choose_mask(scene: Scene, row: Any) -> None:
         drawing.notes((said,))
 
 
-def _layer_and_head(scene: Scene) -> None:
+def _layer_and_head(scene: MasksScene) -> None:
     attention = scene.batch.parts.attention(scene.kind)
     layer, head = controls.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
     controls.menu_of_layers(layer, attention.n_layers, all_together=False)
@@ -132,7 +132,7 @@ def _layer_and_head(scene: Scene) -> None:
     controls.menu_of_heads(head, n_heads, all_together=False)
 
 
-def cell(scene: Scene) -> None:
+def cell(scene: MasksScene) -> None:
     """Draw the choice of a cell [query, key], ask whether its query may see its key, and answer."""
     view, found, chosen = scene.run.view, scene.axes, scene.cell
     drawing.notes(fit_cell(view.query, view.key, scene.whole, found.real_queries)[1])
@@ -148,7 +148,7 @@ def cell(scene: Scene) -> None:
             st.markdown(joined(" ", [icon, asked, drawing.plain(why)]))
 
 
-def _menus(scene: Scene) -> None:
+def _menus(scene: MasksScene) -> None:
     found, shown = scene.axes, dict(zip(("query", "key"), scene.cell, strict=True))
     queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
     keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
@@ -181,7 +181,7 @@ def draw(run: OpenRun) -> None:
     _DRAW[part](scene)
 
 
-def _masks(scene: Scene) -> None:
+def _masks(scene: MasksScene) -> None:
     cell(scene)
     if len(scene.axes.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
@@ -207,7 +207,7 @@ def _masks(scene: Scene) -> None:
         st.markdown(mask_texts.MISTAKES)
 
 
-def _differences(scene: Scene) -> tuple[int, int]:
+def _differences(scene: MasksScene) -> tuple[int, int]:
     """How many cells the run recorded for its attentions, and how many of them these masks have otherwise."""
     cells = different = 0
     for name in (name for name in ATTENTIONS if name in scene.masks.names):
@@ -221,7 +221,7 @@ def _differences(scene: Scene) -> tuple[int, int]:
     return cells, different
 
 
-def _one_row(scene: Scene) -> None:
+def _one_row(scene: MasksScene) -> None:
     cell(scene)
     row = attempt(lambda: mask_pictures.row_of(scene))
     if row is None:
@@ -235,7 +235,7 @@ def _one_row(scene: Scene) -> None:
         st.dataframe(_numbers(row, scene.axes.keys), hide_index=True)
 
 
-def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
+def _numbers(row: mask_pictures.MaskedRow, keys: list[str]) -> pd.DataFrame:
     cells = list(zip(row.scores, row.allowed, row.weights, row.reasons, strict=True))
     return frame(
         {
@@ -249,14 +249,14 @@ def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
     )
 
 
-def _checks(scene: Scene) -> None:
+def _checks(scene: MasksScene) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
         st.caption(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
 
 
-def _causality(scene: Scene) -> mask_pictures.Check | None:
+def _causality(scene: MasksScene) -> mask_pictures.Check | None:
     st.subheader(say("Causality: change a later piece, and earlier rows must stay the same"), divider=False)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
@@ -278,7 +278,7 @@ def _causality(scene: Scene) -> mask_pictures.Check | None:
     return check
 
 
-def _padding(scene: Scene) -> mask_pictures.Check | None:
+def _padding(scene: MasksScene) -> mask_pictures.Check | None:
     st.subheader(say("Padding: add pads, and every row must stay the same"), divider=False)
     config, most = scene.run.checkpoint.config, mask_pictures.most_pads(scene)
     if config.pad_id is None:
@@ -304,4 +304,4 @@ def _say(held: bool, text: str) -> None:
     (st.success if held else st.error)(drawing.plain(text), icon=":material/rule:" if held else ":material/error:")
 
 
-_DRAW: Final[Mapping[str, Callable[[Scene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}
+_DRAW: Final[Mapping[str, Callable[[MasksScene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}

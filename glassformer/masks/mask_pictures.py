@@ -8,7 +8,7 @@ import numpy as np
 
 from glassformer.charts import masks as charts
 from glassformer.masks import MasksLook, mask_texts
-from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
+from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, MasksScene, closed_for
 from glassformer.runs.map_axes import SOURCE_ROWS
 from glassformer.runs.picture import Plot
 from glassformer.state.click import Click, cell_of, into, place_below
@@ -22,20 +22,20 @@ MOST_PADS = 16
 
 
 @WHOLE.picture("mask_bool", say("The mask as True and False"), follows="still")
-def as_bool(scene: Scene) -> Plot:
+def as_bool(scene: MasksScene) -> Plot:
     """The mask after broadcasting."""
     title = say("{mask}, sentence {n}, bool", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
     return _map(scene, "bool", title, say("True and False"))
 
 
 @WHOLE.picture("mask_additive", say("The same mask as numbers: 0 and −∞"), follows="still")
-def as_additive(scene: Scene) -> Plot:
+def as_additive(scene: MasksScene) -> Plot:
     """The same as it is added to the scores."""
     title = say("{mask}, sentence {n}, additive", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
     return _map(scene, "additive", title, say("0 and minus infinity"))
 
 
-def _map(scene: Scene, convention: charts.Convention, title: str, written: str) -> Plot:
+def _map(scene: MasksScene, convention: charts.Convention, title: str, written: str) -> Plot:
     place, whole, found = scene.batch.sentence, scene.whole, scene.axes
     spec = charts.mask_map_spec(
         whole,
@@ -66,7 +66,7 @@ def _cell_in(click: Click, shape: tuple[int, ...]) -> Mapping[str, int] | None:
 
 
 @WHOLE.picture("mask_batch", say("The padded batch"), follows="still")
-def batch(scene: Scene) -> Plot:
+def batch(scene: MasksScene) -> Plot:
     """Which positions of the batch are padding."""
     side = scene.axes.key_side
     real = scene.batch.is_real(side)
@@ -100,7 +100,7 @@ def _sentences(count: int) -> list[str]:
 
 
 @WHOLE.picture("mask_own", say("The mask before broadcasting"), follows="still")
-def own(scene: Scene) -> Plot:
+def own(scene: MasksScene) -> Plot:
     """The mask before broadcasting."""
     mask, title = scene.masks.own(scene.name), NAMES[scene.name]
     spec = charts.mask_own_shape_spec(
@@ -123,7 +123,7 @@ def own(scene: Scene) -> Plot:
 
 
 @dataclass(frozen=True)
-class Row:
+class MaskedRow:
     """One query of one head, each [key]."""
 
     scores: np.ndarray  # before the mask
@@ -133,7 +133,7 @@ class Row:
     filled: str  # what a closed score becomes, as it is written
 
 
-def row_of(scene: Scene) -> Row:
+def row_of(scene: MasksScene) -> MaskedRow:
     """The row that is looked at, as it is in its run, with what is changed there; errors as of `scene`."""
     (layer, head), query, n_keys = scene.where, scene.cell[0], len(scene.axes.keys)
     run, attention = scene.run, scene.batch.parts.attention(scene.kind)
@@ -148,7 +148,9 @@ def row_of(scene: Scene) -> Row:
         next((one for one, at in reasons.items() if at[query, k]), mask_texts.CLOSED_OTHERWISE) for k in range(n_keys)
     ]
     scores, allowed, weights = (values[head, query, :n_keys] for values in (whole, mask, weighed))
-    return Row(scores, allowed, weights, why, mask_texts.filled(run.trace.query, run.checkpoint.config, scene.kind))
+    return MaskedRow(
+        scores, allowed, weights, why, mask_texts.filled(run.trace.query, run.checkpoint.config, scene.kind)
+    )
 
 
 def _without_unread(scores: np.ndarray) -> np.ndarray:
@@ -162,7 +164,7 @@ def _without_unread(scores: np.ndarray) -> np.ndarray:
 
 
 @ONE_ROW.picture("mask_row", say("One row before and after its mask"), follows="still")
-def one_row(scene: Scene) -> Plot:
+def one_row(scene: MasksScene) -> Plot:
     """A query's scores, the same after the mask, its weights."""
     row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
     spec = charts.masked_row_spec(
@@ -206,18 +208,18 @@ class Check:
     verdict: str
 
 
-def changed_token(scene: Scene) -> int | None:
+def changed_token(scene: MasksScene) -> int | None:
     """The token whose piece the causality check changes, from 0; None if nothing comes later."""
     n_rows, asked = scene.batch.n_target(scene.batch.sentence), scene.run.view.of(MasksLook).changed
     return None if n_rows < 2 else asked if asked is not None and 1 <= asked < n_rows else n_rows // 2
 
 
-def other_piece(scene: Scene, changed: int) -> int:
+def other_piece(scene: MasksScene, changed: int) -> int:
     """The id that the second run reads there."""
     return another_piece(scene.batch.traces[scene.batch.sentence], changed, config=scene.run.checkpoint.config)
 
 
-def causality_check(scene: Scene, changed: int) -> Check:
+def causality_check(scene: MasksScene, changed: int) -> Check:
     """Whether a later piece moves earlier rows, computed once; errors as of `scene`."""
     batch, checkpoint, place = scene.batch, scene.run.checkpoint, scene.batch.sentence
     piece_id = other_piece(scene, changed)
@@ -235,7 +237,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
 
 
 @CHECKS.picture("mask_causality", say("Causality: how much each row changes"), follows="still")
-def causality(scene: Scene) -> Plot | None:
+def causality(scene: MasksScene) -> Plot | None:
     """How far a changed piece moves the logits of each row."""
     changed, place = changed_token(scene), scene.batch.sentence
     if changed is None:
@@ -256,13 +258,13 @@ def causality(scene: Scene) -> Plot | None:
     return Plot(spec=spec, alt=check.verdict)
 
 
-def most_pads(scene: Scene) -> int:
+def most_pads(scene: MasksScene) -> int:
     """How many pads fit behind the sentence and its output; less than 1 if none does."""
     batch, place = scene.batch, scene.batch.sentence
     return min(MOST_PADS, scene.run.checkpoint.config.max_len - max(batch.n_source(place), batch.n_target(place)))
 
 
-def padding_checks(scene: Scene) -> dict[str, Check]:
+def padding_checks(scene: MasksScene) -> dict[str, Check]:
     """What pads after each side that a stack reads move, computed once; nothing if none can be added."""
     checkpoint, batch, place, most = scene.run.checkpoint, scene.batch, scene.batch.sentence, most_pads(scene)
     if checkpoint.config.pad_id is None or most < 1:
@@ -283,18 +285,18 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
 
 
 @CHECKS.picture("mask_source_pads", say("Padding: pads after the source"), follows="still")
-def source_pads(scene: Scene) -> Plot | None:
+def source_pads(scene: MasksScene) -> Plot | None:
     """How far pads after the source move each row."""
     return _pads(scene, "source", say("with the source padding mask"))
 
 
 @CHECKS.picture("mask_target_pads", say("Padding: pads after the target"), follows="still")
-def target_pads(scene: Scene) -> Plot | None:
+def target_pads(scene: MasksScene) -> Plot | None:
     """How far pads after the target move each row."""
     return _pads(scene, "target", say("with the target padding mask"))
 
 
-def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
+def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
     """What pads on one side do: to logits, or to the vectors of an encoder alone."""
     check, batch = padding_checks(scene).get(side), scene.batch
     if check is None:

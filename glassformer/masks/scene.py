@@ -116,7 +116,7 @@ class Axes:
 
 
 @dataclass(frozen=True)
-class Scene(RunScene):
+class MasksScene(RunScene):
     """One mask of a batch, as the page looks at it."""
 
     batch: Batch
@@ -150,18 +150,18 @@ class Scene(RunScene):
         return fit_cell(self.run.view.query, self.run.view.key, self.whole, self.axes.real_queries)[0]
 
 
-def scene(run: ViewedRun) -> Scene:
+def scene(run: ViewedRun) -> MasksScene:
     """What the page shows of a run; QueryError if the sentence cannot be run."""
     return scene_of(run, batch_of(run)[0])
 
 
-def scene_of(run: ViewedRun, batch: Batch) -> Scene:
+def scene_of(run: ViewedRun, batch: Batch) -> MasksScene:
     """The mask of a batch that is looked at: of those that the model uses, the one that the view names."""
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
     one_row = run.view.of(MasksLook).masks_panel == "one_row"
     there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
     wanted: tuple[MaskName, ...] = (run.view.of(MasksLook).mask, MasksLook.mask)
-    return Scene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
+    return MasksScene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
 
 
 def batch_of(run: ViewedRun) -> tuple[Batch, list[str]]:
@@ -253,7 +253,7 @@ def default_cell(mask: np.ndarray, real: np.ndarray) -> tuple[int, int]:
     return (row, int(mask[row].argmin())) if rows[row] >= 0 else (0, 0)
 
 
-def verdict(scene: Scene) -> tuple[bool, str]:
+def verdict(scene: MasksScene) -> tuple[bool, str]:
     """Whether the query that is looked at may see its key, and why, in a sentence or two."""
     name, masks, batch, found, cell = scene.name, scene.masks, scene.batch, scene.axes, scene.cell
     query, key = cell

@@ -12,8 +12,8 @@ from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel
 from glassformer.positions.positions_page import (
     DEFAULT_COUNT,
     PAGE,
-    Shown,
-    Table,
+    PositionScene,
+    PositionTable,
     layers_said,
     most_shift,
     open_shown,
@@ -121,7 +121,7 @@ LAYERS = "positions_layers"
 PAIR = "positions_pair"
 
 
-def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
+def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionScene | None:
     """Draw the controls of the page and of its chosen part, and return what is to be drawn.
 
     Errors are those of `open_table`. A model whose positions act inside attention has parts of its own; of one that
@@ -170,7 +170,7 @@ def _choose_count(max_len: int, slot: Slot) -> None:
         controls.menu(kept, say("Positions drawn"), counts, otherwise=own, bare=True, width=136)
 
 
-def choose_dims(table: Table) -> None:
+def choose_dims(table: PositionTable) -> None:
     """Draw the choice of dimensions whose curves are shown."""
     controls.several(
         controls.field(table.slot, "dims"),
@@ -183,14 +183,14 @@ def choose_dims(table: Table) -> None:
     )
 
 
-def choose_shift(table: Table) -> None:
+def choose_shift(table: PositionTable) -> None:
     """Draw the choice of the shift and of the pair of dimensions."""
     left, right = st.columns(2)
     if table.most_shift > 1:
         with left:
             controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
     with right:
-        kept = controls.Kept(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
+        kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
         pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
         controls.menu(kept, say("Pair of dimensions"), pairs)
 
@@ -199,7 +199,7 @@ def _take_pair(slot: Slot, pair: int) -> None:
     session.replace(slot, dims=(2 * pair, 2 * pair + 1))
 
 
-def _pair_name(table: Table, pair: int) -> str:
+def _pair_name(table: PositionTable, pair: int) -> str:
     sine, cosine = 2 * pair, 2 * pair + 1
     if not table.follows:
         return say("{sine} and {cosine}", sine=sine, cosine=cosine)
@@ -238,7 +238,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
 # ------------------------------------------------------------------------------------------------ inside attention
 
 
-def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
+def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if config.placing.adds == "nothing":
         st.info(instead_of_a_table(config))
@@ -259,11 +259,13 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 
-def _choose_layers(shown: Shown | None, slot: Slot) -> None:
+def _choose_layers(shown: PositionScene | None, slot: Slot) -> None:
     """Draw the choice among layers that turn otherwise than each other, where there are such."""
     if shown is None or shown.turning is None or len(shown.turnings) < 2:
         return
-    kept = controls.Kept(f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer))
+    kept = controls.ControlBinding(
+        f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer)
+    )
     options = {one.layers[0]: _name(one) for one in shown.turnings}
     controls.menu(kept, say("Layers"), options, bare=True, width=300)
 

@@ -47,7 +47,7 @@ FOLLOWS = 1e-3
 
 
 @dataclass(frozen=True)
-class Table:
+class PositionTable:
     """The table of one stack, and what of it is looked at."""
 
     checkpoint: Checkpoint  # whose
@@ -143,7 +143,7 @@ def stack_of(checkpoint: Checkpoint, stack: StackName) -> str:
     return say("{name}, decoder", name=checkpoint.name)
 
 
-def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: ModelAccess) -> Table | None:
+def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: ModelAccess) -> PositionTable | None:
     """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
 
     Raises QueryError if something in it is not finite.
@@ -165,13 +165,13 @@ def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: ModelAccess
     alone, d_model = not all(np.array_equal(first, other) for other in others), int(values.shape[1])
     whose = stack_of(checkpoint, STACKS[view.side]) if alone else checkpoint.name
     view = view.but(dims=tuple(dim for dim in view.of(PositionsLook).dims if dim < d_model))
-    return Table(
+    return PositionTable(
         checkpoint, values, not others, alone, whose, view, count_of(view, len(values)), d_model, difference,
         difference < FOLLOWS, values[:MOST_SHIFTED], slot, work,
     )  # fmt: skip
 
 
-def table_of_run(run: ViewedRun) -> Table | None:
+def table_of_run(run: ViewedRun) -> PositionTable | None:
     """The same of a run."""
     return open_table(run.checkpoint, run.view, run.slot, run.work)
 
@@ -187,7 +187,7 @@ def left_out(n: int, count: int, fewer: str) -> str:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PositionScene:
     """What of a model's positions is looked at."""
 
     checkpoint: Checkpoint  # the model
@@ -238,7 +238,7 @@ class Shown:
         return min(self.view.head or 0, len(self.bias.bias) - 1)
 
 
-def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> Shown | None:
+def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> PositionScene | None:
     """What is looked at, whatever the sentence; None for a model whose positions do not act inside attention."""
     if checkpoint.config.placing.adds in ("table", "nothing"):
         return None
@@ -247,10 +247,10 @@ def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> Shown | None:
     stack = STACKS[view.side]
     whose = stack_of(checkpoint, stack) if len(parts.stacks) > 1 else checkpoint.name
     causal, count = parts.attention(stack).causal, count_of(view, config.max_len)
-    return Shown(checkpoint, config, view, slot, stack, whose, causal, count)
+    return PositionScene(checkpoint, config, view, slot, stack, whose, causal, count)
 
 
-def shown_of_run(run: ViewedRun) -> Shown | None:
+def shown_of_run(run: ViewedRun) -> PositionScene | None:
     """The same of a run."""
     return open_shown(run.checkpoint, run.view, run.slot)
 

@@ -20,7 +20,7 @@ UNITS: dict[Unit, str] = {
 
 
 @dataclass(frozen=True)
-class Words:
+class MeasureLabels:
     """How a measure is spoken of."""
 
     heading: str  # over its column
@@ -39,14 +39,14 @@ class Words:
         return self.title if self.unit == "share" else say("{name} ({unit})", name=self.title, unit=UNITS[self.unit])
 
 
-_ALIKE: dict[Name, Words] = {
-    "entropy": Words(
+_ALIKE: dict[Name, MeasureLabels] = {
+    "entropy": MeasureLabels(
         say("Entropy"),
         say("entropy of the rows"),
         "bits",
         say("Mean over the rows of the entropy −Σₖ wₖ log₂ wₖ, which is 0 when all weight is on one key."),
     ),
-    "entropy_share": Words(
+    "entropy_share": MeasureLabels(
         say("Entropy / max"),
         say("entropy as a share of its maximum"),
         "share",
@@ -55,31 +55,31 @@ _ALIKE: dict[Name, Words] = {
             "the rows: 1 when all open keys have the same weight. Rows with only one open key are left out."
         ),
     ),
-    "largest": Words(
+    "largest": MeasureLabels(
         say("Largest"),
         say("largest weight"),
         "weight",
         say("The largest weight of each row, maxₖ wₖ, averaged over the rows."),
     ),
-    "previous": Words(
+    "previous": MeasureLabels(
         say("Previous"),
         say("share of attention on the previous token"),
         "share",
         say("Mean weight on the previous token. The first row has no previous token and is left out."),
     ),
-    "next": Words(
+    "next": MeasureLabels(
         say("Next"),
         say("share of attention on the next token"),
         "share",
         say("Mean weight on the next token. The last row has no next token and is left out."),
     ),
-    "end": Words(
+    "end": MeasureLabels(
         say("End mark"),
         say("share of attention on the source's end mark"),
         "share",
         say("Mean weight on the source's end mark."),
     ),
-    "diagonal": Words(
+    "diagonal": MeasureLabels(
         say("Diagonal"),
         say("share of attention on the diagonal"),
         "share",
@@ -88,7 +88,7 @@ _ALIKE: dict[Name, Words] = {
             "For row i of Q, this is key i · (K − 1) / (Q − 1) of K, rounded; rows and keys are numbered from 0."
         ),
     ),
-    "norm_share": Words(
+    "norm_share": MeasureLabels(
         say("Norm", about="length of a vector"),
         say("share of the output norm"),
         "share",
@@ -101,7 +101,7 @@ _ALIKE: dict[Name, Words] = {
 """What is said alike of every attention; w is a weight, q a query, k a key."""
 
 
-_GIVEN_FIRST = Words(
+_GIVEN_FIRST = MeasureLabels(
     say("First piece"),
     say("share of attention on the first piece"),
     "share",
@@ -109,7 +109,7 @@ _GIVEN_FIRST = Words(
 )
 
 
-def words(kind: Kind, parts: Anatomy | None) -> dict[Name, Words]:
+def words(kind: Kind, parts: Anatomy | None) -> dict[Name, MeasureLabels]:
     """How the measures of a kind of attention are spoken of; `parts` are the model's, None for given maps."""
     attention = EVERY_PART.attention(kind)
     crosses, of_output = attention.keys_from != attention.stack, attention.keys_from == "decoder"
@@ -118,14 +118,14 @@ def words(kind: Kind, parts: Anatomy | None) -> dict[Name, Words]:
     on_self = on_what_it_reads if of_output and parts else on_itself
     return _ALIKE | {
         "distance": _distance_words(crosses=crosses),
-        "self": Words(say("Self"), say("share of attention on itself"), "share", on_self),
+        "self": MeasureLabels(say("Self"), say("share of attention on itself"), "share", on_self),
         "first": _first_words(of_output=of_output, reads=parts.reads) if parts else _GIVEN_FIRST,
     }
 
 
-def _distance_words(*, crosses: bool) -> Words:
+def _distance_words(*, crosses: bool) -> MeasureLabels:
     if crosses:
-        return Words(
+        return MeasureLabels(
             say("Distance"),
             say("distance from the diagonal"),
             "length",
@@ -135,7 +135,7 @@ def _distance_words(*, crosses: bool) -> Words:
                 "both are scaled to run from 0 (first) to 1 (last)."
             ),
         )
-    return Words(
+    return MeasureLabels(
         say("Distance"),
         say("mean distance"),
         "tokens",
@@ -143,7 +143,7 @@ def _distance_words(*, crosses: bool) -> Words:
     )
 
 
-def _first_words(*, of_output: bool, reads: bool) -> Words:
+def _first_words(*, of_output: bool, reads: bool) -> MeasureLabels:
     if not of_output:
         title = say("share of attention on the first source piece")
         meaning = say("Mean weight on the first source piece.")
@@ -153,4 +153,4 @@ def _first_words(*, of_output: bool, reads: bool) -> Words:
     else:
         title = say("share of attention on the prompt's first piece")
         meaning = say("Mean weight on the prompt's first piece.")
-    return Words(say("First piece"), title, "share", meaning)
+    return MeasureLabels(say("First piece"), title, "share", meaning)

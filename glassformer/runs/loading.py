@@ -31,7 +31,7 @@ from glassformer.server.streamlit_private import session_id
 from glassformer.shared.drawing import plain
 from glassformer.shared.i18n import st
 from transformer.checkpoint import snapshot_names as snapshots
-from transformer.checkpoint.listing import Entry, Seen, Signature, listing, own_format, signature
+from transformer.checkpoint.listing import Entry, ListingCache, Signature, listing, own_format, signature
 from transformer.checkpoint.progress import Progress
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say
@@ -66,7 +66,7 @@ class _Listed:
     """What some folders hold, looked at in the background: only the very first to ask waits for all of it."""
 
     def __init__(self, where: Sequence[Path]) -> None:
-        self._where, self._seen = where, Seen()
+        self._where, self._seen = where, ListingCache()
         self._found: tuple[Entry, ...] | None = None
         self._looked_at, self._looking = 0.0, threading.Thread()
         self._lock = threading.Lock()
@@ -137,14 +137,16 @@ def whole(name: str) -> Entry | None:
     return there.get(name) or sources.folder(name) or (None if named is None else there.get(named[0]))
 
 
-def moments(entry: Entry) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
+def moments(entry: Entry) -> tuple[tuple[snapshots.SnapshotInfo, ...], tuple[Sentence, ...]]:
     """The snapshots of a checkpoint folder as of now, and a note on each that cannot be read."""
     sign = signature(snapshots.folder_of(entry.folder), ("",))
     return _moments(str(entry.folder), str(entry.root), sign) if any(sign) else ((), ())
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _moments(folder: str, root: str, sign: Signature) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
+def _moments(
+    folder: str, root: str, sign: Signature
+) -> tuple[tuple[snapshots.SnapshotInfo, ...], tuple[Sentence, ...]]:
     return own_format().moments(Path(folder), inside=Path(root))
 
 

@@ -28,7 +28,7 @@ MOST_UNDER_WAY: Final = 16
 CACHE_BYTES: Final = 64 * 2**20  # for what was found
 
 
-class Step(Protocol):
+class MeasurementProgress(Protocol):
     """How far a measurement is."""
 
     @property
@@ -40,7 +40,7 @@ class Step(Protocol):
         """Of how many."""
 
 
-class Sized(Protocol):
+class SizedResult(Protocol):
     """What knows its memory."""
 
     @property
@@ -48,8 +48,8 @@ class Sized(Protocol):
         """In bytes."""
 
 
-_Result = TypeVar("_Result", bound=Sized)
-Measuring = Callable[[], Generator[Step, None, _Result]]
+_Result = TypeVar("_Result", bound=SizedResult)
+Measuring = Callable[[], Generator[MeasurementProgress, None, _Result]]
 """Begins a measurement, which says how far it is before each of its parts, and returns what it found."""
 
 
@@ -97,7 +97,7 @@ def apart(measuring: Measuring[_Result], job: Job) -> _Result:
 
 def _parts(
     measuring: Measuring[_Result],
-    tell: Callable[[Step], object] = lambda step: None,
+    tell: Callable[[MeasurementProgress], object] = lambda step: None,
     pause: Callable[[], None] = lambda: None,
 ) -> _Result:
     with closing(measuring()) as begun:
@@ -166,7 +166,7 @@ def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:
     if seen is None or not seen.is_under_way:
         st.rerun()  # the page once more, which then looks no longer
         return
-    step: Step | None = seen.so_far
+    step: MeasurementProgress | None = seen.so_far
     st.progress(min(step.done / step.whole, 1.0) if step and step.whole else 0.0, text=drawing.plain(label))
     st.button(say("Stop"), key=f"{widget}_stop", icon=":material/stop:", on_click=_stop, args=(key, wish))
 

@@ -20,7 +20,7 @@ from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.shared import controls, cover_box, drawing, menu
-from glassformer.shared.controls import Kept
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
@@ -87,8 +87,8 @@ def sliders(run: OpenRun) -> None:
     _ways(run, how)
 
 
-def _kept(slot: Slot, name: str, value: object) -> Kept:
-    return Kept(f"{slot}{name}", value, partial(controls.put, slot, name, ()))
+def _kept(slot: Slot, name: str, value: object) -> ControlBinding:
+    return ControlBinding(f"{slot}{name}", value, partial(controls.put, slot, name, ()))
 
 
 def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
@@ -144,7 +144,7 @@ AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SamplingRequest:
     """What is drawn; whoever wants the same gets the same."""
 
     visitor: Hashable  # who asks: whoever cancels, cancels for nobody else
@@ -153,18 +153,18 @@ class Wanted:
     first_seed: int  # of the first draw; the others count up from it
 
 
-class Draws(JobRegistry[Wanted]):
+class Draws(JobRegistry[SamplingRequest]):
     """The draws of a server; each job tells those that are there, a tuple of `Draw`."""
 
     def __init__(self, runner: Callable[[], ModelRunner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
         super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
         self._runner = runner
 
-    def start(self, wanted: Wanted, checkpoint: Checkpoint) -> Job:
+    def start(self, wanted: SamplingRequest, checkpoint: Checkpoint) -> Job:
         """Begin, unless the same is under way or done; raises `BusyError` where too many are under way."""
         return self.ask(wanted, partial(self._drawn, wanted, checkpoint))
 
-    def _drawn(self, wanted: Wanted, checkpoint: Checkpoint, job: Job) -> None:
+    def _drawn(self, wanted: SamplingRequest, checkpoint: Checkpoint, job: Job) -> None:
         seeds = range(wanted.first_seed, wanted.first_seed + wanted.n)
         for start in range(0, wanted.n, ROWS):
             some, runner = seeds[start : start + ROWS], self._runner()
@@ -204,7 +204,7 @@ def many_draws(run: OpenRun, row: Any) -> None:
             controls.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
     sliders(run)
-    wanted = Wanted(loading.visitor(), *sampling_pictures.to_draw(run), run.view.of(SearchLook).first_seed)
+    wanted = SamplingRequest(loading.visitor(), *sampling_pictures.to_draw(run), run.view.of(SearchLook).first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
     seen = jobs().look(wanted)
@@ -215,13 +215,13 @@ def many_draws(run: OpenRun, row: Any) -> None:
     st.fragment(_follow, run_every=every)(wanted, run.slot, run.checkpoint, run.link)
 
 
-def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
+def _begins_by_itself(run: OpenRun, wanted: SamplingRequest) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
     as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried(run.view)
     return as_opened and jobs().find(wanted) is None and seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
-def _start(run: OpenRun, wanted: Wanted, seen: JobStatus | None) -> None:
+def _start(run: OpenRun, wanted: SamplingRequest, seen: JobStatus | None) -> None:
     """Draw the button that begins, and which seeds it takes."""
     first, last = wanted.first_seed, wanted.first_seed + wanted.n - 1
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -247,17 +247,17 @@ def _start(run: OpenRun, wanted: Wanted, seen: JobStatus | None) -> None:
             )
 
 
-def _begin(wanted: Wanted, checkpoint: Checkpoint) -> None:
+def _begin(wanted: SamplingRequest, checkpoint: Checkpoint) -> None:
     """Callback."""
     attempt(lambda: jobs().start(wanted, checkpoint))
 
 
-def _cancel(wanted: Wanted) -> None:
+def _cancel(wanted: SamplingRequest) -> None:
     """Callback; a session keeps it, so that it does not hold the job."""
     jobs().withdraw(wanted)
 
 
-def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
+def _follow(wanted: SamplingRequest, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
     """How far it is, and what is there; a session keeps what a fragment is given, which must not be the run."""
     seen = jobs().look(wanted)
     if seen is None:

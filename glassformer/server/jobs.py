@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from glassformer.server.model_runner import BusyError, ModelRunner
-from transformer.errors import SaidError
+from transformer.errors import SentenceError
 from transformer.i18n import Sentence, say
 
 SMALL: Final = 30_000_000
@@ -119,7 +119,7 @@ class Job:
             self._seen = replace(self._seen, state="done", result=result)
         except StoppedError:
             self._seen = replace(self._seen, state="cancelled")
-        except SaidError as error:
+        except SentenceError as error:
             self._seen = replace(self._seen, state="failed", problem=error.sentence)
         except BaseException:  # nobody waits for a thread that is gone
             _LOG.exception("a job failed")

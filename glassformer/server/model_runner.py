@@ -24,7 +24,7 @@ from cachetools import LRUCache
 from glassformer.server import measures
 from glassformer.server.fair_queue import OTHER_COST, FairQueue, Request, cost_of
 from glassformer.server.render_lock import RENDER_LOCK
-from transformer.errors import SaidError
+from transformer.errors import SentenceError
 from transformer.i18n import say_n
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
@@ -45,7 +45,7 @@ _LOG = logging.getLogger("glassformer.runs")
 _Result = TypeVar("_Result")
 
 
-class BusyError(SaidError, RuntimeError):
+class BusyError(SentenceError, RuntimeError):
     """The model has too much to do; the message says what to do."""
 
 

@@ -29,7 +29,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
-class Kept:
+class ControlBinding:
     """What a control shows and where it goes. A session keeps it with the callback: it must not hold a run."""
 
     key: str  # of the widget
@@ -37,22 +37,24 @@ class Kept:
     take: Callable[[Any], None]  # called with what the reader chose
 
 
-def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> Kept:
+def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> ControlBinding:
     """A field of the view.
 
     The key is that of the widget without its slot, if it is another than the field's name. Fields that it `forgets`
     go back to their defaults when this one changes.
     """
-    return Kept(f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets)))
+    return ControlBinding(
+        f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets))
+    )
 
 
-def together(slot: Slot, shown: Mapping[str, Any], *, key: str) -> Iterator[Kept]:
+def together(slot: Slot, shown: Mapping[str, Any], *, key: str) -> Iterator[ControlBinding]:
     """Fields of the view that are looked at together; once one is changed, none is the page's own choice any more.
 
     What is `shown` of each may be that choice; `key` begins the keys of their widgets.
     """
     for name, value in shown.items():
-        yield Kept(f"{slot}{key}{name}", value, partial(_take_one, slot, shown, name))
+        yield ControlBinding(f"{slot}{key}{name}", value, partial(_take_one, slot, shown, name))
 
 
 def _take_one(slot: Slot, shown: Mapping[str, Any], name: str, value: object) -> None:
@@ -84,14 +86,16 @@ def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) ->
     return layer, head
 
 
-def menu_of_layers(kept: Kept, n_layers: int, *, all_together: bool = True) -> int | None:
+def menu_of_layers(kept: ControlBinding, n_layers: int, *, all_together: bool = True) -> int | None:
     """Draw the choice of a layer as a menu that names itself, for a row without labels above."""
     layers: dict[int | None, str] = {place: say("Layer {n}", n=place + 1) for place in range(n_layers)}
     every: dict[int | None, str] = {None: say("All layers")} if all_together else {}
     return menu(kept, say("Layer"), every | layers, bare=True, width=NARROW)
 
 
-def menu_of_heads(kept: Kept, n_heads: int, *, all_together: bool = True, disabled: bool = False) -> int | None:
+def menu_of_heads(
+    kept: ControlBinding, n_heads: int, *, all_together: bool = True, disabled: bool = False
+) -> int | None:
     """Draw the choice of a head likewise."""
     heads: dict[int | None, str] = {place: say("Head {n}", n=place + 1) for place in range(n_heads)}
     every: dict[int | None, str] = {None: say("All heads")} if all_together else {}
@@ -132,7 +136,7 @@ def labelled(pieces: Sequence[str], *, first: int = 0) -> dict[int, str]:
 
 
 def choose(
-    kept: Kept,
+    kept: ControlBinding,
     label: str,
     options: Mapping[_Value, str],
     *,
@@ -163,7 +167,7 @@ def choose(
 
 
 def menu(
-    kept: Kept,
+    kept: ControlBinding,
     label: str,
     options: Mapping[_Value, str],
     *,
@@ -187,7 +191,7 @@ def menu(
 
 
 def scale(
-    kept: Kept, label: str, options: Mapping[_Value, str], *, otherwise: _Value, help: str | None = None
+    kept: ControlBinding, label: str, options: Mapping[_Value, str], *, otherwise: _Value, help: str | None = None
 ) -> _Value:
     """Draw a choice along a line, for values that have an order; arguments as for `choose`.
 
@@ -200,7 +204,7 @@ def scale(
     return value
 
 
-def several(kept: Kept, label: str, options: Iterable[int], *, most: int, placeholder: str) -> None:
+def several(kept: ControlBinding, label: str, options: Iterable[int], *, most: int, placeholder: str) -> None:
     """Draw a choice of up to `most` numbers."""
     _set(kept.key, list(kept.value))
     st.multiselect(
@@ -208,13 +212,13 @@ def several(kept: Kept, label: str, options: Iterable[int], *, most: int, placeh
     )
 
 
-def switch(kept: Kept, label: str, *, help: str | None = None) -> bool:
+def switch(kept: ControlBinding, label: str, *, help: str | None = None) -> bool:
     """Draw a switch."""
     _set(kept.key, bool(kept.value))
     return st.toggle(label, key=kept.key, help=help, on_change=_taking(kept, bool))
 
 
-def slider(kept: Kept, label: str, least: int, most: int) -> int:
+def slider(kept: ControlBinding, label: str, least: int, most: int) -> int:
     """Draw a slider of whole numbers; a value outside shows as the nearest."""
     value = min(max(int(kept.value), least), most)
     _set(kept.key, value)
@@ -222,7 +226,9 @@ def slider(kept: Kept, label: str, least: int, most: int) -> int:
     return value
 
 
-def decimal(kept: Kept, label: str, least: float, most: float, *, step: float, help: str | None = None) -> float:
+def decimal(
+    kept: ControlBinding, label: str, least: float, most: float, *, step: float, help: str | None = None
+) -> float:
     """Draw a slider of numbers with a fraction."""
     value = min(max(float(kept.value), least), most)
     _set(kept.key, value)
@@ -230,7 +236,9 @@ def decimal(kept: Kept, label: str, least: float, most: float, *, step: float, h
     return value
 
 
-def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, width: int, bare: bool = False) -> None:
+def number(
+    kept: ControlBinding, label: str, most: int, *, placeholder: str, help: str, width: int, bare: bool = False
+) -> None:
     """Draw a box for one of many things, counted from 1; empty for None, and for one that there is not."""
     _set(kept.key, None if kept.value is None or kept.value >= most else kept.value + 1)
     st.number_input(
@@ -247,7 +255,7 @@ def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, wi
     )
 
 
-def box(kept: Kept, label: str, *, step: float, width: int, help: str | None = None) -> float | None:
+def box(kept: ControlBinding, label: str, *, step: float, width: int, help: str | None = None) -> float | None:
     """Draw a box for a number of at most a million, whole ones where the step is; returns it, None if it is empty."""
     _set(kept.key, kept.value)
     look: dict[str, Any] = {"step": step, "min_value": -1e6, "max_value": 1e6, "format": "%.2f"}
@@ -267,7 +275,7 @@ def box(kept: Kept, label: str, *, step: float, width: int, help: str | None = N
     return value
 
 
-def typed(kept: Kept, label: str, *, most: int, width: int, help: str | None = None) -> str:
+def typed(kept: ControlBinding, label: str, *, most: int, width: int, help: str | None = None) -> str:
     """Draw a box for a text, which names itself as long as it is empty; returns what stands there."""
     _set(kept.key, str(kept.value))
     st.text_input(
@@ -289,7 +297,9 @@ def keep_label(key: str, labels: Iterable[str]) -> None:
         _set(key, st.session_state[key], labels)
 
 
-def _shown(kept: Kept, options: Mapping[_Value, str], otherwise: _Value | None) -> tuple[_Value, dict[str, Any]]:
+def _shown(
+    kept: ControlBinding, options: Mapping[_Value, str], otherwise: _Value | None
+) -> tuple[_Value, dict[str, Any]]:
     """Set a choice of labels; returns what is chosen, and what its widget is made with."""
     value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
     labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
@@ -312,12 +322,12 @@ def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
     drawn[key] = said
 
 
-def _take_option(kept: Kept, options: Sequence[object]) -> None:
+def _take_option(kept: ControlBinding, options: Sequence[object]) -> None:
     chosen = st.session_state.get(kept.key)
     if chosen in options:
         kept.take(None if chosen == NONE else chosen)
 
 
-def _taking(kept: Kept, read: Callable[[Any], object]) -> Callable[[], None]:
+def _taking(kept: ControlBinding, read: Callable[[Any], object]) -> Callable[[], None]:
     """Callback of a widget whose value is what it sends."""
     return lambda: kept.take(read(st.session_state[kept.key]))

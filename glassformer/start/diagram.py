@@ -154,7 +154,7 @@ _WRITES = say("The decoder writes")
 
 
 @dataclass(frozen=True)
-class Block:
+class StartBlock:
     """A part of the model."""
 
     name: str  # in the keys of what is drawn
@@ -171,7 +171,7 @@ class Lane:
 
     stack: Stack  # which
     title: Sentence  # what it does as a whole
-    blocks: tuple[Block, ...]  # in the order of the computation
+    blocks: tuple[StartBlock, ...]  # in the order of the computation
 
 
 def lanes(parts: Anatomy) -> tuple[Lane, ...]:
@@ -181,12 +181,12 @@ def lanes(parts: Anatomy) -> tuple[Lane, ...]:
     )
 
 
-def _blocks(stack: Stack) -> Iterator[Block]:
+def _blocks(stack: Stack) -> Iterator[StartBlock]:
     side: dict[str, object] = {"side": SIDE_OF[stack.name]}
-    yield Block(
+    yield StartBlock(
         "embedding", say("Each piece becomes numbers"), say("Embedding"), "inside", side | {"inside_panel": "pieces"}
     )
-    yield Block(
+    yield StartBlock(
         "positions",
         say("Each piece's position is added"),
         say("Positions"),
@@ -195,30 +195,30 @@ def _blocks(stack: Stack) -> Iterator[Block]:
     )
     layer: dict[str, object] = {"panel": "overview", "layer": None, "head": None}
     if stack.name == "encoder":
-        yield Block(
+        yield StartBlock(
             "self_attn", say("What each piece means in context"), say("Self-attention"), "attention",
             layer | {"kind": "encoder"}, repeated=True,
         )  # fmt: skip
     else:
-        yield Block(
+        yield StartBlock(
             "mask", say("No looking ahead"), say("Causal mask"), "masks",
             {"masks_panel": "masks", "mask": "causal"}, repeated=True,
         )  # fmt: skip
-        yield Block(
+        yield StartBlock(
             "self_attn", say("What has been written so far"), say("Self-attention"), "attention",
             layer | {"kind": "decoder"}, repeated=True,
         )  # fmt: skip
     if "cross_attn" in stack.sublayers:
-        yield Block(
+        yield StartBlock(
             "cross_attn", say("Where to look in the source"), say("Cross-attention"), "attention",
             layer | {"kind": "cross"}, repeated=True,
         )  # fmt: skip
-    yield Block(
+    yield StartBlock(
         "ffn", say("Each piece is processed separately"), say("Feed-forward"), "inside",
         side | {"inside_panel": "ffn"}, repeated=True,
     )  # fmt: skip
     if stack.name == "decoder":
-        yield Block("output", say("Which piece comes next"), say("Output layer"), "step")
+        yield StartBlock("output", say("Which piece comes next"), say("Output layer"), "step")
 
 
 MOST_PIECES = 200
@@ -260,7 +260,7 @@ def _lane(run: OpenRun, lane: Lane) -> None:
                     st.caption(say_n("× {n} layer", "× {n} layers", lane.stack.n_layers), width="content")
 
 
-def _block(run: OpenRun, lane: Lane, block: Block) -> None:
+def _block(run: OpenRun, lane: Lane, block: StartBlock) -> None:
     with st.container(key=run.key(f"{page_style.BLOCK}_{lane.stack.name}_{block.name}"), gap=None):
         menu.link(block.page, block.does, address(run.checkpoint, run.link, **block.fields))
         thumbnails.draw(run, lane.stack.name, block.name)

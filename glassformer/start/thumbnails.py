@@ -35,7 +35,7 @@ _FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `diagram`
 
 
 @dataclass(frozen=True)
-class Picture:
+class Thumbnail:
     """A thumbnail."""
 
     alt: str  # what it shows, in a sentence
@@ -74,17 +74,17 @@ def _shown(run: OpenRun, stack: StackName) -> int:
     return min(MOST_TOKENS, trace.n_tokens("encoder") if stack == "encoder" else run.looking.n_rows)
 
 
-def _embedding(run: OpenRun, stack: StackName) -> Picture | None:
+def _embedding(run: OpenRun, stack: StackName) -> Thumbnail | None:
     alt = say("The first {n} numbers of each piece's embedding, one row per piece.", n=DIMS)
     return _stripes(_recorded(run, stack, f"{stack}.embedding.tokens"), alt)
 
 
-def _positions(run: OpenRun, stack: StackName) -> Picture | None:
+def _positions(run: OpenRun, stack: StackName) -> Thumbnail | None:
     alt = say("The first {n} numbers of each position vector, one row per position.", n=DIMS)
     return _stripes(_recorded(run, stack, f"{stack}.embedding.positions"), alt)
 
 
-def _ffn(run: OpenRun, stack: StackName) -> Picture | None:
+def _ffn(run: OpenRun, stack: StackName) -> Thumbnail | None:
     found = _recorded(run, stack, neurons.site(stack, 0, "activation"))
     if found is None:
         return None
@@ -93,7 +93,7 @@ def _ffn(run: OpenRun, stack: StackName) -> Picture | None:
     return _stripes(np.abs(found[:, chosen]), alt)
 
 
-def _stripes(found: np.ndarray | None, alt: str) -> Picture | None:
+def _stripes(found: np.ndarray | None, alt: str) -> Thumbnail | None:
     if found is None:
         return None
     values = found[:, :DIMS]
@@ -104,13 +104,13 @@ def _stripes(found: np.ndarray | None, alt: str) -> Picture | None:
 # ------------------------------------------------------------------------------------------------ maps
 
 
-def _attention(run: OpenRun, stack: StackName) -> Picture | None:
+def _attention(run: OpenRun, stack: StackName) -> Thumbnail | None:
     n = _shown(run, stack)
     alt = say("Self-attention weights, averaged over all layers and heads: one row per query, one column per key.")
     return _map(run, "encoder" if stack == "encoder" else "decoder", n, n, alt)
 
 
-def _cross(run: OpenRun, stack: StackName) -> Picture | None:
+def _cross(run: OpenRun, stack: StackName) -> Thumbnail | None:
     alt = say(
         "Cross-attention weights, averaged over all layers and heads: one row per output step, one column per "
         "source piece."
@@ -118,7 +118,7 @@ def _cross(run: OpenRun, stack: StackName) -> Picture | None:
     return _map(run, "cross", _shown(run, "decoder"), _shown(run, "encoder"), alt)
 
 
-def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Picture | None:
+def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Thumbnail | None:
     if not run.trace.keeps_maps:
         return None
     weights = np.mean(run.looking.each(kind, visible_trace.mean, key="mean"), axis=0)[:n_queries, :n_keys]
@@ -127,7 +127,7 @@ def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Pic
     return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")
 
 
-def _mask(run: OpenRun, stack: StackName) -> Picture:
+def _mask(run: OpenRun, stack: StackName) -> Thumbnail:
     n = _shown(run, stack)
     may = run.trace.mask("decoder")[:n, :n]
     alt = say("The causal mask: hatched cells are keys that a query may not see.")
@@ -136,7 +136,7 @@ def _mask(run: OpenRun, stack: StackName) -> Picture:
 
 def _cells(
     shades: np.ndarray, alt: str, *, first: int | None = None, source: bool = False, mask: np.ndarray | None = None
-) -> Picture:
+) -> Thumbnail:
     """Cells as dark as their numbers, from 0 to 1 [row, column].
 
     `first` is the row of the first output step, where rows come one after the other. With `source` the columns are
@@ -149,13 +149,13 @@ def _cells(
             closed = ' class="gf-closed"' if mask is not None and not mask[row, column] else ""
             body.append(f'<i{closed} style="--v:{shade:.2f}{late}"></i>')
     classes = f"gf-cells{' gf-of-source' * source}{' gf-passing' * (first is not None)}"
-    return Picture(alt, "".join(body), classes, f"--columns:{shades.shape[1]}")
+    return Thumbnail(alt, "".join(body), classes, f"--columns:{shades.shape[1]}")
 
 
 # ------------------------------------------------------------------------------------------------ the output
 
 
-def _output(run: OpenRun, stack: StackName) -> Picture | None:
+def _output(run: OpenRun, stack: StackName) -> Thumbnail | None:
     trace = run.trace
     if run.view.guess or not trace.n_steps:
         return None
@@ -165,7 +165,7 @@ def _output(run: OpenRun, stack: StackName) -> Picture | None:
               p=hundredths(best.probability))  # fmt: skip
     passing = (_bars(trace, one, _FRAME, _when(one)) for one in range(min(trace.n_steps, MOST_STEPS)))
     at_rest = _bars(trace, step, f"{_FRAME} gf-at-rest", _when(min(trace.n_steps, MOST_STEPS)))
-    return Picture(alt, "".join([*passing, at_rest]), f"{_BARS} gf-passing")
+    return Thumbnail(alt, "".join([*passing, at_rest]), f"{_BARS} gf-passing")
 
 
 def _bars(trace: Trace, step: int, classes: str, late: str) -> str:
@@ -182,7 +182,7 @@ def _when(step: int) -> str:
     return f"--n:{min(step, MOST_STEPS)}"
 
 
-_PICTURES: Final[dict[str, Callable[[OpenRun, StackName], Picture | None]]] = {
+_PICTURES: Final[dict[str, Callable[[OpenRun, StackName], Thumbnail | None]]] = {
     "embedding": _embedding,
     "positions": _positions,
     "self_attn": _attention,

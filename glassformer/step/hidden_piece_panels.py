@@ -8,7 +8,7 @@ import numpy as np
 from glassformer.charts.candidates import candidates_spec
 from glassformer.charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
 from glassformer.charts.piece_losses import hidden_pieces_spec
-from glassformer.frame.sentence_stepper import Chosen
+from glassformer.frame.sentence_stepper import ChosenToken
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
 from glassformer.runs.open_run import OpenRun
@@ -49,9 +49,9 @@ def take_place(slot: Slot, place: int) -> None:
     session.replace(slot, hidden=place)
 
 
-def chosen(run: OpenRun) -> Chosen | None:
+def chosen(run: OpenRun) -> ChosenToken | None:
     """The hidden piece, as the sentence shows it and lets another be clicked; None where nothing can be hidden."""
-    return Chosen(hidden_place(run), partial(take_place, run.slot)) if gap_of(run) is not None else None
+    return ChosenToken(hidden_place(run), partial(take_place, run.slot)) if gap_of(run) is not None else None
 
 
 def draw(run: OpenRun) -> None:

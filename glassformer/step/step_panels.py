@@ -70,14 +70,14 @@ def _typed(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GuessVerdict:
     """What is said of a guess."""
 
     right: bool | None  # whether the output has that piece; None if the guess could not be judged
     text: str  # in one or more sentences
 
 
-def judge(guess: str, looking: VisibleTrace, tokenizer: AnyTokenizer) -> Verdict:
+def judge(guess: str, looking: VisibleTrace, tokenizer: AnyTokenizer) -> GuessVerdict:
     """Judge a guess of the current piece; one of several pieces by its first."""
     trace, step = looking.trace, looking.view.step
     whole = find_piece(guess, tokenizer, trace.log_probs[step])
@@ -85,7 +85,7 @@ def judge(guess: str, looking: VisibleTrace, tokenizer: AnyTokenizer) -> Verdict
     if i is None:
         beginning = say("“{text}” does not begin with any piece of this model's vocabulary.", text=guess.strip()[:40])
         again = say("Guess again, or leave the field empty to see the model's choice.")
-        return Verdict(None, joined(" ", [beginning, again]))
+        return GuessVerdict(None, joined(" ", [beginning, again]))
     piece, right = trace.vocabulary[i], i == trace.tgt_ids[step]
     probability = float(np.exp(trace.log_probs[step, i]))
     found = say(
@@ -104,7 +104,7 @@ def judge(guess: str, looking: VisibleTrace, tokenizer: AnyTokenizer) -> Verdict
                 piece=piece,
             ),
         )
-    return Verdict(right, joined(" ", said))
+    return GuessVerdict(right, joined(" ", said))
 
 
 FORCE_CHOICE = "force_choice"

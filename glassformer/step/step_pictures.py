@@ -168,7 +168,7 @@ def cross_map(run: ViewedRun) -> Plot:
 
 
 @dataclass(frozen=True)
-class Measure:
+class StepMeasure:
     """A measure of how unsure a step was: its name, and what its numbers mean."""
 
     label: str
@@ -178,17 +178,17 @@ class Measure:
 
 
 _BITS: Final = say("bits")
-MEASURES: Final[dict[Unsureness, Measure]] = {
-    "entropy": Measure(
+MEASURES: Final[dict[Unsureness, StepMeasure]] = {
+    "entropy": StepMeasure(
         say("All pieces"), say("Entropy"), _BITS, say("Entropy of the next-piece distribution at each step, in bits.")
     ),
-    "ten": Measure(
+    "ten": StepMeasure(
         say("{n} likeliest", n=N_BEST),
         say("Entropy, {n} likeliest", n=N_BEST),
         _BITS,
         say("Entropy among the {n} likeliest pieces at each step, in bits.", n=N_BEST),
     ),
-    "rest": Measure(
+    "rest": StepMeasure(
         say("1 − p"),
         say("1 − p of the likeliest piece"),
         "",

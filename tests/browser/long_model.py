@@ -12,7 +12,7 @@ from pathlib import Path
 import sentencepiece
 import torch
 
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
@@ -55,7 +55,7 @@ def write_long_model(root: Path) -> Path:
             value *= SHARPNESS
     state["output_bias"][config.eos_id] = -1e4  # it never ends by itself
     card: dict[str, object] = {"title": "Long inputs", "examples": ["balo mita"]}
-    save(Parts(config, state, (pieces,), card), root / NAME)
+    save(CheckpointContents(config, state, (pieces,), card), root / NAME)
     return root
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import sentencepiece
 import torch
 
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
@@ -46,7 +46,7 @@ def write_made_up(root: Path) -> Path:
         "description": f"Writes nonsense: {' '.join(HOSTILE)}",
         "examples": ["ba lo mi ta", IMAGE, " ".join(HOSTILE)],
     }
-    save(Parts(config, state, (pieces,), card), root / NAME)
+    save(CheckpointContents(config, state, (pieces,), card), root / NAME)
     return root
 
 

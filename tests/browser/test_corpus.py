@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
@@ -19,7 +19,7 @@ FIRST_ROW = 52  # pixels from a table's top
 def with_corpus(tmp_path_factory):
     """The app with a corpus run of the model that reverses letters."""
     folder = tmp_path_factory.mktemp("corpora")
-    measure("".join(f"{word}\t{word[::-1]}\n" for word in LETTERS), folder, Options(shard=8))
+    measure("".join(f"{word}\t{word[::-1]}\n" for word in LETTERS), folder, CorpusOptions(shard=8))
     with serve(log=folder / "app.log", arguments=["--corpora", str(folder)]) as running:
         yield running
 

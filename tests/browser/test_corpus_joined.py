@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
@@ -24,7 +24,7 @@ def with_two(tmp_path_factory):
     """The app with two corpus runs over one file: of the model that reverses letters, and of its training."""
     folder, texts = tmp_path_factory.mktemp("corpora"), "".join(f"{word}\t{word[::-1]}\n" for word in WORDS)
     for model in ("reverse", "reverse@1022"):
-        measure(texts, folder, Options(shard=8), model=model)
+        measure(texts, folder, CorpusOptions(shard=8), model=model)
     with serve(log=folder / "app.log", arguments=["--corpora", str(folder)]) as running:
         yield running
 

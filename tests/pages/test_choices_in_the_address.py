@@ -10,7 +10,7 @@ from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE, MASKS, POSITIONS, ROOT, STEP, check
 from tests.pages.reading import address, payload, sentences, view
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
@@ -120,7 +120,10 @@ def deep(tmp_path, monkeypatch):
         tgt_vocab_size=size, shared_vocab=True, max_len=32, bias=False,
     )  # fmt: skip
     torch.manual_seed(0)
-    save(Parts(config, Transformer(config).state_dict(), (pieces,), {"examples": ["abc"]}), tmp_path / "deep")
+    save(
+        CheckpointContents(config, Transformer(config).state_dict(), (pieces,), {"examples": ["abc"]}),
+        tmp_path / "deep",
+    )
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     return "deep"
 

@@ -26,7 +26,7 @@ from tests.pages.reading import (
     step,
     told,
 )
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 
@@ -216,7 +216,7 @@ def post_norm(tmp_path, monkeypatch):
     torch.manual_seed(3)
     pieces = (ROOT / "checkpoints" / "reverse" / "pieces.model").read_bytes()
     card = {"title": "Untrained", "description": "It writes nonsense.", "examples": ["abc"]}
-    save(Parts(config, Transformer(config).state_dict(), (pieces,), card), tmp_path / "untrained")
+    save(CheckpointContents(config, Transformer(config).state_dict(), (pieces,), card), tmp_path / "untrained")
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     return "untrained"
 

@@ -9,7 +9,7 @@ from tests.transformer.one_stack import ALONE
 from tests.transformer.tiny import tiny_model
 from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.attention_features import Rotary
 from transformer.text.tokenizer import Tokenizer
 
@@ -33,7 +33,7 @@ def filling(folder: Path, **changes: Any) -> Checkpoint:
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**({"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True} | sizes | changes))
-    save(Parts(model.config, model.state_dict(), (pieces,), {"title": "filling"}), folder / "filling")
+    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": "filling"}), folder / "filling")
     return load(folder / "filling")
 
 
@@ -43,5 +43,5 @@ def featured(name: str, folder: Path) -> Checkpoint:
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**(sizes | FEATURED[name]))
-    save(Parts(model.config, model.state_dict(), (pieces,), {"title": name}), folder / name)
+    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": name}), folder / name)
     return load(folder / name)

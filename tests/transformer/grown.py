@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from transformer.checkpoint.load import load
-from transformer.checkpoint.snapshots import Moment, write
+from transformer.checkpoint.snapshots import SnapshotInfo, write
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "grown"
@@ -31,7 +31,7 @@ def write_snapshot(folder: Path, step: int, *, share: float) -> None:
     state = load(folder).model.state_dict()
     seeded = torch.Generator().manual_seed(step)
     noise = {name: torch.randn(value.shape, generator=seeded) * value.std() for name, value in state.items()}
-    moment = Moment(
+    moment = SnapshotInfo(
         step=step, epoch=step // 200, loss=4 - 3 * share, dev_loss=5 - 4 * share, dev_exact=share, tokens=100 * step
     )
     write(folder, {name: share * value + (1 - share) * noise[name] for name, value in state.items()}, moment)

@@ -7,7 +7,7 @@ import torch
 
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH
-from transformer.model.taps import Visitor
+from transformer.model.taps import Hook
 from transformer.runs import interventions
 from transformer.runs.interventions import Ground
 from transformer.runs.interventions.fields import place
@@ -28,7 +28,7 @@ class SilentHead(HeadChange):
         """As a page says it."""
         return f"{self.name}: silent"
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: Ground) -> tuple[Hook, ...]:
         """Zeros in the place of its output."""
         site = f"{self.where(ground.config)}.heads"
         return (AtPlace(site, lambda heads, _: torch.zeros_like(heads), head=self.head),)

@@ -7,7 +7,7 @@ from tests.conftest import SOURCES, TARGETS
 from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.text.tokenizer import Tokenizer
 
 ALONE: dict[str, dict[str, Any]] = {
@@ -22,5 +22,5 @@ def alone(stack: str, folder: Path, **changes: Any) -> Checkpoint:
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**(ALONE[stack] | sizes | changes))
-    save(Parts(model.config, model.state_dict(), (pieces,), {"title": stack}), folder / f"{stack} alone")
+    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": stack}), folder / f"{stack} alone")
     return load(folder / f"{stack} alone")

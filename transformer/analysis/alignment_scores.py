@@ -51,7 +51,7 @@ Done = Callable[[int], object]  # told how many sentences are done
 
 
 @dataclass(frozen=True)
-class Head:
+class AlignedHead:
     """One head under one convention; layer and head count from 1, as on the pages."""
 
     layer: int
@@ -76,10 +76,10 @@ class AlignmentScores:
     left_out: dict[str, int]  # reason -> number of sentences left out for it
 
     @property
-    def best(self) -> Head:
+    def best(self) -> AlignedHead:
         """The head with the lowest AER; the first of equal ones."""
         row, layer, head = (int(i) for i in np.unravel_index(np.argmin(self.heads), self.heads.shape))
-        return Head(layer + 1, head + 1, ROWS[row], float(self.heads[row, layer, head]))
+        return AlignedHead(layer + 1, head + 1, ROWS[row], float(self.heads[row, layer, head]))
 
     def record(self) -> dict[str, object]:
         """The results in the form of `card.json`; AERs and shares 0 to 1."""

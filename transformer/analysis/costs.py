@@ -25,7 +25,7 @@ import torch
 from transformer.analysis.stand_ins import stand_ins
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.taps import Onlooker, tap_of
+from transformer.model.taps import Observer, tap_of
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
@@ -194,7 +194,7 @@ class Pass:
 def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
     """Run one sentence and record the shape of every value; the decoder reads its start id or prompt first."""
     seen: dict[str, Shape] = {}
-    keep = Onlooker(["*"], lambda site, value: seen.update({site: tuple(value.shape)}))
+    keep = Observer(["*"], lambda site, value: seen.update({site: tuple(value.shape)}))
     src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))
     model(src, tgt, tap=tap_of(keep))
     return Pass(tuple(src.shape), tuple(tgt.shape), seen)

@@ -18,7 +18,7 @@ import torch
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ranks_of
 from transformer.runs.recording_pass import check_recorded
 from transformer.text.tokenizer import AnyTokenizer
@@ -36,7 +36,7 @@ def mask_id(tokenizer: AnyTokenizer) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden(Arrays):
+class Hidden(ArrayRecord):
     """The model's predictions for pieces, each hidden alone."""
 
     places: np.ndarray  # the tokens, from 0 [piece]

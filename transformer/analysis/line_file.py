@@ -14,7 +14,7 @@ from transformer.runs.query import MAX_SOURCE_CHARACTERS, check_source
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """How much of a file is accepted."""
 
     n_bytes: int = 100_000_000  # of the whole text as UTF-8
@@ -23,7 +23,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Line:
+class SentenceLine:
     """A line of the file."""
 
     number: int  # from 1
@@ -32,22 +32,22 @@ class Line:
     problem: Sentence | None = None  # why the line cannot be run; None if nothing is known against it
 
 
-_NO_LIMITS = Limits()
+_NO_LIMITS = FileLimits()
 
 
-def read_file(path: Path, limits: Limits = _NO_LIMITS) -> tuple[Line, ...]:
+def read_file(path: Path, limits: FileLimits = _NO_LIMITS) -> tuple[SentenceLine, ...]:
     """Read a file of sentences; see `read_bytes`."""
     return read_bytes(untrusted_folder.read_start(path, limits.n_bytes + 1), limits, label=str(path))
 
 
-def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
+def read_bytes(content: bytes, limits: FileLimits = _NO_LIMITS, *, label: str) -> tuple[SentenceLine, ...]:
     """The lines of a file's content, UTF-8 with or without a byte order mark; see `read_text`."""
     with within(label, DataError):
         _check_size(len(content), limits)
     return read_text(untrusted_folder.decoded(content, label=label), limits, label=label)
 
 
-def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
+def read_text(text: str, limits: FileLimits = _NO_LIMITS, *, label: str) -> tuple[SentenceLine, ...]:
     """The lines of a text that are not empty, each a source or `source TAB reference`.
 
     A line that is too long or has more columns has a `problem`; a DataError says that a text is too large, or has too
@@ -66,14 +66,14 @@ def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Li
         return tuple(_line(number, row.split("\t"), limits) for number, row in rows)
 
 
-def _check_size(n_bytes: int, limits: Limits) -> None:
+def _check_size(n_bytes: int, limits: FileLimits) -> None:
     if n_bytes > limits.n_bytes:
         raise ClauseError("is larger than the limit of {most:,} bytes. Split it", most=limits.n_bytes)
 
 
-def _line(number: int, columns: list[str], limits: Limits) -> Line:
+def _line(number: int, columns: list[str], limits: FileLimits) -> SentenceLine:
     source, *rest = (column.strip() for column in columns)
-    line = Line(number, source[: limits.characters], (rest[0][: limits.characters] or None) if rest else None)
+    line = SentenceLine(number, source[: limits.characters], (rest[0][: limits.characters] or None) if rest else None)
     if len(rest) > 1:
         return replace(
             line,

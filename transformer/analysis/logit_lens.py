@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis.stream import Place, places
+from transformer.analysis.stream import StreamPlace, places
 from transformer.model.transformer import Transformer
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ranks_of
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.replay import replay
@@ -36,10 +36,10 @@ _ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Lens(Arrays):
+class Lens(ArrayRecord):
     """The prediction of every depth at every step."""
 
-    places: tuple[Place, ...]  # the depths, the last of which is the model's own prediction [P]
+    places: tuple[StreamPlace, ...]  # the depths, the last of which is the model's own prediction [P]
     top_ids: np.ndarray  # the most probable pieces, best first [P, N, K]
     top_probs: np.ndarray  # their probabilities [P, N, K]
     rank: np.ndarray  # place of the piece that the output has, 1 for the most probable; ties go by id [P, N]
@@ -59,7 +59,7 @@ class Lens(Arrays):
         return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
 
 
-def lens_places(checkpoint: Runnable) -> tuple[Place, ...]:
+def lens_places(checkpoint: Runnable) -> tuple[StreamPlace, ...]:
     """Where the lens reads: after the embedding and after each sub-layer of the decoder [P]."""
     return tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")
 

@@ -25,7 +25,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.runs import recording_pass
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
 
@@ -98,7 +98,7 @@ def additive(mask: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Attention(Arrays):
+class MaskedAttention(ArrayRecord):
     """One layer's attention over a batch, before and after the mask, each [B, H, Q, K]."""
 
     scores: np.ndarray  # q . k / sqrt(d_head), or as the model makes them, float32.
@@ -107,7 +107,7 @@ class Attention(Arrays):
 
 
 @torch.inference_mode()
-def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> Attention:
+def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> MaskedAttention:
     """Read a padded batch once and record one attention of a layer, from 0; a QueryError if it does not exist."""
     attention = model.anatomy.attention(kind)
     site = attention.place(layer)
@@ -119,7 +119,7 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     if not 0 <= layer < attention.n_layers:
         raise QueryError("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1)
     scores, mask, weights = (values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
-    return Attention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
+    return MaskedAttention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: StackName) -> np.
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class ActivationHistogram:
     """The distribution of pre-activations."""
 
     edges: np.ndarray  # of the bins, ascending; 0 is one of them [bin + 1]
@@ -72,7 +72,7 @@ class Histogram:
     here: np.ndarray  # share of one token's [bin]
 
 
-def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
+def histogram(pre_activation: np.ndarray, token: int) -> ActivationHistogram:
     """Count the finite pre-activations of all tokens [T, F], and of one token, in about `N_BINS` bins."""
     finite = pre_activation[np.isfinite(pre_activation)]
     low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
@@ -80,7 +80,7 @@ def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
     edges = width * np.arange(np.floor(low / width), np.floor(high / width) + 2)
     own = pre_activation[token]
     everywhere, here = (_shares(values, edges) for values in (finite, own[np.isfinite(own)]))
-    return Histogram(edges, everywhere, here)
+    return ActivationHistogram(edges, everywhere, here)
 
 
 def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:

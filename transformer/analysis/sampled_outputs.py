@@ -23,7 +23,7 @@ from transformer.runs.drafting import verdict
 from transformer.runs.dynamic_batching import decode_together, finish_alone
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import MOST_TOGETHER, Query, Sampling
-from transformer.runs.reading import Output, Pause, Reading, go_on, read
+from transformer.runs.reading import DecodedOutput, EncodedBatch, Pause, go_on, read
 from transformer.runs.trace import Trace
 
 NORMAL_95 = 1.959964
@@ -81,11 +81,11 @@ def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pa
 
 
 def _batch(
-    checkpoint: Runnable, first: Reading, query: Query, how: Sampling, seeds: Sequence[int], pause: Pause
+    checkpoint: Runnable, first: EncodedBatch, query: Query, how: Sampling, seeds: Sequence[int], pause: Pause
 ) -> Iterator[Draw]:
     readings = [replace(first, queries=[replace(query, decoding=replace(how, seed=seed))]) for seed in seeds]
     written = decode_together(checkpoint, readings, pause)
-    groups: dict[tuple[int, ...], list[Reading]] = defaultdict(list)
+    groups: dict[tuple[int, ...], list[EncodedBatch]] = defaultdict(list)
     for reading in readings:
         if id(reading) in written:
             groups[written[id(reading)]].append(reading)
@@ -94,11 +94,13 @@ def _batch(
         yield found.get(id(reading)) or _draw(finish_alone(reading, pause))
 
 
-def _certain_ones(ids: tuple[int, ...], group: Sequence[Reading], pause: Pause) -> Iterator[tuple[Reading, Draw]]:
+def _certain_ones(
+    ids: tuple[int, ...], group: Sequence[EncodedBatch], pause: Pause
+) -> Iterator[tuple[EncodedBatch, Draw]]:
     """The readings of those that wrote the same, alone as well: what they wrote is recorded once for all."""
     pause()
     with suppress(QueryError):  # each then finds out alone
-        (trace,) = group[0].finish([Output(ids)])
+        (trace,) = group[0].finish([DecodedOutput(ids)])
         scores, draw = trace.all_scores(), _draw(trace)
         for reading in group:
             own = replace(trace, query=reading.queries[0])

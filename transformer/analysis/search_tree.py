@@ -21,7 +21,7 @@ from transformer.errors import QueryError
 from transformer.runs.beam import Weighed, length_penalty
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Beam, Query
-from transformer.runs.reading import Output, Pause, go_on, read
+from transformer.runs.reading import DecodedOutput, Pause, go_on, read
 
 MOST_DROPPED = 24
 """Of one round: the nearest to being kept. The round says how many there were."""
@@ -210,7 +210,7 @@ class _Watcher:
         for value, beam, piece in sorted(found, reverse=True)[:MOST_CLOSED]:
             yield self._node(weighed, beam, piece, value, 0, "closed")
 
-    def tree(self, output: Output, most: int) -> SearchTree:
+    def tree(self, output: DecodedOutput, most: int) -> SearchTree:
         """The tree, with its results marked."""
         by_path = {(node.parent, node.piece): node.place for node in self.nodes if node.is_kept}
         nodes, results = list(self.nodes), []

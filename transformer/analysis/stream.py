@@ -35,7 +35,7 @@ _NAMES: dict[Part, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPlace:
     """A place where the stream can be read: after a part of the model."""
 
     part: Part  # what it is after
@@ -60,20 +60,20 @@ class Place:
         return self.part in ("embedding", "ffn")
 
 
-def places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
+def places(config: ModelConfig, stack: StackName) -> tuple[StreamPlace, ...]:
     """The places where the stream of a stack can be read, in the order of the computation [P]."""
     parts = anatomy(config).stack(stack)
     after = "norm" if config.norm == "post" else "residual"
-    found = [Place("embedding", None, f"{stack}.embedding.output")]
+    found = [StreamPlace("embedding", None, f"{stack}.embedding.output")]
     found += [
-        Place(part, layer, f"{stack}.{layer}.{part}.{after}")
+        StreamPlace(part, layer, f"{stack}.{layer}.{part}.{after}")
         for layer in range(parts.n_layers)
         for part in parts.sublayers
     ]
-    return (*found, *([Place("final", None, f"{stack}.output")] if config.final_norm else []))
+    return (*found, *([StreamPlace("final", None, f"{stack}.output")] if config.final_norm else []))
 
 
-def sublayers(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
+def sublayers(config: ModelConfig, stack: StackName) -> tuple[StreamPlace, ...]:
     """The places after a sub-layer [U]."""
     return tuple(place for place in places(config, stack) if place.layer is not None)
 
@@ -91,7 +91,7 @@ def _added(config: ModelConfig) -> str:
     return "output_norm" if config.norm == "both" else "output"
 
 
-def _prefix(place: Place) -> str:
+def _prefix(place: StreamPlace) -> str:
     return place.site.rpartition(".")[0]
 
 
@@ -106,10 +106,10 @@ class Stream:
     vector is 0.
     """
 
-    places: tuple[Place, ...]  # where [P]
+    places: tuple[StreamPlace, ...]  # where [P]
     size: np.ndarray  # of the stream [P, T]
     kept: np.ndarray  # cosine of the stream with what it began as, the token's embedding plus position [P, T]
-    sublayers: tuple[Place, ...]  # what adds [U]
+    sublayers: tuple[StreamPlace, ...]  # what adds [U]
     before: np.ndarray  # size of the stream that a sub-layer adds to [U, T]
     added: np.ndarray  # size of what it adds [U, T]
     aligned: np.ndarray  # cosine of what it adds with the stream that it adds to [U, T]
@@ -170,13 +170,13 @@ class Normed:
     difference: float  # the largest distance of y from the formula
 
 
-def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
+def norm_places(config: ModelConfig, stack: StackName) -> tuple[StreamPlace, ...]:
     """The norms of a stack by sub-layer (the one before it, if there are two); the final norm comes last."""
     return places(config, stack)[1:]
 
 
 def normed(
-    recorded: Mapping[str, np.ndarray], model: Transformer, stack: StackName, place: Place, *, n_tokens: int
+    recorded: Mapping[str, np.ndarray], model: Transformer, stack: StackName, place: StreamPlace, *, n_tokens: int
 ) -> Normed:
     """Input and output of a norm, one of `norm_places`, for the first tokens; `recorded` is as in `measure`."""
     read, written = _around(model.config, stack, place)
@@ -200,7 +200,7 @@ def normed(
     )
 
 
-def _around(config: ModelConfig, stack: StackName, place: Place) -> tuple[str, str]:
+def _around(config: ModelConfig, stack: StackName, place: StreamPlace) -> tuple[str, str]:
     """The sites before and after a norm."""
     if place.layer is not None and config.norm == "post":
         return f"{_prefix(place)}.residual", f"{_prefix(place)}.norm"
@@ -210,7 +210,7 @@ def _around(config: ModelConfig, stack: StackName, place: Place) -> tuple[str, s
     return before, place.site if place.layer is None else f"{_prefix(place)}.norm"
 
 
-def _module(model: Transformer, stack: StackName, place: Place) -> Norm:
+def _module(model: Transformer, stack: StackName, place: StreamPlace) -> Norm:
     owner = model.stack(stack)
     if place.layer is None:
         found = owner.final_norm

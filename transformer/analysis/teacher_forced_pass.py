@@ -22,7 +22,7 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, Tap
 from transformer.runs.apply_interventions import tap_for
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.recording_pass import alone, check_recorded
@@ -30,7 +30,7 @@ from transformer.runs.source import read_source
 
 
 @dataclass(frozen=True, eq=False)
-class AtOnce(Arrays):
+class TeacherForcedPass(ArrayRecord):
     """One pass over a whole output."""
 
     losses: np.ndarray  # -log p of each piece of the output, in nats [T]
@@ -49,7 +49,7 @@ class AtOnce(Arrays):
 @torch.inference_mode()
 def read_at_once(
     checkpoint: Runnable, query: Query, written: Sequence[int], sites: Iterable[str] = (), *, finite: bool = True
-) -> AtOnce:
+) -> TeacherForcedPass:
     """Let a model read a whole output, including its end piece, with the source and the changes of a query.
 
     Values that are not finite are refused, or returned unchanged if so asked. A QueryError also says that the model
@@ -69,7 +69,7 @@ def read_at_once(
     if finite:
         check_recorded((logits, *recorder.values.values()), read, tap=tap)
     log_probs = logits[0, first_row:].cpu().float().log_softmax(dim=-1)  # [T, V]
-    return AtOnce(
+    return TeacherForcedPass(
         losses=-log_probs.gather(1, torch.tensor(written)[:, None])[:, 0].numpy(),
         best=log_probs.argmax(dim=-1).numpy(),
         first_row=first_row,

@@ -13,7 +13,7 @@ from transformer.checkpoint.free_memory import CPU, Device
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.snapshot_names import Moment
+from transformer.checkpoint.snapshot_names import SnapshotInfo
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError
 from transformer.files import tensorfile
@@ -61,7 +61,7 @@ class FolderFormat(Format):
         """Load it; nothing has to be answered or given."""
         return native.load(source, inside=inside, progress=progress, device=device)
 
-    def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[Moment, ...], tuple[Sentence, ...]]:
+    def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[SnapshotInfo, ...], tuple[Sentence, ...]]:
         """What is next to it."""
         return snapshots.moments(folder, inside=inside)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from transformer.checkpoint.free_memory import CPU, Device
 from transformer.checkpoint.progress import Progress, silent
-from transformer.checkpoint.snapshot_names import FOLDER, Moment
+from transformer.checkpoint.snapshot_names import FOLDER, SnapshotInfo
 from transformer.extensions import imported, provided
 from transformer.files import staging_folders
 from transformer.i18n import Sentence
@@ -55,7 +55,7 @@ class Format:
         """The files whose change makes `look` say something else; "" is the folder itself."""
         return ("",)
 
-    def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[Moment, ...], tuple[Sentence, ...]]:
+    def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[SnapshotInfo, ...], tuple[Sentence, ...]]:
         """The snapshots of a model's training, and a note on each that cannot be read."""
         return (), ()
 
@@ -91,14 +91,14 @@ def own_format() -> Format:
     return found
 
 
-class Seen:
+class ListingCache:
     """What earlier calls found in folders, so unchanged ones need not be read again."""
 
     def __init__(self) -> None:
         self.entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
 
 
-def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
+def listing(folders: Sequence[Path], *, seen: ListingCache | None = None) -> list[Entry]:
     """Look at every sub-folder of some folders, and at the files of other formats: an entry for each checkpoint.
 
     Folders that do not exist are skipped; the others keep their order, with entries sorted by name in each. `seen` is

@@ -146,7 +146,7 @@ OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAM
 
 
 @dataclass(frozen=True)
-class Parts:
+class CheckpointContents:
     """The contents of a checkpoint folder."""
 
     config: ModelConfig  # the features of the model
@@ -157,7 +157,7 @@ class Parts:
     card: Mapping[str, object]  # the content of `card.json`
 
 
-def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> None:
+def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None = None) -> None:
     """Write a checkpoint folder; an existing `training.csv` is kept, and so are files of others in the folder.
 
     An existing checkpoint is replaced; if `folder` is a link, its target is. Without `dtype`, parameters in memory
@@ -225,7 +225,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _card(parts: Parts, hashes: Mapping[str, str]) -> bytes:
+def _card(parts: CheckpointContents, hashes: Mapping[str, str]) -> bytes:
     card = {"parameters": parts.config.count_parameters(), **parts.card, "sha256": hashes}
     return (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()
 

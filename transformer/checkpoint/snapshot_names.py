@@ -11,7 +11,7 @@ MAX_STEP = 2**53
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class SnapshotInfo:
     """When a snapshot was taken, and how good the model was. Losses in nats a target token; None where not known."""
 
     step: int  # optimizer steps so far; 0 before the first

@@ -25,7 +25,6 @@ from transformer.checkpoint.exchange import sync_folder, write_whole
 from transformer.checkpoint.snapshot_names import AT as AT
 from transformer.checkpoint.snapshot_names import FILE as FILE
 from transformer.checkpoint.snapshot_names import FOLDER as FOLDER
-from transformer.checkpoint.snapshot_names import Moment as Moment
 from transformer.checkpoint.snapshot_names import at_step as at_step
 from transformer.checkpoint.snapshot_names import folder_of as folder_of
 from transformer.checkpoint.snapshot_names import meant as meant
@@ -46,7 +45,7 @@ _MEMORY = 2**28  # that unpacking may take beside what is unpacked
 _FILTERS = ({"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1},)
 
 
-def write(checkpoint: Path, state: Mapping[str, Tensor], moment: Moment) -> None:
+def write(checkpoint: Path, state: Mapping[str, Tensor], moment: SnapshotInfo) -> None:
     """Write a snapshot of a checkpoint folder; a file is there whole or not at all. An `OSError` on a full disk."""
     folder = folder_of(checkpoint)
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,12 +67,12 @@ def steps(checkpoint: Path) -> list[int]:
     return sorted(found[1] for found in there if found)[:MOST]
 
 
-def moments(checkpoint: Path, *, inside: Path | None = None) -> tuple[tuple[Moment, ...], tuple[Sentence, ...]]:
+def moments(checkpoint: Path, *, inside: Path | None = None) -> tuple[tuple[SnapshotInfo, ...], tuple[Sentence, ...]]:
     """What the snapshots of a checkpoint folder say of themselves, in order, and a note on each that is left out.
 
     `inside` is the real path of a folder that no link may leave. Only the headers are unpacked.
     """
-    found: list[Moment] = []
+    found: list[SnapshotInfo] = []
     odd: list[Sentence] = []
     there = steps(checkpoint)
     if not there:
@@ -90,7 +89,7 @@ def moments(checkpoint: Path, *, inside: Path | None = None) -> tuple[tuple[Mome
     return tuple(found), tuple(odd)
 
 
-def moment_of(files: FolderFiles, step: int) -> Moment:
+def moment_of(files: FolderFiles, step: int) -> SnapshotInfo:
     """What a snapshot says of itself; a `CheckpointError` if the file cannot be read.
 
     `files` are those of the folder of snapshots. Only the header is unpacked.
@@ -104,7 +103,7 @@ def moment_of(files: FolderFiles, step: int) -> Moment:
             record = strictjson.parse(header["__metadata__"][_KEY].encode())
         except (lzma.LZMAError, KeyError, TypeError, AttributeError, UnicodeError, ClauseError):
             record = None
-    names = {field.name for field in fields(Moment)}
+    names = {field.name for field in fields(SnapshotInfo)}
     if not isinstance(record, dict) or not record.keys() <= names or record.get("step") != step:
         raise CheckpointError("{label}: is not a snapshot of step {step:,}.", label=label, step=step)
     for name, value in record.items():
@@ -114,7 +113,7 @@ def moment_of(files: FolderFiles, step: int) -> Moment:
             raise CheckpointError(
                 "{label}: has an invalid {name}: {found}.", label=label, name=name, found=shown(value)
             )
-    return Moment(**record)
+    return SnapshotInfo(**record)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.model.attention_positions import NO_ORDER, Order
+from transformer.model.attention_positions import NO_ORDER, AttentionPositions
 from transformer.model.attention_scores import Scoring, scoring
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
@@ -99,7 +99,7 @@ class MultiHeadAttention(Module):
         *,
         tap: Tap = NO_TAP,
         cache: AttentionCache | None = None,
-        order: Order = NO_ORDER,
+        order: AttentionPositions = NO_ORDER,
     ) -> Tensor:
         """Attend from `x` to `context` (the same tensor in self-attention).
 
@@ -139,7 +139,7 @@ class MultiHeadAttention(Module):
         maps = {"q_proj": self.q_proj, "k_proj": self.k_proj, "v_proj": self.v_proj}
         return products(maps, (x, context, context), tap=tap)  # [B, Q, H * d], [B, K, G * d], [B, K, G * d]
 
-    def _ready(self, name: str, x: Tensor, norm: nn.RMSNorm | None, order: Order, tap: Tap) -> Tensor:
+    def _ready(self, name: str, x: Tensor, norm: nn.RMSNorm | None, order: AttentionPositions, tap: Tap) -> Tensor:
         """Queries or keys [B, H, T, d] as they are multiplied: normed and turned, if the model does so."""
         if norm is not None or order.rotation is not None:
             x = tap(f"projected_{name}", x)

@@ -23,14 +23,14 @@ from transformer.model.taps import NO_TAP, Tap
 
 
 @dataclass(frozen=True)
-class Order:
+class AttentionPositions:
     """What positions do to one layer's attention."""
 
     rotation: Rotation | None = None  # how the call's queries and keys are turned; None: not at all
     bias: Tensor | None = None  # what is added to the scores [1, H, Q, K]; None: nothing
 
 
-NO_ORDER = Order()
+NO_ORDER = AttentionPositions()
 
 
 class StackOrder(Module):
@@ -42,7 +42,7 @@ class StackOrder(Module):
         if config.placing.adds == "bias" and config.placing.parameters:
             self.table = nn.Parameter(torch.zeros(config.placing.parameters(config)))
 
-    def forward(self, length: int, *, offset: int, like: Tensor, tap: Tap = NO_TAP) -> list[Order]:
+    def forward(self, length: int, *, offset: int, like: Tensor, tap: Tap = NO_TAP) -> list[AttentionPositions]:
         """The order of each layer, for queries at positions offset to offset + length - 1 and keys from 0 on."""
         if self.config.placing.adds not in ("turn", "bias"):
             return [NO_ORDER] * self.n_layers
@@ -52,21 +52,21 @@ class StackOrder(Module):
         if self.config.placing.adds == "turn":
             return self._rotations(places[offset:], like)
         apart = distance.distances(places, offset=offset)  # [Q, K]
-        return [Order(bias=self.bias(apart, like))] * self.n_layers
+        return [AttentionPositions(bias=self.bias(apart, like))] * self.n_layers
 
     def bias(self, apart: Tensor, like: Tensor) -> Tensor:
         """The bias added to scores at these distances, [Q, K] -> [1, H, Q, K]."""
         found = distance.BIASES[self.config.positions]
         return found.added(self.config, apart, getattr(self, "table", like), self.causal)
 
-    def _rotations(self, places: Tensor, like: Tensor) -> list[Order]:
+    def _rotations(self, places: Tensor, like: Tensor) -> list[AttentionPositions]:
         c, numbers = self.config, self.config.rotary
         assert numbers is not None  # `ModelConfig` sees to it
 
-        def turn(local: bool) -> Order:
+        def turn(local: bool) -> AttentionPositions:
             speeds = rotary.frequencies(numbers, c.d_head, max_len=c.max_len, local=local)
             size = rotary.magnitude(numbers, local=local)
-            return Order(rotary.rotation(speeds, size, places, like=like))
+            return AttentionPositions(rotary.rotation(speeds, size, places, like=like))
 
         whole = turn(False)
         local = whole if numbers.local_base is None else turn(True)

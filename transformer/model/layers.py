@@ -20,7 +20,7 @@ from torch import Tensor
 
 from transformer.model.anatomy import anatomy
 from transformer.model.attention import MultiHeadAttention
-from transformer.model.attention_positions import NO_ORDER, Order
+from transformer.model.attention_positions import NO_ORDER, AttentionPositions
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
@@ -83,7 +83,7 @@ class EncoderLayer(Module):
         self.ffn_residual = Residual(config)
         self.parallel = config.parallel_residual
 
-    def forward(self, x: Tensor, mask: Tensor, *, tap: Tap = NO_TAP, order: Order = NO_ORDER) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, *, tap: Tap = NO_TAP, order: AttentionPositions = NO_ORDER) -> Tensor:
         """One layer: the source stream [B, S, D] -> [B, S, D]; the mask is bool and broadcasts to [B, H, S, S]."""
         attn, ffn = tap.child("self_attn"), tap.child("ffn")
         after = self.self_attn_residual(x, lambda h: self.self_attn(h, h, mask, tap=attn, order=order), tap=attn)
@@ -115,7 +115,7 @@ class DecoderLayer(Module):
         *,
         tap: Tap = NO_TAP,
         caches: tuple[AttentionCache, AttentionCache] | tuple[None, None] = (None, None),
-        order: Order = NO_ORDER,
+        order: AttentionPositions = NO_ORDER,
     ) -> Tensor:
         """One layer: the target stream x [B, T, D], and the encoder's output [B, S, D] if there is one -> [B, T, D].
 

@@ -68,7 +68,7 @@ class Tap:
 NO_TAP = Tap()
 
 
-class Visitor(Protocol):
+class Hook(Protocol):
     """One of those that look at or change values through a tap."""
 
     @property
@@ -85,7 +85,7 @@ class Visitor(Protocol):
 class SiteTap(Tap):
     """A tap that knows where it is: it turns short names into sites and asks its visitors, in order."""
 
-    def __init__(self, visitors: tuple[Visitor, ...], prefix: str = "", offset: int = 0) -> None:
+    def __init__(self, visitors: tuple[Hook, ...], prefix: str = "", offset: int = 0) -> None:
         self.visitors = visitors
         self._prefix = prefix
         self._offset = offset
@@ -123,12 +123,12 @@ class SiteTap(Tap):
         """The same visitors, told the position of the first query."""
         return SiteTap(self.visitors, self._prefix, offset)
 
-    def also(self, *visitors: Visitor) -> Tap:
+    def also(self, *visitors: Hook) -> Tap:
         """The tap with more visitors, which come after its own."""
         return SiteTap((*self.visitors, *visitors), self._prefix, self._offset)
 
 
-def tap_of(*visitors: Visitor) -> Tap:
+def tap_of(*visitors: Hook) -> Tap:
     """A tap for one call of the model; with no visitor it is `NO_TAP`."""
     return SiteTap(visitors) if visitors else NO_TAP
 
@@ -143,7 +143,7 @@ def _matches(site: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(site, pattern) for pattern in patterns)
 
 
-class Onlooker:
+class Observer:
     """Shows a function the values of the sites that match any of its patterns (`*` matches anything)."""
 
     causal = True
@@ -161,7 +161,7 @@ class Onlooker:
         return value
 
 
-class Recorder(Onlooker):
+class Recorder(Observer):
     """Keeps the values of the sites that match any of its patterns, on the processor.
 
     Args:

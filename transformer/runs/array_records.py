@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 
-class Arrays:
+class ArrayRecord:
     """A frozen record with read-only arrays, in its fields or in mappings in its fields, which are read-only, too."""
 
     def __post_init__(self) -> None:
@@ -30,7 +30,7 @@ def _arrays(record: Any) -> Iterator[np.ndarray]:
         for part in value.values() if isinstance(value, Mapping) else (value,):
             if isinstance(part, np.ndarray):
                 yield part
-            elif isinstance(part, Arrays):
+            elif isinstance(part, ArrayRecord):
                 yield from _arrays(part)
 
 

@@ -215,7 +215,7 @@ class Growing(Protocol):
         """Keep the given rows (int [rows]), in the given order."""
 
 
-class Row:
+class DecodedRow:
     """One output while it is written; `begun` is what the prefix holds of it already."""
 
     def __init__(self, config: ModelConfig, query: Query, source: Source, begun: Sequence[int] = ()) -> None:
@@ -243,7 +243,7 @@ class Row:
 
 
 def write_rows(
-    prefix: Growing, config: ModelConfig, rows: Sequence[Row], pause: Callable[[], None]
+    prefix: Growing, config: ModelConfig, rows: Sequence[DecodedRow], pause: Callable[[], None]
 ) -> list[tuple[int, ...]]:
     """Write every row to its end; those that have ended leave the batch. A QueryError if rules close all pieces."""
     here = list(rows)  # those that still have a row in the batch

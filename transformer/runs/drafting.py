@@ -33,7 +33,7 @@ from transformer.extensions import provided
 from transformer.runs import recording_pass
 from transformer.runs.distribution import race, sampling_distribution
 from transformer.runs.query import Decoding, Query, Sampling
-from transformer.runs.reading import Output, Reading, padded
+from transformer.runs.reading import DecodedOutput, EncodedBatch, padded
 from transformer.runs.rules import Rules
 from transformer.runs.source import rules_for
 from transformer.runs.trace import Trace
@@ -52,10 +52,10 @@ class Draft(Protocol):
     def name(self) -> str:
         """Its name in settings and in the log."""
 
-    def suits(self, reading: Reading) -> bool:
+    def suits(self, reading: EncodedBatch) -> bool:
         """Whether it can write for a reading: its way of decoding, its changes."""
 
-    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
+    def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """A guess of the output of some rows of a reading's batch.
 
         Args:
@@ -73,7 +73,7 @@ class Draft(Protocol):
 class Drafter(Protocol):
     """Chooses drafts and is told how good they were: what an extension has for `drafts`, an object or a module."""
 
-    def draft_for(self, reading: Reading) -> Draft | None:
+    def draft_for(self, reading: EncodedBatch) -> Draft | None:
         """The draft for a reading; None if it has none."""
 
     def judge(self, model: Transformer, *, written: int, right: int) -> None:
@@ -91,7 +91,7 @@ def drafters() -> tuple[Drafter, ...]:
     return provided("drafts")
 
 
-def draft_for(reading: Reading) -> Draft | None:
+def draft_for(reading: EncodedBatch) -> Draft | None:
     """The draft for a reading; None if the model shall write step by step."""
     return next((draft for one in drafters() if (draft := one.draft_for(reading)) is not None), None)
 
@@ -166,7 +166,7 @@ class Verdict:
 NOTHING = Verdict((), whole=False)
 
 
-def verify_and_trace(reading: Reading, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
+def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
     """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
 
     Args:
@@ -181,7 +181,7 @@ def verify_and_trace(reading: Reading, draft: Draft | None, pause: Pause) -> tup
     with suppress(QueryError):  # step by step, the error may name another site
         proposed = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)
         if draft is not None and proposed is not None:
-            traces = reading.finish([Output(ids) for ids in proposed])
+            traces = reading.finish([DecodedOutput(ids) for ids in proposed])
             verdicts = [verdict_of(trace) for trace in traces]
             judged(reading, proposed, verdicts)
             if all(one.whole and one.kept == ids for one, ids in zip(verdicts, proposed, strict=True)):
@@ -189,12 +189,12 @@ def verify_and_trace(reading: Reading, draft: Draft | None, pause: Pause) -> tup
             del traces  # their maps would stay in memory beside those of the next pass
             found = settled(reading, draft, pause, verdicts)
             if found is not None:
-                return reading.finish([Output(ids) for ids in found])
+                return reading.finish([DecodedOutput(ids) for ids in found])
     return reading.finish(reading.decode(pause))
 
 
 def settled(
-    reading: Reading, draft: Draft, pause: Pause, verdicts: Sequence[Verdict] | None = None
+    reading: EncodedBatch, draft: Draft, pause: Pause, verdicts: Sequence[Verdict] | None = None
 ) -> list[Ids] | None:
     """What decoding step by step writes in each row, given verdicts on earlier drafts; None: drafts cannot tell."""
     now = list(verdicts or [NOTHING] * len(reading.queries))
@@ -218,7 +218,9 @@ def settled(
     return None if left else [verdict.kept for verdict in now]
 
 
-def guess(reading: Reading, draft: Draft, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids] | None:
+def guess(
+    reading: EncodedBatch, draft: Draft, rows: Sequence[int], begun: Sequence[Ids], pause: Pause
+) -> list[Ids] | None:
     """What a draft writes; None if it fails, for whatever reason: a run then goes on without."""
     try:
         return draft.write(reading, rows, begun, pause)
@@ -230,7 +232,7 @@ def guess(reading: Reading, draft: Draft, rows: Sequence[int], begun: Sequence[I
         return None
 
 
-def judged(reading: Reading, ids: Sequence[Ids], verdicts: Sequence[Verdict]) -> None:
+def judged(reading: EncodedBatch, ids: Sequence[Ids], verdicts: Sequence[Verdict]) -> None:
     """Remember how good the first drafts of some outputs were."""
     right = sum(
         len(own) if one.kept == own else max(len(one.kept) - 1, 0) for own, one in zip(ids, verdicts, strict=True)
@@ -239,7 +241,7 @@ def judged(reading: Reading, ids: Sequence[Ids], verdicts: Sequence[Verdict]) ->
         drafter.judge(reading.checkpoint.model, written=sum(map(len, ids)), right=right)
 
 
-def check(reading: Reading, rows: Sequence[int], ids: Sequence[Ids]) -> list[Verdict]:
+def check(reading: EncodedBatch, rows: Sequence[int], ids: Sequence[Ids]) -> list[Verdict]:
     """One pass over the drafts of some rows, without a record. A QueryError if a number is not finite."""
     model, config = reading.checkpoint.model, reading.checkpoint.config
     prompts = [reading.sources[row].prompt_ids for row in rows]

@@ -23,11 +23,11 @@ from torch.nn.utils.rnn import pad_sequence
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.runs.decoding import Prefix, Row, write_rows
+from transformer.runs.decoding import DecodedRow, Prefix, write_rows
 from transformer.runs.drafting import Ids, draft_for, guess, judged, settled, verdict_of, verify_and_trace
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
-from transformer.runs.reading import Output, Pause, Reading, go_on, map_bytes, padded, read
+from transformer.runs.reading import DecodedOutput, EncodedBatch, Pause, go_on, map_bytes, padded, read
 from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
 
@@ -65,10 +65,10 @@ def run_apart(
 ) -> Iterator[Trace | Exception]:
     """The same, but only decoded together and recorded each alone: to the last bit what `run` gives."""
     readings = [_attempt(partial(read, checkpoint, [query], most_map_bytes=most_map_bytes)) for query in queries]
-    written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
+    written = decode_together(checkpoint, [one for one in readings if isinstance(one, EncodedBatch)], pause)
     for one in readings:
         ids = written.get(id(one))
-        yield _attempt(partial(finish_alone, one, pause, ids)) if isinstance(one, Reading) else one
+        yield _attempt(partial(finish_alone, one, pause, ids)) if isinstance(one, EncodedBatch) else one
 
 
 def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[dict[int, Source]]:
@@ -108,7 +108,7 @@ def _run_group(
     )
     if large and most_map_bytes:  # whether a run keeps its maps depends on no neighbour
         return {}
-    traces = reading.finish([Output(one) for one in ids], cut=True)
+    traces = reading.finish([DecodedOutput(one) for one in ids], cut=True)
     verdicts = [verdict_of(trace) for trace in traces]
     if drafted is not None:
         judged(reading, drafted, verdicts)
@@ -130,14 +130,14 @@ def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
         return error
 
 
-def finish_alone(reading: Reading, pause: Pause = go_on, ids: Ids | None = None) -> Trace:
+def finish_alone(reading: EncodedBatch, pause: Pause = go_on, ids: Ids | None = None) -> Trace:
     """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`.
 
     `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
     """
     if ids is not None:
         with suppress(QueryError):  # decoded alone, it may be found at another site
-            (trace,) = reading.finish([Output(ids)])
+            (trace,) = reading.finish([DecodedOutput(ids)])
             verdict = verdict_of(trace)
             if verdict.whole and verdict.kept == ids:
                 return trace
@@ -145,7 +145,7 @@ def finish_alone(reading: Reading, pause: Pause = go_on, ids: Ids | None = None)
 
 
 def decode_together(
-    checkpoint: Runnable, readings: Sequence[Reading], pause: Pause = go_on, *, checked: bool = False
+    checkpoint: Runnable, readings: Sequence[EncodedBatch], pause: Pause = go_on, *, checked: bool = False
 ) -> dict[int, Ids]:
     """What readings of one query each write, by the reading's `id`; those that must be decoded alone are left out.
 
@@ -153,7 +153,7 @@ def decode_together(
     """
     if not checkpoint.model.anatomy.writes:
         return {}
-    groups: dict[tuple[int, int], list[Reading]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[EncodedBatch]] = defaultdict(list)
     may_pad = checkpoint.config.pad_id is not None
     for reading in readings:
         if reading.queries[0].may_join:
@@ -170,7 +170,7 @@ def decode_together(
     return written
 
 
-def _joined(checkpoint: Runnable, group: Sequence[Reading]) -> Reading:
+def _joined(checkpoint: Runnable, group: Sequence[EncodedBatch]) -> EncodedBatch:
     """Readings of one query each as one of all."""
     memories = [reading.memory[0] for reading in group if reading.memory is not None]
     return replace(
@@ -183,10 +183,10 @@ def _joined(checkpoint: Runnable, group: Sequence[Reading]) -> Reading:
     )
 
 
-def _write(reading: Reading, pause: Pause) -> list[Ids]:
+def _write(reading: EncodedBatch, pause: Pause) -> list[Ids]:
     """What the model itself writes in a batch, step by step."""
     config = reading.checkpoint.config
-    rows = [Row(config, *one) for one in zip(reading.queries, reading.sources, strict=True)]
+    rows = [DecodedRow(config, *one) for one in zip(reading.queries, reading.sources, strict=True)]
     cache = KVCache(config.n_decoder_layers)
     prefix = Prefix(reading.checkpoint.model, reading.src_ids, cache=cache, memory=reading.memory)
     return write_rows(prefix, config, rows, pause)

@@ -80,7 +80,7 @@ def map_bytes(config: ModelConfig, n_source: int, n_target: int) -> int:
 
 
 @dataclass(frozen=True)
-class Output:
+class DecodedOutput:
     """What decoding gave for one query."""
 
     ids: tuple[int, ...]
@@ -88,7 +88,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordedRun:
     """What the recording pass saw of a whole batch."""
 
     checkpoint: Runnable
@@ -99,7 +99,7 @@ class Record:
     causal: bool  # whether one pass over an output holds all its steps; see `transformer.runs.recording_pass`
     cut: bool  # whether traces are without the batch's padding
 
-    def trace(self, row: int, query: Query, source: Source, output: Output) -> Trace:
+    def trace(self, row: int, query: Query, source: Source, output: DecodedOutput) -> Trace:
         """The trace of one row."""
         config, tokenizer = self.checkpoint.config, self.checkpoint.tgt_tokenizer
         vocabulary, first_row = tokenizer.pieces, max(len(source.prompt_ids) - 1, 0)
@@ -184,7 +184,7 @@ def go_on() -> None:
 
 
 @dataclass(frozen=True)
-class Reading:
+class EncodedBatch:
     """Queries whose sources have been read: the state between the encoder and decoding."""
 
     checkpoint: Runnable  # what was asked for
@@ -197,17 +197,17 @@ class Reading:
     tap: Tap  # sees and changes values in every call of the model
     started: float  # when reading began
 
-    def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
+    def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[DecodedOutput]:
         """Decode rows with the same settings together; prompts only with others of their length."""
         config = self.checkpoint.config
         if not anatomy(config).writes:
-            return [Output(()) for _ in self.queries]
+            return [DecodedOutput(()) for _ in self.queries]
         groups: dict[tuple[Decoding, int, int], list[int]] = defaultdict(list)
         for row, (query, source) in enumerate(zip(self.queries, self.sources, strict=True)):
             decoding = query.decoding
             alike = replace(decoding, seed=0) if isinstance(decoding, Sampling) else decoding
             groups[alike, min(query.max_new, source.room), len(source.prompt_ids)].append(row)
-        outputs: dict[int, Output] = {}
+        outputs: dict[int, DecodedOutput] = {}
         for (decoding, max_new, n_prompt), rows in groups.items():
             prefix = Prefix(
                 self.checkpoint.model,
@@ -222,7 +222,7 @@ class Reading:
             outputs |= dict(zip(rows, found, strict=True))
         return [outputs[row] for row in range(len(self.queries))]
 
-    def finish(self, outputs: Sequence[Output], *, cut: bool = False) -> tuple[Trace, ...]:
+    def finish(self, outputs: Sequence[DecodedOutput], *, cut: bool = False) -> tuple[Trace, ...]:
         """Read the whole outputs once more, record, and return the traces; without the batch's padding if `cut`."""
         model, rows = self.checkpoint.model, tuple(zip(self.queries, self.sources, outputs, strict=True))
         read_ids = padded(
@@ -232,7 +232,7 @@ class Reading:
         seen = sites.kept(self.seen) | recording_pass.read_target(
             model, read_ids, self.memory, mask, sites.recorded, passed=sites.passed, tap=self.tap
         )
-        record = Record(
+        record = RecordedRun(
             self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started, self.tap.causal, cut
         )
         return tuple(record.trace(row, *parts) for row, parts in enumerate(rows))
@@ -246,7 +246,7 @@ def read(
     most_map_bytes: int | None = None,
     tap: Tap = NO_TAP,
     sources: Sequence[Source] | None = None,
-) -> Reading:
+) -> EncodedBatch:
     """Read the sources of queries with equal interventions, and record; see `run_batch` and `Keeping`.
 
     `sources` are what `read_source` makes of the queries, if somebody has asked it already.
@@ -264,7 +264,7 @@ def read(
     keeping = Keeping(checkpoint.config, maps=maps, most_bytes=most_map_bytes)
     sites = keeping.sites(src_ids.size(1), 0)
     memory, seen = recording_pass.read_source(checkpoint.model, src_ids, sites.recorded, passed=sites.passed, tap=tap)
-    return Reading(checkpoint, queries, sources, src_ids, memory, seen, keeping, tap, started)
+    return EncodedBatch(checkpoint, queries, sources, src_ids, memory, seen, keeping, tap, started)
 
 
 def _decode_alike(
@@ -276,7 +276,7 @@ def _decode_alike(
     pause: Pause,
     *,
     watch: Watch | None,
-) -> Iterator[Output]:
+) -> Iterator[DecodedOutput]:
     if isinstance(decoding, Beam):
         size, alpha = decoding.size, decoding.length_penalty
         rounds = beam_search(prefix, size=size, alpha=alpha, max_new=max_new, forced=forced, watch=watch)
@@ -289,7 +289,7 @@ def _decode_alike(
         steps = sample(prefix, decoding, max_new=max_new, seeds=seeds, forced=forced)
     else:
         steps = greedy(prefix, max_new=max_new, forced=forced)
-    yield from (Output(tuple(ids)) for ids in collect(_pausing(steps, pause)))
+    yield from (DecodedOutput(tuple(ids)) for ids in collect(_pausing(steps, pause)))
 
 
 def _pausing(rounds: Iterable[_Round], pause: Pause) -> Iterator[_Round]:
@@ -298,14 +298,14 @@ def _pausing(rounds: Iterable[_Round], pause: Pause) -> Iterator[_Round]:
         pause()
 
 
-def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
+def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> DecodedOutput:
     if query.hypothesis >= len(hypotheses):
         raise QueryError(
             "result {result} was requested, but beam search found only {found}. Choose a lower number.",
             result=query.hypothesis + 1,
             found=len(hypotheses),
         )
-    return Output(hypotheses[query.hypothesis].ids, hypotheses)
+    return DecodedOutput(hypotheses[query.hypothesis].ids, hypotheses)
 
 
 def read_before(wanted: Tensor, start: int | Tensor) -> Tensor:

@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.errors import NotFiniteError
-from transformer.model.taps import NO_TAP, Onlooker, Recorder, Tap, both, tap_of
+from transformer.model.taps import NO_TAP, Observer, Recorder, Tap, both, tap_of
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
@@ -62,13 +62,13 @@ def first_site(again: Pass, *, tap: Tap) -> str | None:
         if bool((suspect & ~value.isfinite()).any()):
             found.append(site)
 
-    again(both(tap_of(Onlooker(["*"], search)), tap).also(Onlooker(["*"], confirm)))
+    again(both(tap_of(Observer(["*"], search)), tap).also(Observer(["*"], confirm)))
     return found[0] if found else None
 
 
 def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
     """The error for a site, in a pass with this tap."""
-    if any(not isinstance(visitor, Onlooker) for visitor in tap.visitors):
+    if any(not isinstance(visitor, Observer) for visitor in tap.visitors):
         return NotFiniteError(
             "With its changes, this model computes NaN (not a number) or an infinite value at {site}, and this "
             "spreads to everything computed from it. Undo the changes.",
@@ -156,9 +156,9 @@ def alone(site: str, value: Tensor) -> np.ndarray:
     return (value if site.endswith("embedding.positions") else value[0]).numpy()
 
 
-def _passing(passed: Sequence[str], sums: list[Tensor]) -> list[Onlooker]:
+def _passing(passed: Sequence[str], sums: list[Tensor]) -> list[Observer]:
     """Has values computed, and keeps of each only its sum, which says whether all of it is finite."""
-    return [Onlooker(passed, lambda site, value: sums.append(value.sum()))] if passed else []
+    return [Observer(passed, lambda site, value: sums.append(value.sum()))] if passed else []
 
 
 class _LastRows(Recorder):

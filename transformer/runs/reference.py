@@ -23,7 +23,7 @@ Reference = str | Sequence[int] | None
 
 
 @dataclass(frozen=True)
-class Given:
+class PreparedReference:
     """What a decoder is given to read, and which part of it is judged."""
 
     source: Source  # what the encoder reads, or a decoder alone before the reference
@@ -33,7 +33,9 @@ class Given:
     notes: tuple[str, ...]  # what a reader should know of the source and of the reference
 
 
-def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None) -> Given:
+def read_given(
+    checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None
+) -> PreparedReference:
     """Turn a query's source and a reference into ids; the query's way of decoding does not matter.
 
     `with_end` says whether the end piece after the reference is judged, too; None: only in a model with an encoder,
@@ -67,10 +69,10 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
                 most=max(most, 0),
             )
         )
-    return Given(source, before, (*ids, *end), len(source.prompt_ids), (*source.notes, *notes))
+    return PreparedReference(source, before, (*ids, *end), len(source.prompt_ids), (*source.notes, *notes))
 
 
-def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Given:
+def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> PreparedReference:
     """The source's own pieces; the first has nothing before it, unless a start piece stands there."""
     config = checkpoint.config
     if anatomy(config).reads:
@@ -85,7 +87,7 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Giv
     if len(source.ids) + len(end) - 1 > config.max_len:
         raise QueryError("This text leaves no room for its end mark; shorten it.")
     # What is insisted on are places of an output, and these are none.
-    return Given(replace(source, insisted={}), source.ids[:n_before], ids, n_before, source.notes)
+    return PreparedReference(replace(source, insisted={}), source.ids[:n_before], ids, n_before, source.notes)
 
 
 def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple[int, ...], tuple[str, ...]]:

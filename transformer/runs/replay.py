@@ -18,7 +18,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
-from transformer.model.taps import NO_TAP, Onlooker, Tap
+from transformer.model.taps import NO_TAP, Observer, Tap
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_of_run
 from transformer.runs.model_protocols import Runnable
@@ -95,7 +95,7 @@ def each_layer(
                 raise _EnoughError
 
     with suppress(_EnoughError):
-        _pass(checkpoint, trace, attention, tap.also(Onlooker([WEIGHTS], see)))
+        _pass(checkpoint, trace, attention, tap.also(Observer([WEIGHTS], see)))
     return [results[layer] for layer in wanted]
 
 

@@ -30,12 +30,12 @@ from torch import Tensor
 from transformer.model.taps import NO_TAP, Tap, both
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_for
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ROWS, logits_of, ranks_of
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.recording_pass import check_recorded
-from transformer.runs.reference import Given, Reference, read_given
+from transformer.runs.reference import PreparedReference, Reference, read_given
 from transformer.runs.rules import Rules
 from transformer.runs.running import run
 from transformer.runs.source import Source
@@ -59,7 +59,7 @@ class Parting:
 
 
 @dataclass(frozen=True, eq=False)
-class Score(Arrays):
+class Score(ArrayRecord):
     """How probable a model finds each piece of a reference. Its arrays are read-only, with one entry per piece."""
 
     # The source, and the changes inside the model. The way of decoding affects only `written`.
@@ -232,7 +232,7 @@ def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap:
     return recording_pass.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)[_LAST][0]
 
 
-def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
+def _judged(checkpoint: Runnable, hidden: Tensor, given: PreparedReference, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
     """Of a few pieces at a time: losses, ranks, own choices with their probabilities, and the best with theirs."""
     wanted = torch.tensor(given.ids, device=checkpoint.model.device)
     n_best = min(N_BEST, checkpoint.config.tgt_vocab_size)

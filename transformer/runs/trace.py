@@ -27,7 +27,7 @@ from transformer.extensions import provided
 from transformer.i18n import say
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import RuleChange, best, change, drawn_from, entropy
 from transformer.runs.query import Query
 from transformer.runs.rules import Rules
@@ -102,14 +102,14 @@ class Ranked:
     stop_reason: StopReason
 
 
-class Shown(Protocol):
+class NotebookDisplay(Protocol):
     """What a notebook draws if it is the last line of a cell."""
 
     def _repr_html_(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace(Arrays):
+class Trace(ArrayRecord):
     """One run. Its arrays are read-only."""
 
     query: Query  # the query
@@ -157,7 +157,7 @@ class Trace(Arrays):
         """A one-line summary, because the arrays would fill a screen."""
         return f"<Trace of {self.checkpoint}: {self.query.source!r} -> {self.output_text!r}, {self.n_steps} steps>"
 
-    def show(self, picture: str = "step", **view: object) -> Shown:
+    def show(self, picture: str = "step", **view: object) -> NotebookDisplay:
         """The run with its stepper and its pictures, for the last line of a notebook's cell.
 
         Args:
@@ -170,7 +170,7 @@ class Trace(Arrays):
                 app is not installed.
         """
         for show in provided("shows"):
-            shown: Shown = show(self, picture, view)
+            shown: NotebookDisplay = show(self, picture, view)
             return shown
         raise GlassformerError(
             "pictures of a run are drawn by the app, but its module {name} is missing; `pip install "

@@ -25,7 +25,7 @@ MAX_VERDICTS = 256
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
 
 
-class Verdicts:
+class VerdictCache:
     """What was found wrong with files, by their SHA-256: trying one takes a second."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class Piece:
     type: int
 
 
-_verdicts = Verdicts()
+_verdicts = VerdictCache()
 
 
 def check(model: bytes) -> None:

@@ -135,7 +135,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Row:
+class SampleLoss:
     """A text as ids."""
 
     source: tuple[int, ...]  # what the encoder reads, or a decoder alone
@@ -163,7 +163,7 @@ def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Los
 @torch.inference_mode()
 def first_output(tried: Scorable, samples: Samples) -> str:
     """What a model with an encoder and a decoder writes greedily for the first of some texts."""
-    found: dict[int, Row] = {}
+    found: dict[int, SampleLoss] = {}
     _written(tried.model, [row_of(tried, samples, 0)], [0], found)
     ends = tried.model.config.end_ids
     return tried.tgt_tokenizer.decode([i for i in found[0].target if i not in ends])
@@ -190,19 +190,19 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
     return encoding.ids
 
 
-def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False) -> Row:
+def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False) -> SampleLoss:
     """One of some texts as the model reads and writes it; `with_end` as `loss_of` has it, errors as of `text_ids`."""
     config = tried.model.config
     source = text_ids(samples.sources[i], tried.src_tokenizer, config.normalisation)
     target = _bare(text_ids(samples.targets[i], tried.tgt_tokenizer), tried) if samples.targets else ()
     if tried.model.anatomy.reads:
         written = (*config.forced_ids, *target, config.eos_id)
-        return Row((*config.source_start, *source, *config.source_end), written, len(config.forced_ids))
+        return SampleLoss((*config.source_start, *source, *config.source_end), written, len(config.forced_ids))
     text = (*source, *target) if target else _bare(source, tried)
     whole = (*config.source_start, *text, *((config.eos_id,) if with_end else ()))
     # The first piece of a text is left out: without a start piece nothing stands before it, with one something does.
     read = len(config.source_start) + (len(source) if target else 1)
-    return Row(whole[:-1], whole[1:], read - 1)
+    return SampleLoss(whole[:-1], whole[1:], read - 1)
 
 
 def _bare(ids: tuple[int, ...], tried: Scorable) -> tuple[int, ...]:
@@ -215,7 +215,7 @@ def _bare(ids: tuple[int, ...], tried: Scorable) -> tuple[int, ...]:
     return ids[: len(ids) - (ids[-1:] == (config.eos_id,))]
 
 
-def _groups(rows: Sequence[Row], config: ModelConfig) -> Iterator[list[int]]:
+def _groups(rows: Sequence[SampleLoss], config: ModelConfig) -> Iterator[list[int]]:
     """Places of rows that are computed at once: of one length of source, where nothing is padding."""
     ordered = sorted(range(len(rows)), key=lambda i: len(rows[i].source))
     alike = groupby(ordered, key=lambda i: len(rows[i].source) if config.pad_id is None else 0)
@@ -224,15 +224,15 @@ def _groups(rows: Sequence[Row], config: ModelConfig) -> Iterator[list[int]]:
         yield from (places[start : start + ROWS] for start in range(0, len(places), ROWS))
 
 
-def _of_targets(model: Transformer, rows: Sequence[Row]) -> Loss:
+def _of_targets(model: Transformer, rows: Sequence[SampleLoss]) -> Loss:
     """The loss of targets that are given."""
     parts = ((places, _forced(model, [rows[i] for i in places])) for places in _groups(rows, model.config))
     return _gathered(len(rows), parts)
 
 
-def _of_own(model: Transformer, rows: Sequence[Row]) -> Loss:
+def _of_own(model: Transformer, rows: Sequence[SampleLoss]) -> Loss:
     """The loss of what the model writes, of which only the probability counts that it gains by reading the text."""
-    found: dict[int, Row] = {}
+    found: dict[int, SampleLoss] = {}
     parts = ((places, _written(model, rows, places, found)) for places in _groups(rows, model.config))
     own = _gathered(len(rows), parts)
     if len({row.source for row in rows}) < 2:
@@ -244,7 +244,7 @@ def _of_own(model: Transformer, rows: Sequence[Row]) -> Loss:
     return Loss(tuple(total + _lost(gain, size) for total, gain in zip(own.totals, gains, strict=True)), own.pieces)
 
 
-def _other(rows: Sequence[Row], i: int) -> tuple[int, ...]:
+def _other(rows: Sequence[SampleLoss], i: int) -> tuple[int, ...]:
     """The next source that is not this one."""
     return next(row.source for row in (*rows[i + 1 :], *rows[:i]) if row.source != rows[i].source)
 
@@ -262,7 +262,7 @@ def _gathered(n: int, parts: Iterator[tuple[list[int], list[tuple[float, int]]]]
     return Loss(tuple(found[i][0] for i in range(n)), tuple(found[i][1] for i in range(n)))
 
 
-def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
+def _forced(model: Transformer, rows: Sequence[SampleLoss]) -> list[tuple[float, int]]:
     """Loss and number of pieces of each row, of targets that are given."""
     config = model.config
     wanted = padded([row.target for row in rows], config.fill_id)  # [B, T]
@@ -282,7 +282,7 @@ def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
 
 
 def _written(
-    model: Transformer, rows: Sequence[Row], places: Sequence[int], found: dict[int, Row]
+    model: Transformer, rows: Sequence[SampleLoss], places: Sequence[int], found: dict[int, SampleLoss]
 ) -> list[tuple[float, int]]:
     """Loss and number of pieces of what the model writes, which goes into `found`.
 
@@ -311,7 +311,7 @@ def _written(
         counts = [count + (not over[i]) for i, count in enumerate(counts)]
     for row, i in enumerate(places):
         ended = () if over[row] else (config.eos_id,)
-        found[i] = Row(rows[i].source, (*ids[row], *ended), len(config.forced_ids))
+        found[i] = SampleLoss(rows[i].source, (*ids[row], *ended), len(config.forced_ids))
     return list(zip(totals, counts, strict=True))
 
 

@@ -12,7 +12,7 @@ from glassformer.attention.head_table import head_table_pictures as pictures
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.head_measure_labels import Words
+from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
@@ -189,7 +189,7 @@ def _table(found: pictures.Heads) -> None:
     drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
 
 
-def _column(said: Words) -> Any:
+def _column(said: MeasureLabels) -> Any:
     width = max(_LEAST_COLUMN, 18 + 6 * len(said.heading))  # all columns are in sight on a screen of 1280 pixels
     if said.share:
         return st.column_config.ProgressColumn(

@@ -16,7 +16,7 @@ from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
 from glassformer.charts.theme import capitalised
-from glassformer.runs.head_measure_labels import UNITS, Words, words
+from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES, sides, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ModelAccess, Scene, Viewed, ViewedRun
@@ -50,7 +50,7 @@ class Heads(Scene):
     measures: dict[Name, Measure]  # none where no row has a key that may be seen
 
     @cached_property
-    def spoken(self) -> dict[Name, Words]:
+    def spoken(self) -> dict[Name, MeasureLabels]:
         """How they are spoken of."""
         checkpoint = self.run.checkpoint
         return words(self.run.view.kind, None if checkpoint is None else anatomy(checkpoint.config))

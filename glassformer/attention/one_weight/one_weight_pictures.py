@@ -43,7 +43,7 @@ _PADDING: Final = say("closed: padding")
 
 
 @dataclass(frozen=True)
-class Opening:
+class WeightSelection:
     """What the part opens on."""
 
     layer: int  # from 0
@@ -52,11 +52,11 @@ class Opening:
     query: int | None = None
 
 
-def opening(looking: VisibleTrace) -> Opening:
+def opening(looking: VisibleTrace) -> WeightSelection:
     """The head and the row that are shown."""
     view = looking.view
     if view.layer is not None and view.head is not None:
-        return Opening(view.layer, view.head)
+        return WeightSelection(view.layer, view.head)
 
     def each(tops: Tops, layers: tuple[int, ...]) -> list[np.ndarray]:
         return looking.each(view.kind, tops, key=("worth_seeing", looking.n_steps), layers=layers)
@@ -64,7 +64,7 @@ def opening(looking: VisibleTrace) -> Opening:
     cell = worth_seeing(looking.trace, view.kind, n_steps=looking.n_steps, layer=view.layer, each=each)
     steps = EVERY_PART.attention(view.kind).stack == "decoder"
     free = view.query is None and not (steps and view.step)
-    return Opening(cell.layer, cell.head, cell.query if free else None)
+    return WeightSelection(cell.layer, cell.head, cell.query if free else None)
 
 
 @dataclass(frozen=True)

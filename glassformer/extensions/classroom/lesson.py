@@ -72,7 +72,7 @@ _LONGEST_SHOWN: Final = 40
 
 
 @dataclass(frozen=True)
-class Place:
+class LessonStepRef:
     """A step of a lesson."""
 
     lesson: str  # the lesson's name
@@ -98,7 +98,7 @@ def known() -> Mapping[str, Lesson]:
     return {**lessons(), **read_own()[0]}
 
 
-def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[str, ...]]:
+def read(parameters: Mapping[str, Sequence[str]]) -> tuple[LessonStepRef | None, tuple[str, ...]]:
     """The place that an address says, None where there is none such, and a note for everything that was left out."""
     written = next(iter(parameters.get(PARAMETER, ())), "")
     if not written:
@@ -119,7 +119,7 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[s
     own = link.read_nested(next(iter(parameters.get(OWN, ())), "")[: link.LONGEST]) or {}
     own = {name: value for name, value in own.items() if name in RETURNED_TO}
     short = SHORT in parameters.get(PATH, ())
-    return Place(lesson.name, number, short=short, own=link.write_nested(own)), ()
+    return LessonStepRef(lesson.name, number, short=short, own=link.write_nested(own)), ()
 
 
 def begin() -> None:
@@ -135,9 +135,9 @@ def begin() -> None:
         state[PLACE], state[NOTES] = read(said)
 
 
-def place() -> Place | None:
+def place() -> LessonStepRef | None:
     """Where the session is; None outside of lessons."""
-    found: Place | None = st.session_state.get(PLACE)
+    found: LessonStepRef | None = st.session_state.get(PLACE)
     return found
 
 
@@ -147,7 +147,7 @@ def step() -> Step | None:
     return None if here is None else step_of(here)
 
 
-def step_of(place: Place) -> Step:
+def step_of(place: LessonStepRef) -> Step:
     """The step that stands at a place."""
     return known()[place.lesson].steps[place.step - 1]
 

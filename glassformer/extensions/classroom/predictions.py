@@ -12,7 +12,7 @@ from typing import Final
 import streamlit as st
 
 from glassformer.extensions.classroom import cover_state, lesson
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import room_session
 from glassformer.state import session
 
@@ -49,7 +49,7 @@ def kept() -> Mapping[Key, Prediction]:
     return found
 
 
-def of(place: Place) -> Prediction | None:
+def of(place: LessonStepRef) -> Prediction | None:
     """What was predicted at a step of the run at hand; None if nothing was."""
     found = kept().get((place.name, run_at_hand()))
     step = lesson.step_of(place)
@@ -62,7 +62,7 @@ def keep(more: Mapping[Key, Prediction]) -> None:
     st.session_state[KEPT] = dict(list(found.items())[-MOST:])
 
 
-def predict(place: Place, choice: str, *, right: bool) -> None:
+def predict(place: LessonStepRef, choice: str, *, right: bool) -> None:
     """Remember what the learner predicts at a step of the run at hand: the word of a choice, or what was typed."""
     text = lesson.step_of(place).fingerprint
     keep({(place.name, run_at_hand()): Prediction(choice, right, text)})
@@ -74,7 +74,7 @@ def forget() -> None:
     st.session_state[FORGOTTEN] = st.session_state.get(FORGOTTEN, 0) + 1
 
 
-def open_up(place: Place) -> bool:
+def open_up(place: LessonStepRef) -> bool:
     """Cover nothing at a step of the run at hand, which has no answer; tells whether that is news."""
     here = (place.name, run_at_hand())
     news = st.session_state.get(OPEN) != here
@@ -82,7 +82,7 @@ def open_up(place: Place) -> bool:
     return news
 
 
-def _may_be_seen(place: Place) -> bool:
+def _may_be_seen(place: LessonStepRef) -> bool:
     """Whether a step's answer may be seen: in a room that asks for it once the teacher shows it, else once given."""
     room = room_session.asks(place.name, run_at_hand())
     return of(place) is not None if room is None else room.answered

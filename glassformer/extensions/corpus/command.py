@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from glassformer.extensions.corpus.library.lines import Corpus, Shard
     from glassformer.extensions.corpus.library.scores import Figure
     from glassformer.extensions.corpus.library.shards import Files, Plan
-    from glassformer.extensions.corpus.library.tables import Options
     from transformer.checkpoint.load import Checkpoint
 
 MOST_REASONS = 5  # for lines that were left out
@@ -86,8 +85,7 @@ def _processes(options: argparse.Namespace) -> int:
     return options.processes or (1 if on_gpu else min(os.cpu_count() or 1, pool.MOST))
 
 
-def _options(options: argparse.Namespace) -> Options:
-    from glassformer.extensions.corpus.library.tables import Options
+def _options(options: argparse.Namespace) -> CorpusOptionsptions:
 
     if (options.pairs is None) == (options.alignments is None):
         raise DataError("give either --pairs FILE or --alignments SRC TGT GOLD.")
@@ -103,7 +101,9 @@ def _options(options: argparse.Namespace) -> Options:
                 least=least,
                 most=most,
             )
-    return Options(decode=options.decode, effect=options.effect, vectors=options.vectors, shard=options.shard)
+    return CorpusOptionsptions(
+        decode=options.decode, effect=options.effect, vectors=options.vectors, shard=options.shard
+    )
 
 
 def _check_fits(checkpoint: Checkpoint, options: argparse.Namespace) -> None:

@@ -56,12 +56,12 @@ def _run(options: argparse.Namespace) -> int:
 
     from glassformer.extensions.doctor.library.report import examine
     from glassformer.extensions.importers.import_command import answers_of, keep_answers
-    from glassformer.extensions.importers.library.import_inputs import Given
+    from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from transformer.checkpoint.opening import load
     from transformer.trying.losses import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
-    given = Given(options.source_pieces, options.target_pieces, options.pieces)
+    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces)
     answers = answers_of(options.answers)
     checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
     if said := keep_answers(options.checkpoint, answers):

@@ -22,7 +22,7 @@ from typing import Final, Literal
 
 import torch
 
-from glassformer.extensions.doctor.library.context import Patient, Test
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
 from glassformer.extensions.doctor.library.report import TESTS, Report, run_test
 from glassformer.runs import loading
@@ -47,7 +47,7 @@ _LOG = logging.getLogger("glassformer.doctor")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExaminationRequest:
     """All that decides a report."""
 
     name: str  # of the checkpoint, which the report says
@@ -58,27 +58,31 @@ class Asked:
     reported: float | None = None  # the loss that the training reported
 
     @staticmethod
-    def of(checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None) -> Asked:
+    def of(
+        checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None
+    ) -> ExaminationRequest:
         """What decides the report on a checkpoint."""
-        return Asked(checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed, reported)
+        return ExaminationRequest(
+            checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed, reported
+        )
 
 
 @dataclass(frozen=True)
-class Progress:
+class ExaminationProgress:
     """How far an examination is."""
 
     testing: Sentence | Literal[""] = ""  # what is tested now
     findings: tuple[Finding, ...] = ()  # those made so far, in their order
 
 
-class Examinations(JobRegistry[Asked]):
+class Examinations(JobRegistry[ExaminationRequest]):
     """Every examination of the server; each tells its `Progress` and comes to a `Report`."""
 
     def __init__(
         self,
         *,
         is_busy: Callable[[], bool],
-        tests: Sequence[Test] = TESTS,
+        tests: Sequence[DoctorTest] = TESTS,
         most_waiting: int = MOST_WAITING,
         most_kept: int = MOST_KEPT,
     ) -> None:
@@ -87,23 +91,23 @@ class Examinations(JobRegistry[Asked]):
         self._is_busy, self.tests = is_busy, tuple(tests)
         atexit.register(_ended, weakref.ref(self))  # a thread that dies inside torch would take the process with it
 
-    def examine(self, asked: Asked, checkpoint: Checkpoint, visitor: Hashable) -> JobStatus:
+    def examine(self, asked: ExaminationRequest, checkpoint: Checkpoint, visitor: Hashable) -> JobStatus:
         """Have a checkpoint examined, unless it is already; raises `BusyError` where too many are under way."""
         # The checkpoint is not held, so that one that waits keeps no model in memory.
         return self.ask(asked, partial(self._examined, asked, weakref.ref(checkpoint)), visitor=visitor).seen
 
-    def _examined(self, asked: Asked, of: weakref.ReferenceType[Checkpoint], job: Job) -> Report:
+    def _examined(self, asked: ExaminationRequest, of: weakref.ReferenceType[Checkpoint], job: Job) -> Report:
         checkpoint, begun = of(), time.monotonic()
         if checkpoint is None:
             raise LookupError(f"{asked.name} was put away before its examination")
-        patient = Patient(checkpoint, asked.given, asked.seed, lambda: self._pause(job), asked.reported)
+        patient = ExaminationContext(checkpoint, asked.given, asked.seed, lambda: self._pause(job), asked.reported)
         findings: tuple[Finding, ...] = ()
         for test in self.tests:
-            job.tell(Progress(test.title, findings))
+            job.tell(ExaminationProgress(test.title, findings))
             self._pause(job)
             late = time.monotonic() - begun > MOST_SECONDS
             findings = (*findings, _not_in_time(test) if late else _run(test, patient))
-            job.tell(Progress(test.title, findings))
+            job.tell(ExaminationProgress(test.title, findings))
         self._pause(job)  # whoever stopped it during the last test wants no report
         report = Report.of(patient, findings)
         _LOG.info("examined %s in %.1f s: %s", asked.name, time.monotonic() - begun, report.summary())
@@ -129,7 +133,7 @@ class Doctor(Examiner):
 
     def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
         """How many tests say what."""
-        asked, all_of_them = Asked.of(checkpoint), examinations()
+        asked, all_of_them = ExaminationRequest.of(checkpoint), examinations()
         try:
             while True:
                 try:
@@ -168,7 +172,7 @@ def _ended(examinations: weakref.ReferenceType[Examinations]) -> None:
         found.end(END_SECONDS)
 
 
-def _run(test: Test, patient: Patient) -> Finding:
+def _run(test: DoctorTest, patient: ExaminationContext) -> Finding:
     """What a test finds, even if the test itself is wrong."""
     try:
         return run_test(test, patient)
@@ -178,7 +182,7 @@ def _run(test: Test, patient: Patient) -> Finding:
         return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
 
 
-def _not_in_time(test: Test) -> Finding:
+def _not_in_time(test: DoctorTest) -> Finding:
     said = say(
         "This was not tested because the examination reached its limit of {minutes:g} minutes.",
         minutes=MOST_SECONDS / 60,

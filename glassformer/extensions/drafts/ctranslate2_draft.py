@@ -29,7 +29,7 @@ from transformer.model.transformer import Decoder, Encoder, Transformer
 from transformer.runs.drafting import Ids, Pause
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Greedy
-from transformer.runs.reading import Reading
+from transformer.runs.reading import EncodedBatch
 
 Compute = Literal["int8", "float32"]
 _ACTIVATIONS = {
@@ -84,7 +84,7 @@ def made(checkpoint: Runnable, *, compute: Compute = "int8") -> CTranslate2Draft
     return None if why_not(checkpoint) else CTranslate2Draft(checkpoint.model, compute)
 
 
-def suits(reading: Reading) -> bool:
+def suits(reading: EncodedBatch) -> bool:
     """Whether a reading is decoded greedily and has no changes."""
     plain = all(isinstance(one.decoding, Greedy) and not one.interventions for one in reading.queries)
     return plain and reading.tap is NO_TAP
@@ -117,14 +117,14 @@ class CTranslate2Draft:
             "no_repeat_ngram_size": config.no_repeat_ngram,
         }
 
-    def suits(self, reading: Reading) -> bool:
+    def suits(self, reading: EncodedBatch) -> bool:
         """Whether it can write for a reading, in the process that made it.
 
         A process that was forked from that one has none of its threads and would wait for them forever.
         """
         return suits(reading) and os.getpid() == self._process
 
-    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
+    def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """See `Draft.write`. Decodes without a pause, all rows with room for as many pieces at once."""
         outputs: dict[int, Ids] = {}
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)

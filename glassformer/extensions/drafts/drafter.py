@@ -29,7 +29,7 @@ from glassformer.extensions.drafts import ctranslate2_draft, int8_draft
 from transformer.model.transformer import Transformer
 from transformer.runs.drafting import Draft
 from transformer.runs.model_protocols import Runnable
-from transformer.runs.reading import Reading
+from transformer.runs.reading import EncodedBatch
 
 ENVIRONMENT = "GLASSFORMER_DRAFT"
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -65,7 +65,7 @@ def setting() -> str:
     return asked if asked in CHOICES else "auto"
 
 
-def draft_for(reading: Reading) -> Draft | None:
+def draft_for(reading: EncodedBatch) -> Draft | None:
     """The draft for a reading, made if need be; None if the model shall write step by step."""
     asked, model = setting(), reading.checkpoint.model
     if asked == "none" or not model.anatomy.writes or not _stays(model):

@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention, share_heads, split_heads
-from transformer.model.attention_positions import NO_ORDER, Order
+from transformer.model.attention_positions import NO_ORDER, AttentionPositions
 from transformer.model.attention_scores import capped
 from transformer.model.cache import KVCache
 from transformer.model.feed_forward import FeedForward
@@ -32,16 +32,16 @@ from transformer.model.linear import Linear, rows_of, widened
 from transformer.model.rotary import rotate
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.runs.decoding import Row, write_rows
+from transformer.runs.decoding import DecodedRow, write_rows
 from transformer.runs.drafting import Ids, Pause
 from transformer.runs.query import Greedy, Sampling
-from transformer.runs.reading import Reading
+from transformer.runs.reading import EncodedBatch
 
 SMALLEST = 2**17  # numbers of a matrix that is worth rounding
 Product = Callable[[Tensor], Tensor]  # [..., I] -> [..., O]
 
 
-def suits(reading: Reading) -> bool:
+def suits(reading: EncodedBatch) -> bool:
     """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
     alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
     return alike and reading.tap is NO_TAP
@@ -55,11 +55,11 @@ class Int8:
     def __init__(self, model: Transformer) -> None:
         self._decoder = QuickDecoder(model)
 
-    def suits(self, reading: Reading) -> bool:
+    def suits(self, reading: EncodedBatch) -> bool:
         """Whether it can write for a reading."""
         return suits(reading)
 
-    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
+    def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """Guesses of outputs; see `Draft`. Rows that have read equally much are written together."""
         config, groups = reading.checkpoint.config, defaultdict[int, list[int]](list)
         texts = [reading.sources[row].prompt_ids + start for row, start in zip(rows, begun, strict=True)]
@@ -69,7 +69,7 @@ class Int8:
         for places in groups.values():
             here = [rows[place] for place in places]
             written = [
-                Row(config, reading.queries[rows[place]], reading.sources[rows[place]], begun[place])
+                DecodedRow(config, reading.queries[rows[place]], reading.sources[rows[place]], begun[place])
                 for place in places
             ]
             prefix = QuickPrefix(
@@ -187,7 +187,7 @@ class QuickLayer:
         x: Tensor,
         kept: Tensor,
         place: int,
-        order: Order,
+        order: AttentionPositions,
         source: tuple[Tensor, Tensor] | None,
         mask: Tensor | None,
     ) -> Tensor:
@@ -232,7 +232,7 @@ class QuickAttention:
         """Memory for keys and values [2, B, G, room, d]."""
         return torch.empty(2, n_rows, self.n_kv_heads, n_tokens, self.d_head)
 
-    def ready(self, x: Tensor, norm: nn.RMSNorm | None, order: Order) -> Tensor:
+    def ready(self, x: Tensor, norm: nn.RMSNorm | None, order: AttentionPositions) -> Tensor:
         """Queries or keys [B, H * d] as they are multiplied [B, H, 1, d]; see `MultiHeadAttention`."""
         x = x.view(len(x), -1, 1, self.d_head)
         x = x if norm is None else norm(x)

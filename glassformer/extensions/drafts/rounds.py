@@ -54,7 +54,7 @@ from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.drafting import Ids, choices
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Greedy, Query
-from transformer.runs.reading import Pause, Reading, go_on, read
+from transformer.runs.reading import EncodedBatch, Pause, go_on, read
 from transformer.runs.rules import check_open
 from transformer.runs.running import run_batch
 from transformer.runs.source import rules_for
@@ -75,7 +75,7 @@ class How:
 
 
 @dataclass(frozen=True)
-class Place:
+class DraftPosition:
     """A place of a proposal, as the check pass saw it."""
 
     proposed: int | None  # what the draft has there; None at the place behind its last piece
@@ -85,11 +85,11 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Round:
+class DraftRound:
     """A draft and its check."""
 
     start: int  # place of the first proposed piece in the output, from 0
-    places: tuple[Place, ...]
+    places: tuple[DraftPosition, ...]
     accepted: int  # how many proposed pieces the output has now
     added: int | None  # the model's own piece behind them; None if the output was complete
     draft_passes: int  # steps of the draft, if it is a model
@@ -109,7 +109,7 @@ class Drafted:
 
     ids: Ids  # the output: what the model writes greedily
     n_forced: int  # pieces at its beginning that were forced, so that nobody proposed them
-    rounds: tuple[Round, ...]
+    rounds: tuple[DraftRound, ...]
 
     @property
     def passes(self) -> int:
@@ -199,7 +199,7 @@ class _Task:
 class _Reader:
     """Reads texts with a model; what a text shares with the one before is not read again."""
 
-    def __init__(self, model: Transformer, reading: Reading, tap: Tap) -> None:
+    def __init__(self, model: Transformer, reading: EncodedBatch, tap: Tap) -> None:
         self._model, self._tap, self._memory = model, tap, reading.memory
         mask = None if reading.memory is None else model.source_mask(reading.src_ids)
         self._mask = None if mask is None or (tap is NO_TAP and bool(mask.all())) else mask
@@ -221,33 +221,33 @@ class _Reader:
 
 # ------------------------------------------------------------------------------------------------ rounds
 
-Propose = Callable[[Ids, Round | None], tuple[Ids, int]]
+Propose = Callable[[Ids, DraftRound | None], tuple[Ids, int]]
 """From the output so far and the last round to a proposal, and the steps that it took."""
 
 
 def _drafted(task: _Task, propose: Propose, pause: Pause) -> Drafted:
     begun = ids = task.begun()
-    rounds: list[Round] = []
+    rounds: list[DraftRound] = []
     while not task.over(ids):
         began = perf_counter()
         proposed, steps = propose(ids, rounds[-1] if rounds else None)
         between = perf_counter()
         places, accepted, added, n_steps = _checked(task, ids, proposed)
         seconds = between - began, perf_counter() - between
-        rounds.append(Round(len(ids), places, accepted, added, steps, n_steps, seconds))
+        rounds.append(DraftRound(len(ids), places, accepted, added, steps, n_steps, seconds))
         ids += rounds[-1].written
         pause()
     return Drafted(ids, len(begun), tuple(rounds))
 
 
-def _checked(task: _Task, ids: Ids, proposed: Ids) -> tuple[tuple[Place, ...], int, int | None, int]:
+def _checked(task: _Task, ids: Ids, proposed: Ids) -> tuple[tuple[DraftPosition, ...], int, int | None, int]:
     """One pass over a proposal: its places, how many pieces are accepted, the one put behind them, and steps."""
     whole = ids + proposed
     n = len(proposed) + (not proposed or not task.over(whole))  # behind the last piece of an output comes nothing
     text = task.prompt + (whole if n > len(proposed) else whole[:-1])
     log_probs, log_sums = task.reader.read(text, n)
     probs, growth = log_probs.exp(), max(task.config.repetition_penalty, 1 / task.config.repetition_penalty)
-    places: list[Place] = []
+    places: list[DraftPosition] = []
     accepted, added, n_steps, settled = 0, None, 0, True
     for i in range(n):
         before = ids + proposed[:i]
@@ -261,7 +261,7 @@ def _checked(task: _Task, ids: Ids, proposed: Ids) -> tuple[tuple[Place, ...], i
             added = None if there == chosen else chosen
             settled = there == chosen and not task.over((*before, chosen))
         there_prob = 0.0 if there is None else float(probs[i, there])
-        places.append(Place(there, chosen, there_prob, float(probs[i, chosen])))
+        places.append(DraftPosition(there, chosen, there_prob, float(probs[i, chosen])))
     return tuple(places), accepted, added, n_steps
 
 
@@ -300,7 +300,7 @@ def first_layers(model: Transformer, n: int) -> Transformer:
 def _by_model(task: _Task, how: How, reader: _Reader) -> Propose:
     """A model of its own writes on greedily."""
 
-    def propose(ids: Ids, last: Round | None) -> tuple[Ids, int]:
+    def propose(ids: Ids, last: DraftRound | None) -> tuple[Ids, int]:
         found = ids
         while len(found) - len(ids) < (how.ahead or task.usual) and not task.over(found):
             log_probs, log_sums = reader.read(task.prompt + found, 1)
@@ -316,7 +316,7 @@ def _copying(task: _Task, how: How) -> Propose:
     known = [checkpoint.tgt_tokenizer.id_of(piece) for piece in task.source.pieces]
     pieces = tuple(i for i in known if i is not None and i not in never)
 
-    def propose(ids: Ids, last: Round | None) -> tuple[Ids, int]:
+    def propose(ids: Ids, last: DraftRound | None) -> tuple[Ids, int]:
         most = min(how.ahead or task.usual, task.most - len(ids))
         if task.reading.memory is not None:
             at = _after(pieces, ids)
@@ -341,7 +341,7 @@ def _guessing(task: _Task, how: How) -> Propose:
     """At first the end piece everywhere; then what the model chose at each place of the last round."""
     (guess, *_) = (*task.config.end_ids, task.config.fill_id)
 
-    def propose(ids: Ids, last: Round | None) -> tuple[Ids, int]:
+    def propose(ids: Ids, last: DraftRound | None) -> tuple[Ids, int]:
         chosen = () if last is None else tuple(place.chosen for place in last.places[len(last.written) :])
         width = how.ahead or max(len(task.source.ids) + FURTHER - len(ids), FURTHER)
         width = min(width, task.most - len(ids))
@@ -386,7 +386,7 @@ def _quick(task: _Task, how: How) -> Propose | None:
     with suppress(RuntimeError, AttributeError):  # torch has no such products on this machine
         draft = Int8(task.checkpoint.model)
 
-        def propose(ids: Ids, last: Round | None) -> tuple[Ids, int]:
+        def propose(ids: Ids, last: DraftRound | None) -> tuple[Ids, int]:
             most = len(ids) + (how.ahead or task.usual)
             asked = replace(task.query, max_new=min(most, task.most))
             (found,) = draft.write(replace(task.reading, queries=[asked]), [0], [ids], go_on)

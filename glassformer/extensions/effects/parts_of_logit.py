@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.extensions.effects.attribution.logit import Contributions, Part
+from glassformer.extensions.effects.attribution.logit import Contributions, LogitPart
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.runs.viewed_run import ViewedRun
 from transformer.i18n import Sentence, joined, paragraph, say
@@ -28,7 +28,7 @@ _OUTSIDE: Final[dict[str, tuple[Sentence, Sentence]]] = {
 }
 
 
-def part_names(part: Part) -> tuple[str, str]:
+def part_names(part: LogitPart) -> tuple[str, str]:
     """A part in words, and short on an axis, where heads go by layer and head."""
     if part.layer is None:
         return _OUTSIDE[part.kind]
@@ -89,7 +89,7 @@ class Grid:
         return next((cell for cell, found in self.heads.items() if found == (kind, layer, head)), None)
 
 
-def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> Grid:
+def grid_of(config: ModelConfig, parts: Sequence[LogitPart], values: np.ndarray) -> Grid:
     """Arrange the parts, by what each adds [part]."""
     n_layers = anatomy(config).stack("decoder").n_layers
     rows: list[str] = [say("Embedding"), *(say("Layer {n}", n=n + 1) for n in range(n_layers)), say("Output")]
@@ -107,7 +107,7 @@ def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> G
     return Grid(rows, list(columns.values()), shown, [[joined(", ", cell) for cell in row] for row in names], heads)
 
 
-def head_of(part: Part) -> tuple[Kind, int, int] | None:
+def head_of(part: LogitPart) -> tuple[Kind, int, int] | None:
     """Attention, layer and head of a part that is a head."""
     if part.stack_attention is None or part.layer is None or part.head is None:
         return None
@@ -126,13 +126,13 @@ def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, s
     return found | {("other", None, None): (say("Other", about="parts of a sum"), "")}
 
 
-def _column(part: Part) -> _Column:
+def _column(part: LogitPart) -> _Column:
     if part.kind == "head":
         return "head", part.sublayer, part.head
     return ("ffn", None, None) if part.kind == "ffn" else ("other", None, None)
 
 
-def _row(part: Part, n_layers: int) -> int:
+def _row(part: LogitPart, n_layers: int) -> int:
     if part.layer is not None:
         return part.layer + 1
     return n_layers + 1 if part.kind in ("final_norm", "output_bias") else 0
@@ -197,7 +197,7 @@ def _remainder(left: float, capped: float, size: float) -> str:
 
 
 def _by_kind(found: Contributions, values: np.ndarray) -> str:
-    def total(belongs: Callable[[Part], bool]) -> float:
+    def total(belongs: Callable[[LogitPart], bool]) -> float:
         return float(sum(value for part, value in zip(found.parts, values, strict=True) if belongs(part)))
 
     attention = total(lambda p: p.sublayer == "self_attn" and p.kind in ("head", "attention"))

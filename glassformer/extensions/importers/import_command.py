@@ -90,7 +90,7 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.importers.library.import_inputs import Given
+    from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.opening import preview
     from glassformer.extensions.weight_files.library import pickles
     from transformer.checkpoint.save import save
@@ -100,7 +100,7 @@ def _run(options: argparse.Namespace) -> None:
         raise CheckpointError(
             "{folder} already exists and is not an empty folder; choose a new or an empty one.", folder=str(options.out)
         )
-    given = Given(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
+    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
     pickles.keep(1)  # the file is opened to look, to try answers and to write
     try:
         imported = preview(options.source, answers=answers, given=given)

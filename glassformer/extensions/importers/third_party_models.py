@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from glassformer.extensions.importers.format import HOLDS
 from glassformer.extensions.importers.library import answer_ranking, opening
-from glassformer.extensions.importers.library.import_inputs import Given
+from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
 from glassformer.extensions.importers.library.readers import Reader
@@ -207,13 +207,13 @@ def _load(which: _Which, progress: Progress) -> Checkpoint:
     )
 
 
-def _said(root: str, given: str) -> tuple[Mapping[str, Answer], Given]:
+def _said(root: str, given: str) -> tuple[Mapping[str, Answer], ImportInputs]:
     """The answers to questions, and the files that were given."""
     answers = dict(addresses.read(given) or ())
     files: dict[str, Any] = {
         name: _inside(Path(root), str(answers.pop(name))) for name in TOKENIZERS if name in answers
     }
-    return answers, Given(**files)
+    return answers, ImportInputs(**files)
 
 
 def _inside(root: Path, name: str) -> Path:

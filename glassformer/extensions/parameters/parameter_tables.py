@@ -108,7 +108,7 @@ OPEN_WIDTH: Final = 300
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of the table: its heading, how a number is written, what it is, and its width in pixels."""
 
     heading: str
@@ -118,7 +118,7 @@ class Column:
 
 
 COLUMNS: Final = {
-    "mean": Column(
+    "mean": TableColumn(
         say("Mean"),
         "%.3g",
         say(
@@ -127,16 +127,18 @@ COLUMNS: Final = {
         ),
         92,
     ),
-    "deviation": Column(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
-    "smallest": Column(say("Smallest"), "%.4g", say("The smallest number.")),
-    "largest": Column(say("Largest"), "%.4g", say("The largest number.")),
-    "zeros": Column(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
-    "nan": Column(say("NaN"), "localized", say("How many of the numbers are NaN (not a number)."), 56),
-    "infinite": Column(say("Infinite"), "localized", say("How many of the numbers are plus or minus infinity."), 72),
-    "singular_ratio": Column(
+    "deviation": TableColumn(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
+    "smallest": TableColumn(say("Smallest"), "%.4g", say("The smallest number.")),
+    "largest": TableColumn(say("Largest"), "%.4g", say("The largest number.")),
+    "zeros": TableColumn(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
+    "nan": TableColumn(say("NaN"), "localized", say("How many of the numbers are NaN (not a number)."), 56),
+    "infinite": TableColumn(
+        say("Infinite"), "localized", say("How many of the numbers are plus or minus infinity."), 72
+    ),
+    "singular_ratio": TableColumn(
         say("σ ratio"), "%.3g", say("The largest singular value divided by the smallest, called the condition number.")
     ),
-    "effective_rank": Column(
+    "effective_rank": TableColumn(
         say("Eff. rank"),
         "%.1f",
         say(
@@ -144,12 +146,12 @@ COLUMNS: Final = {
             "divided by their sum."
         ),
     ),
-    "singular_largest": Column(
+    "singular_largest": TableColumn(
         say("Largest σ"),
         "%.3g",
         say("The largest singular value: the largest factor by which the matrix can stretch a vector."),
     ),
-    "singular_smallest": Column(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
+    "singular_smallest": TableColumn(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
 }
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from urllib.parse import urlencode
 
-from glassformer.extensions.saving.saved_run import MOST_STEPS, Kept, origin, saved_run
+from glassformer.extensions.saving.saved_run import MOST_STEPS, SavedRunRequest, origin, saved_run
 from glassformer.frame.sentence_stepper import SAVES
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.picture import Page
@@ -25,7 +25,7 @@ class SavingBlocks(PageBlocks):
             return
         query = urlencode(write_link(address(run.checkpoint, run.link)))
         opens = f"{base()}/{page.path}?{query}" if base() else ""
-        kept = Kept(RunRef.of(run), page, run.stepper, opens)
+        kept = SavedRunRequest(RunRef.of(run), page, run.stepper, opens)
         st.session_state[SAVES] = kept
         with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
             st.caption(say("One file with the sentence, its steps and its pictures. It opens offline."))

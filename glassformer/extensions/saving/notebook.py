@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 from warnings import warn
 
 from glassformer.charts.theme import Spec, figure_in
-from glassformer.extensions.saving.saved_run import Shown, file_of
+from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
 from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.picture_registry import PAGES, PICTURES
@@ -114,7 +114,7 @@ def plot_of(picture: Picture[Any], run: ViewedRun) -> Plot:
 class InNotebook:
     """What a notebook draws of one run or of two."""
 
-    runs: Sequence[Shown]
+    runs: Sequence[SavedRunContent]
 
     def _repr_html_(self) -> str:
         title = escape(" | ".join(repr(shown.run.trace) for shown in self.runs))
@@ -138,7 +138,7 @@ def compare(left: Trace, right: Trace, name: str, view: Mapping[str, object]) ->
     return InNotebook([_shown(left, name, view), _shown(right, name, view)])
 
 
-def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> Shown:
+def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> SavedRunContent:
     pictures, link = pictures_named(name), link_of(trace, looked_at(view))
     checkpoint = in_memory(trace.query.checkpoint)
     if checkpoint is None:
@@ -154,9 +154,9 @@ def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> Shown:
     return _with_stepper(run, pictures)
 
 
-def _with_stepper(run: ViewedRun, pictures: Sequence[Picture[Any]]) -> Shown:
+def _with_stepper(run: ViewedRun, pictures: Sequence[Picture[Any]]) -> SavedRunContent:
     page = pictures[0].part.page
-    return Shown(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), page, pictures)
+    return SavedRunContent(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), page, pictures)
 
 
 def picture_file(
@@ -209,7 +209,7 @@ def picture_file(
     return content, (*notes, *more)
 
 
-def _plain(shown: Shown) -> str:
+def _plain(shown: SavedRunContent) -> str:
     """A run as text, a table of its steps, and its pictures at the step that is looked at."""
     run, trace = shown.run, shown.run.trace
     source, output = escape(trace.query.source), escape(trace.output_text)

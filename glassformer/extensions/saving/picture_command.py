@@ -10,17 +10,17 @@ from typing import Any
 from transformer.checkpoint.named import named
 from transformer.commands.device import add_device
 from transformer.errors import DataError, GlassformerError, shown
-from transformer.runs.trace import Shown, Trace
+from transformer.runs.trace import NotebookDisplay, Trace
 
 _DRAWS = "glassformer.extensions.saving.notebook"
 
 
-def show(trace: Trace, picture: str, view: Mapping[str, object]) -> Shown:
+def show(trace: Trace, picture: str, view: Mapping[str, object]) -> NotebookDisplay:
     """One run; see `Trace.show`."""
     return drawing().show(trace, picture, view)
 
 
-def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> Shown:
+def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> NotebookDisplay:
     """Two runs side by side, for the last line of a notebook's cell; one stepper moves both.
 
     Args:

@@ -135,7 +135,7 @@ SLOTS: Final = ("saved-", "beside-")  # of their own, as that of a second run
 
 
 @dataclass(frozen=True)
-class Shown:
+class SavedRunContent:
     """A run, and what a file shows of it."""
 
     run: ViewedRun
@@ -147,7 +147,7 @@ class Shown:
 
 
 @dataclass
-class Kept:
+class SavedRunRequest:
     """What a file is made of; a session keeps it, so it holds no run."""
 
     again: RunRef
@@ -157,14 +157,14 @@ class Kept:
     step: int | None = None  # where the reader has come to rest since the page was drawn
 
 
-def saved_run(kept: Kept, *, more: bool = False) -> bytes:
+def saved_run(kept: SavedRunRequest, *, more: bool = False) -> bytes:
     """The file, made without a session; with `more`, of all pages that step. Errors as of `Again.run` and `Work`."""
     run = kept.again.run()
     run = run if kept.step is None else at_step(run, kept.step)
-    return file_of(Shown(run, kept.stepper, kept.page, more=more, address=kept.address)).encode()
+    return file_of(SavedRunContent(run, kept.stepper, kept.page, more=more, address=kept.address)).encode()
 
 
-def file_of(*shown: Shown) -> str:
+def file_of(*shown: SavedRunContent) -> str:
     """The file, of one run or of two beside each other; errors as of `Work`."""
     runs = list(zip(shown, SLOTS, strict=False))
     told = {"languages": [[_in_language(one, slot, language) for one, slot in runs] for language in languages()]}
@@ -196,7 +196,7 @@ def origin(run: ViewedRun) -> Origin:
     return Origin(checkpoint=run.checkpoint.name, sentence=query.source, decoding=decoding_of(query), rows=rows)
 
 
-def _in_language(shown: Shown, slot: str, language: str) -> dict[str, Any]:
+def _in_language(shown: SavedRunContent, slot: str, language: str) -> dict[str, Any]:
     run = shown.run
     card, query = run.checkpoint.card, run.trace.query
     spoken = {} if language == ENGLISH else {"lang": tag_of(language), "words": browser_words(language)}

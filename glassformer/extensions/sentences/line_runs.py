@@ -20,7 +20,7 @@ import numpy as np
 
 from transformer.analysis.chrf import Counts, chrf, chrf_counts, together
 from transformer.analysis.hidden_pieces import MASK_PIECES, hide, mask_id
-from transformer.analysis.line_file import Line
+from transformer.analysis.line_file import SentenceLine
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import anatomy
@@ -47,7 +47,7 @@ REPEATED_N = 2  # pieces in a row
 class LineResult:
     """The result of running a line; None for what its model or the line does not have."""
 
-    line: Line  # the line
+    line: SentenceLine  # the line
     output: str = ""  # what was written; empty for an encoder alone
     # Of the output under the model, in nats; of an encoder's text its pseudo-log-likelihood.
     log_prob: float | None = None
@@ -84,7 +84,7 @@ def check_can_run(checkpoint: Runnable) -> None:
         _mask(checkpoint)
 
 
-def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) -> list[tuple[Line, ...]]:
+def batches(checkpoint: Runnable, lines: Sequence[SentenceLine], *, rows: int = ROWS) -> list[tuple[SentenceLine, ...]]:
     """Batches of lines of similar length, at most `rows` each, the batch with the first line first."""
     ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
     cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
@@ -92,7 +92,7 @@ def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) ->
 
 
 def run_lines(
-    checkpoint: Runnable, lines: Sequence[Line], how: Query, *, rows: int = ROWS, pause: Pause = go_on
+    checkpoint: Runnable, lines: Sequence[SentenceLine], how: Query, *, rows: int = ROWS, pause: Pause = go_on
 ) -> Iterator[LineResult]:
     """Run lines, those of similar length together, with all of a query but its source.
 
@@ -107,7 +107,7 @@ def run_lines(
 
 
 def run_batch_of_lines(
-    checkpoint: Runnable, batch: Sequence[Line], how: Query, *, pause: Pause = go_on
+    checkpoint: Runnable, batch: Sequence[SentenceLine], how: Query, *, pause: Pause = go_on
 ) -> Iterator[LineResult]:
     """Run lines together, as `run_lines` does with each of its batches; in their order."""
     runnable = [line for line in batch if line.problem is None]
@@ -152,13 +152,13 @@ def _n_pieces(checkpoint: Runnable, text: str) -> int:
     return len(checkpoint.src_tokenizer.encode(normalise(text, checkpoint.config.normalisation)).ids)
 
 
-def _failed(line: Line, error: Exception) -> LineResult:
+def _failed(line: SentenceLine, error: Exception) -> LineResult:
     if isinstance(error, GlassformerError):
         return LineResult(line=line, problem=error.sentence)
     return LineResult(line=line, problem=say("The result could not be computed ({kind}).", kind=type(error).__name__))
 
 
-def _result(config: ModelConfig, line: Line, trace: Trace | Exception) -> LineResult:
+def _result(config: ModelConfig, line: SentenceLine, trace: Trace | Exception) -> LineResult:
     if isinstance(trace, Exception):
         return _failed(line, trace)
     ended = trace.stop_reason == "end of sentence"
@@ -183,7 +183,7 @@ def _without_marks(config: ModelConfig, n: int) -> int:
     return n - len(config.source_start) - len(config.source_end)
 
 
-def _hidden(checkpoint: Runnable, line: Line, how: Query, mask: int, pause: Pause) -> LineResult:
+def _hidden(checkpoint: Runnable, line: SentenceLine, how: Query, mask: int, pause: Pause) -> LineResult:
     """A text scored by an encoder with a head for masked pieces."""
     config = checkpoint.config
     try:

@@ -17,7 +17,7 @@ from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
-from transformer.analysis.line_file import Line, read_bytes, read_text
+from transformer.analysis.line_file import SentenceLine, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
@@ -89,7 +89,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         st.rerun()
 
 
-def _lines() -> tuple[Line, ...]:
+def _lines() -> tuple[SentenceLine, ...]:
     """What shall be run. Raises `DataError`: it cannot be taken."""
     file = st.session_state.get(FILE)
     if file is not None:

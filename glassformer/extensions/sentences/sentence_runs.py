@@ -18,11 +18,11 @@ from glassformer.server.jobs import ROWS, Job, JobRegistry
 from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.server.replicas import read, written
 from glassformer.state.link import Link, read_link, write_link
-from transformer.analysis.line_file import Limits, Line
+from transformer.analysis.line_file import FileLimits, SentenceLine
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 
-LIMITS = Limits(n_bytes=1_000_000, lines=2_000, characters=1_000)
+LIMITS = FileLimits(n_bytes=1_000_000, lines=2_000, characters=1_000)
 MOST_KEPT = 16  # of 2,000 lines each about 10 MB
 AT_ONCE = 4
 SHARED_SECONDS = 3 * 3600.0  # that what a file asks for stays in a shared folder, without being asked for
@@ -36,7 +36,7 @@ class SentenceFile:
     link: Link  # what opens a line of it elsewhere, but for the line itself
     checkpoint_name: str
     how: Query  # how each line is run; its source is none of them
-    lines: tuple[Line, ...]
+    lines: tuple[SentenceLine, ...]
 
     def results(self, job: Job) -> tuple[LineResult, ...]:
         """What is there, in the order of the file."""
@@ -59,7 +59,7 @@ class SentenceRuns(JobRegistry[str]):
         super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
         self._runner, self._shared = runner, shared
 
-    def start(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link, *, id: str = "") -> Job:
+    def start(self, checkpoint: Checkpoint, lines: Sequence[SentenceLine], link: Link, *, id: str = "") -> Job:
         """Begin to run lines as a session asks for its sentence; `id` is that of a file which is run again.
 
         Raises `QueryError`: the model has nothing to say of sentences, or cannot be changed as the link says. Raises
@@ -85,7 +85,10 @@ class SentenceRuns(JobRegistry[str]):
         kept = None if self._shared is None else replicas.named(self._shared, id)
         try:
             said, content_hash, rows = read("" if kept is None else kept.read_text(encoding="utf-8"))
-            link, lines = read_link({name: [value] for name, value in said.items()})[0], [Line(*row) for row in rows]
+            link, lines = (
+                read_link({name: [value] for name, value in said.items()})[0],
+                [SentenceLine(*row) for row in rows],
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if kept is None or content_hash != checkpoint.content_hash:

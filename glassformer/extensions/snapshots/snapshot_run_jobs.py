@@ -27,7 +27,7 @@ from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import Moment, at_step
+from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import GlassformerError
 from transformer.i18n import say
 from transformer.runs.trace import Trace
@@ -37,7 +37,7 @@ WISH: Final = "growth_wish"  # in the session: the run whose snapshots were aske
 
 
 @dataclass(frozen=True)
-class Step:
+class SnapshotStep:
     """How far a job is."""
 
     done: int
@@ -91,7 +91,7 @@ def progress(growth: Growth) -> None:
 def _follow(key: Hashable, n_drawn: int, stop: str) -> None:
     """Draw how far the job is; runs again and again."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
-    step: Step | None = None if seen is None else seen.so_far
+    step: SnapshotStep | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (step and step.done >= max(1, 2 * n_drawn)):
         st.rerun()  # the page once more, with what has come
         return
@@ -142,7 +142,9 @@ def _job_of(of: Checkpoint, final: Trace) -> Hashable:
     return "growth", str(of.folder), final.query, final.read_ids
 
 
-def _found(key: Hashable, final: Trace, of: Checkpoint, moments: tuple[Moment, ...]) -> tuple[AtSnapshot | None, ...]:
+def _found(
+    key: Hashable, final: Trace, of: Checkpoint, moments: tuple[SnapshotInfo, ...]
+) -> tuple[AtSnapshot | None, ...]:
     """All, where the job is done and kept; else what the queue in front of the model has kept."""
     job = studies().find(key)
     if job is not None and job.seen.state == "done":
@@ -150,11 +152,11 @@ def _found(key: Hashable, final: Trace, of: Checkpoint, moments: tuple[Moment, .
     return tuple(loading.runner().kept(key_of(final, of, moment)) for moment in moments)
 
 
-def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[Moment, ...], job: Job) -> All:
+def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInfo, ...], job: Job) -> All:
     """The work of a job: each snapshot is opened in its thread, and run in the model's."""
     every = list[AtSnapshot]()
     for moment in moments:
-        job.tell(Step(len(every), len(moments)))
+        job.tell(SnapshotStep(len(every), len(moments)))
         key = key_of(final, of, moment)
         found: AtSnapshot | None = loading.runner().kept(key)
         if found is None:
@@ -168,7 +170,7 @@ def _same(found: AtSnapshot) -> AtSnapshot:
     return found
 
 
-def _at(name: str, of: Checkpoint, final: Trace, moment: Moment, job: Job) -> AtSnapshot:
+def _at(name: str, of: Checkpoint, final: Trace, moment: SnapshotInfo, job: Job) -> AtSnapshot:
     try:
         snapshot = snapshot_of(name, of, moment.step)
     except GlassformerError as error:

@@ -22,7 +22,7 @@ from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.listing import Signature, signature
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
@@ -61,7 +61,7 @@ class Growth(RunScene):
     """A run, what the finished checkpoint makes of it, and what each snapshot does as far as that is known."""
 
     finished: VisibleTrace  # the finished checkpoint's run, seen as the run at hand
-    moments: tuple[Moment, ...]
+    moments: tuple[SnapshotInfo, ...]
     found: tuple[AtSnapshot | None, ...]  # of each
 
     @property
@@ -69,7 +69,7 @@ class Growth(RunScene):
         """The step of the snapshot that is looked at; None for the finished checkpoint."""
         return step_of_name(self.run.checkpoint)
 
-    def known(self) -> list[tuple[Moment, AtSnapshot]]:
+    def known(self) -> list[tuple[SnapshotInfo, AtSnapshot]]:
         """Those that there are, without those that could not be run."""
         pairs = zip(self.moments, self.found, strict=True)
         return [(moment, one) for moment, one in pairs if one is not None and one.problem is None]
@@ -91,18 +91,18 @@ def has_snapshots(checkpoint: Checkpoint) -> bool:
     return bool(snapshots.steps(checkpoint.folder))
 
 
-def all_moments(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+def all_moments(checkpoint: Checkpoint) -> tuple[SnapshotInfo, ...]:
     """What the snapshots of a checkpoint's training say of themselves; those that cannot be read are left out."""
     folder, inside = checkpoint.folder, checkpoint.inside
     return _moments(folder, inside, signature(snapshots.folder_of(folder), ("",)))
 
 
 @lru_cache(maxsize=64)
-def _moments(folder: Path, inside: Path | None, sign: Signature) -> tuple[Moment, ...]:
+def _moments(folder: Path, inside: Path | None, sign: Signature) -> tuple[SnapshotInfo, ...]:
     return snapshots.moments(folder, inside=inside)[0]
 
 
-def moments_of(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+def moments_of(checkpoint: Checkpoint) -> tuple[SnapshotInfo, ...]:
     """Those that are run: all, or of many `MOST` that lie evenly among them."""
     found = all_moments(checkpoint)
     if len(found) <= MOST:
@@ -130,7 +130,7 @@ def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -
     return VisibleTrace(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
 
 
-def key_of(final: Trace, checkpoint: Checkpoint, moment: Moment) -> Hashable:
+def key_of(final: Trace, checkpoint: Checkpoint, moment: SnapshotInfo) -> Hashable:
     """All that decides what a run comes to at a snapshot."""
     file = f"{moment.step}{snapshots.FILE}"
     sign = signature(snapshots.folder_of(checkpoint.folder), (file,))
@@ -204,7 +204,7 @@ def growth(run: ViewedRun) -> Growth | None:
     return Growth(run, looking, moments, tuple(_now(run, looking.trace, moment) for moment in moments))
 
 
-def _now(run: ViewedRun, final: Trace, moment: Moment) -> AtSnapshot:
+def _now(run: ViewedRun, final: Trace, moment: SnapshotInfo) -> AtSnapshot:
     def work(pause: Callable[[], None]) -> AtSnapshot:
         try:
             return look(opened(run.checkpoint, moment.step), final, pause)

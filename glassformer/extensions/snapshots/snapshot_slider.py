@@ -22,7 +22,7 @@ from transformer.checkpoint.folder_format import card_of
 from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.checkpoint.load import CARD, Checkpoint
 from transformer.checkpoint.save import CURVE
-from transformer.checkpoint.snapshots import Moment, at_step
+from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import CheckpointError
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, joined, say
@@ -96,7 +96,7 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
         names = [*(at_step(whole.name, moment.step) for moment in found), whole.name]
         sign = signature(whole.folder, (CURVE, CARD))
         # A lesson may ask which epoch was kept.
-        last = Moment(step=0) if cover_box.waits() else _kept(str(whole.folder), str(whole.root), sign)
+        last = SnapshotInfo(step=0) if cover_box.waits() else _kept(str(whole.folder), str(whole.root), sign)
         itself = say("The checkpoint itself (epoch {epoch})", epoch=last.epoch)
         stops.append(Stop(None, itself if last.epoch else say("The checkpoint itself"), _told(last, whole)))
         before, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
@@ -159,13 +159,13 @@ def _choose_in_page(name: str) -> None:
     follow_soon()
 
 
-def _called(moment: Moment) -> Sentence:
+def _called(moment: SnapshotInfo) -> Sentence:
     if moment.step == 0:
         return say("Step 0 (before the training)")
     return say("Step {step:,} (epoch {epoch})", step=moment.step, epoch=moment.epoch)
 
 
-def _told(moment: Moment, whole: Entry) -> Sentence:
+def _told(moment: SnapshotInfo, whole: Entry) -> Sentence:
     """How good the model was: of a model of a language by BLEU, of others by outputs that are exactly right."""
     parts: list[Sentence] = []
     if moment.loss is not None:
@@ -180,22 +180,22 @@ def _told(moment: Moment, whole: Entry) -> Sentence:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _kept(folder: str, root: str, sign: Signature) -> Moment:
+def _kept(folder: str, root: str, sign: Signature) -> SnapshotInfo:
     """What the learning curve says of the epoch that the checkpoint is of: by its card, or else the best one."""
     try:
         curve = load_curve(Path(folder), inside=Path(root))
         said = card_of(FolderFiles(Path(folder), inside=Path(root))).training.get("epochs")
     except CheckpointError:
-        return Moment(step=0)
+        return SnapshotInfo(step=0)
     epoch = None if curve is None else said if said in curve.epochs else curve.best_epoch()
-    return Moment(step=0) if curve is None or epoch is None else _row(curve, epoch)
+    return SnapshotInfo(step=0) if curve is None or epoch is None else _row(curve, epoch)
 
 
-def _row(curve: Curve, epoch: int) -> Moment:
+def _row(curve: Curve, epoch: int) -> SnapshotInfo:
     place = curve.epochs.index(epoch)
     values = {name: column[place] for name, column in curve.columns.items() if not math.isnan(column[place])}
     loss, dev_loss, bleu, exact = map(values.get, ("loss", "dev_loss", "dev_bleu", "dev_exact"))
-    return Moment(step=0, epoch=epoch, loss=loss, dev_loss=dev_loss, dev_bleu=bleu, dev_exact=exact)
+    return SnapshotInfo(step=0, epoch=epoch, loss=loss, dev_loss=dev_loss, dev_bleu=bleu, dev_exact=exact)
 
 
 class SnapshotBlocks(PageBlocks):

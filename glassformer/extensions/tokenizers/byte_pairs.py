@@ -27,7 +27,7 @@ from itertools import groupby
 
 import sentencepiece
 
-from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token, Way, padded
+from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable, Way, padded
 from transformer.text import protobuf
 from transformer.text.subword_sampling import merged
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer, Wrapping
@@ -88,7 +88,7 @@ def _bare_mark(text: str) -> str:
     return text.replace(SPACE_MARK, "".join(f"<0x{byte:02X}>" for byte in SPACE_MARK.encode()))
 
 
-class BytePairTokenizer(Rows):
+class BytePairTokenizer(PieceRows):
     """Byte pair encoding over bytes.
 
     `names` are the rows as the vocabulary writes them, in `SIGNS`; the table has them for people. Merges are in the
@@ -96,7 +96,7 @@ class BytePairTokenizer(Rows):
     """
 
     def __init__(
-        self, table: Table, names: Sequence[str], merges: Sequence[Pair], *, leading_space: bool = False
+        self, table: VocabularyTable, names: Sequence[str], merges: Sequence[Pair], *, leading_space: bool = False
     ) -> None:
         super().__init__(table)
         self._ids_of = {name: i for i, name in enumerate(names)}
@@ -121,7 +121,7 @@ FIRST_BYTE = 3  # after padding, end and unknown
 SENTINELS = 125  # they stand for what is left out of a text that a model was trained to fill in
 
 
-class ByteTokenizer(Rows):
+class ByteTokenizer(PieceRows):
     """ByT5: each byte of the text is a piece; the model has more rows than pieces where `size` says so."""
 
     def __init__(self, size: int | None = None) -> None:
@@ -132,7 +132,7 @@ class ByteTokenizer(Rows):
         typed = {name: i for i, name in enumerate(names)} | {name: first + k for k, name in enumerate(sentinels)}
         special = {*range(FIRST_BYTE), *range(first, len(pieces))}
         ways = dict.fromkeys(names, Way(eats_before=True, eats_behind=True))
-        super().__init__(Table(pieces, special, typed, ways, Wrapping(after=(1,))))
+        super().__init__(VocabularyTable(pieces, special, typed, ways, Wrapping(after=(1,))))
 
     def _split(self, text: str) -> Iterable[Token]:
         return [(FIRST_BYTE + byte, self.pieces[FIRST_BYTE + byte]) for byte in text.encode()]
@@ -150,7 +150,7 @@ _NORMALISER, _LEADING_SPACE = 3, 3  # fields of a model file: how texts are norm
 _NO_LEADING_SPACE = bytes([_NORMALISER << 3 | 2, 2, _LEADING_SPACE << 3, 0])
 
 
-class MappedTokenizer(Rows):
+class MappedTokenizer(PieceRows):
     """SentencePiece's pieces with rows of another order: `splitting` splits texts, `row` says where each piece lies.
 
     `joining` joins pieces, as those of its own language; None if every mark but the first is simply a space. A text
@@ -159,7 +159,7 @@ class MappedTokenizer(Rows):
 
     def __init__(
         self,
-        table: Table,
+        table: VocabularyTable,
         splitting: Tokenizer,
         row: Row,
         *,
@@ -188,13 +188,13 @@ class MappedTokenizer(Rows):
         return self._joining.join(pieces).replace(SPACE_MARK, " ").strip()
 
 
-class UnchangedTokenizer(Rows):
+class UnchangedTokenizer(PieceRows):
     """SentencePiece as it is, by a model file that was checked.
 
     A text is read as if it began with a space where `leading_space` says so; None for what the file says.
     """
 
-    def __init__(self, table: Table, model: bytes, *, leading_space: bool | None = None) -> None:
+    def __init__(self, table: VocabularyTable, model: bytes, *, leading_space: bool | None = None) -> None:
         super().__init__(table)
         self._processor = sentencepiece.SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(model + _NO_LEADING_SPACE)

@@ -33,7 +33,7 @@ AS_TYPED = Way()
 
 
 @dataclass(frozen=True)
-class Table:
+class VocabularyTable:
     """What a vocabulary is, whatever splits its texts."""
 
     pieces: tuple[str, ...]  # for people, in the order of the ids
@@ -61,10 +61,10 @@ def unused(i: int) -> str:
     return f"<unused {i}>"
 
 
-class Rows(AnyTokenizer):
+class PieceRows(AnyTokenizer):
     """A vocabulary of rows, without the way of splitting: special pieces that were typed are found first."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: VocabularyTable) -> None:
         super().__init__(table.pieces, table.special)
         self.wrapping, self._typed = table.wrapping, table.typed
         ways = {name: table.ways.get(name, AS_TYPED) for name in table.typed}

@@ -30,7 +30,7 @@ from glassformer.extensions.tokenizers.byte_pairs import (
     for_people,
 )
 from glassformer.extensions.tokenizers.options import Options, options_from
-from glassformer.extensions.tokenizers.piece_rows import Table, Way, padded, unused
+from glassformer.extensions.tokenizers.piece_rows import VocabularyTable, Way, padded, unused
 from glassformer.extensions.tokenizers.vocabulary_files import Files, ListTokenizer, json_record, within
 from glassformer.extensions.tokenizers.word_pieces import Cleaning, WordPieceTokenizer
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
@@ -310,7 +310,7 @@ def table_of(
     mask: str = "",
     wrapping: Wrapping = NO_WRAPPING,
     size: int | None = None,
-) -> Table:
+) -> VocabularyTable:
     """The rows: the pieces of the files, those that were added, and names for the rows that have none.
 
     `special` are the rows without a text of their own, `typed` the pieces that are found where somebody types them,
@@ -337,7 +337,7 @@ def table_of(
     every = padded(pieces, size or options.size)
     own |= {i for i in range(len(names), len(every)) if i not in added}
     own |= {i for i, name in enumerate(names) if name == unused(i)}
-    return Table(every, own, typed, ways, wrapping)
+    return VocabularyTable(every, own, typed, ways, wrapping)
 
 
 def sentencepiece(files: Files, name: str) -> Tokenizer:

@@ -46,11 +46,11 @@ _ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BAC
 FILE = "tokenizer.json"
 PROBE_SECONDS = 120.0
 _LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2M100; of mBART and NLLB
-_verdicts = sentencepiece_check.Verdicts()
+_verdicts = sentencepiece_check.VerdictCache()
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """What all that one file says may take."""
 
     memory: int = 512 << 20  # bytes that a request may take beyond those of the loaded file
@@ -64,13 +64,13 @@ class Limits:
     bytes: int = 2**23  # of all of them together
 
 
-OURS = Limits()
+OURS = ProcessLimits()
 
 
 class LibraryProcess:
     """The process of one file, which has been tried out."""
 
-    def __init__(self, content: bytes, limits: Limits = OURS) -> None:
+    def __init__(self, content: bytes, limits: ProcessLimits = OURS) -> None:
         self._content, self._limits, self._lock = content, limits, Lock()
         self._process: subprocess.Popen[bytes] | None = None
 

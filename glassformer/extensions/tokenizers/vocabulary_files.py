@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from glassformer.extensions.tokenizers.byte_pairs import SIGNS, Pair
-from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token, unused
+from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable, unused
 from transformer import errors
 from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.files import strictjson
@@ -180,7 +180,7 @@ CALLED: Mapping[str, tuple[str, ...]] = {
 SPECIAL = frozenset(name for names in CALLED.values() for name in names)
 
 
-class ListTokenizer(Rows):
+class ListTokenizer(PieceRows):
     """Pieces that are looked up as they are: characters of a text, or its words, between spaces.
 
     `unknown` is the row of what has no piece; None if such a thing is left unread.
@@ -188,7 +188,7 @@ class ListTokenizer(Rows):
 
     continuation = " "  # no piece begins with it, so each is a word
 
-    def __init__(self, table: Table, *, by_words: bool, unknown: int | None) -> None:
+    def __init__(self, table: VocabularyTable, *, by_words: bool, unknown: int | None) -> None:
         super().__init__(table)
         self._by_words, self._unknown = by_words, unknown
         self._texts = {piece: i for piece, i in self._ids.items() if i not in table.special}

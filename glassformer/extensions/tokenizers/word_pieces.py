@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token
+from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable
 
 GOES_ON = "##"
 MOST_CHARACTERS = 100  # of a word
@@ -89,12 +89,12 @@ def cleaned_words(text: str) -> Iterator[str]:
             yield word
 
 
-class WordPieceTokenizer(Rows):
+class WordPieceTokenizer(PieceRows):
     """WordPiece: a text is cleaned, its words split into `names`; what was added later is found by itself only."""
 
     continuation = GOES_ON
 
-    def __init__(self, table: Table, names: Sequence[str], *, unknown: int, cleaning: Cleaning) -> None:
+    def __init__(self, table: VocabularyTable, names: Sequence[str], *, unknown: int, cleaning: Cleaning) -> None:
         self._unknown, self._cleaning = unknown, cleaning
         self._ids_of = {name: i for i, name in enumerate(names)}
         super().__init__(table)

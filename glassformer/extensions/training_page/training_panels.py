@@ -28,7 +28,7 @@ from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import Moment, at_step
+from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
@@ -67,7 +67,9 @@ def _axis(scene: Curves) -> None:
     """Draw the choice of the axis."""
     kept = controls.field(MAIN, "by_step")
     named = {True: say("By step"), False: say("By epoch")}
-    controls.choose(controls.Kept(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True)
+    controls.choose(
+        controls.ControlBinding(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True
+    )
 
 
 def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> None:
@@ -217,7 +219,7 @@ def _how_to_read(right: Right) -> str:
     )
 
 
-def _link(checkpoint: Checkpoint, moment: Moment) -> str:
+def _link(checkpoint: Checkpoint, moment: SnapshotInfo) -> str:
     name = at_step(name_here(), moment.step)
     there = replace(address(checkpoint, session.asked()), model=name, revision="")
     return menu.href("training", there)
@@ -229,7 +231,7 @@ def _wide(place: int) -> str:
 
 
 def _row(
-    moment: Moment, one: AtSnapshot | None, right: Right, link: str, verdicts: Mapping[int, str], is_chosen: bool
+    moment: SnapshotInfo, one: AtSnapshot | None, right: Right, link: str, verdicts: Mapping[int, str], is_chosen: bool
 ) -> str:
     number, said, count = "", "…", ""
     if one is not None and one.problem is not None:
@@ -295,14 +297,14 @@ class Verdicts:
         return {step: _verdict(counts) for step, counts in self.counts.items()}
 
 
-def known_verdicts(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Verdicts | None:
+def known_verdicts(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo]) -> Verdicts | None:
     """What the doctor has said so far; None if nobody has asked."""
     seen = studies().look(_key_of(checkpoint, moments), loading.visitor())
     found: Verdicts | None = None if seen is None else seen.result or seen.so_far
     return found
 
 
-def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[Moment], *, n_drawn: int) -> None:
+def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], *, n_drawn: int) -> None:
     """Draw the button that asks the doctor, or how far that is; the page is drawn again as more is known."""
     key, by = _key_of(checkpoint, moments), examiner()
     seen = studies().look(key, loading.visitor())
@@ -336,11 +338,11 @@ def _follow_doctor(key: Hashable, n_drawn: int) -> None:
         st.button(say("Stop"), key="stop_examining_snapshots", icon=":material/stop:", on_click=stop)
 
 
-def _key_of(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Hashable:
+def _key_of(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo]) -> Hashable:
     return "health", str(checkpoint.folder), tuple(moments)
 
 
-def _examine(by: Examiner, name: str, checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Verdicts:
+def _examine(by: Examiner, name: str, checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], job: Job) -> Verdicts:
     """The work of a job: one examination after the other, each in its turn among those of other visitors."""
     found: dict[int, tuple[int, int, int] | None] = {}
     for moment in moments:

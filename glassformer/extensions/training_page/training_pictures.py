@@ -31,7 +31,7 @@ from glassformer.state.click import cell_of, fields, place_of
 from glassformer.state.view import MAIN, Slot, View
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.i18n import joined, say
 from transformer.model.anatomy import EVERY_PART
 
@@ -47,7 +47,7 @@ class Curves:
     curve: Curve
     kept: int | None  # the epoch that is marked
     kept_name: str  # why
-    moments: tuple[Moment, ...] = ()  # its snapshots
+    moments: tuple[SnapshotInfo, ...] = ()  # its snapshots
     chosen: int | None = None  # the step of the snapshot that is looked at; None for the checkpoint itself
     by_step: bool = False  # whether the axis is of steps
     slot: Slot = MAIN
@@ -106,7 +106,7 @@ def _marked(curve: Curve, checkpoint: Checkpoint) -> Curves:
     return Curves(curve, curve.best_epoch(), say("best on dev"))
 
 
-def epochs_of(curve: Curve, moments: Sequence[Moment]) -> list[float]:
+def epochs_of(curve: Curve, moments: Sequence[SnapshotInfo]) -> list[float]:
     """How many epochs had passed at each snapshot, with a fraction; NaN where the curve does not say it."""
     steps = curve.columns.get("step")
     if steps is None or not np.isfinite(steps).all() or (np.diff([0, *steps]) <= 0).any():
@@ -209,7 +209,7 @@ def _label(curve: Curve, row: int) -> str:
     return joined(", ", [*said, *effort_of(tokens, seconds)])
 
 
-def _named(moment: Moment) -> str:
+def _named(moment: SnapshotInfo) -> str:
     """What hover says of a snapshot."""
     return joined(", ", [say("Snapshot of step {n:,}", n=moment.step), *effort_of(moment.tokens, moment.seconds)])
 

@@ -70,7 +70,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """Where a training is, as its process wrote it last; all 0 before that."""
 
     step: int = 0
@@ -123,13 +123,15 @@ class Training:
         """Of its job."""
         return f"{self.token} {self.times}"
 
-    def progress(self) -> Progress:
+    def progress(self) -> TrainingProgress:
         """Where it is."""
         try:
             record = json.loads((self.beside / "progress.json").read_bytes())
-            return Progress(**{name: type(value)(record[name]) for name, value in vars(Progress()).items()})
+            return TrainingProgress(
+                **{name: type(value)(record[name]) for name, value in vars(TrainingProgress()).items()}
+            )
         except (OSError, ValueError, TypeError, KeyError):
-            return Progress()
+            return TrainingProgress()
 
     def note(self) -> None:
         """Remember where it is as a point of its curve."""

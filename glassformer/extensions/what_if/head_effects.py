@@ -32,7 +32,7 @@ from transformer.model.linear import widened
 from transformer.model.taps import NO_TAP, Replacer, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_of_run
-from transformer.runs.array_records import Arrays, Progress, whole
+from transformer.runs.array_records import ArrayRecord, Progress, whole
 from transformer.runs.interventions import as_changed
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.trace import Trace
@@ -80,7 +80,7 @@ def zeroed(heads: Sequence[Head], config: ModelConfig) -> Replacer:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class EffectReading:
     """What is read in every pass."""
 
     model: Transformer  # the model
@@ -92,7 +92,9 @@ class Reading:
     tap: Tap  # the interventions that are in force throughout
 
     @staticmethod
-    def of(checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP) -> Reading:
+    def of(
+        checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
+    ) -> EffectReading:
         """The reading of a run; arguments and errors as in `head_effects`."""
         tap = tap_of_run(checkpoint, trace.query, tap)
         source, rows = list(trace.src_ids), slice(trace.first_row, trace.first_row + trace.n_steps)
@@ -102,7 +104,7 @@ class Reading:
             check_hidden(checkpoint.model, [place], len(source))
             rows, ids = slice(place, place + 1), (source[place],)
             source[place] = mask
-        return Reading(
+        return EffectReading(
             model=checkpoint.model,
             config=as_changed(trace.query.interventions, checkpoint.config),
             src_ids=torch.tensor([source]),
@@ -199,7 +201,7 @@ TOKENS = 256  # of all rows of a pass: from there on a matrix is used often enou
 
 
 @dataclass(frozen=True, eq=False)
-class Effect(Arrays):
+class Effect(ArrayRecord):
     """The effect of zeroing each head of one attention."""
 
     # Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
@@ -213,7 +215,7 @@ class Effect(Arrays):
 
 
 @dataclass(frozen=True, eq=False)
-class HeadEffects(Arrays):
+class HeadEffects(ArrayRecord):
     """The effects of all heads on one run."""
 
     of: Mapping[Kind, Effect]  # by attention, in the order of the computation
@@ -243,7 +245,7 @@ def measuring(
     checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
 ) -> Generator[Progress, None, HeadEffects]:
     """`head_effects` pass by pass: yields before each how many heads are done, so a caller may stop at any point."""
-    reading = Reading.of(checkpoint, trace, hidden, tap)
+    reading = EffectReading.of(checkpoint, trace, hidden, tap)
     groups = list(together(reading.config, reading.src_ids.size(1), reading.read_ids.size(1)))
     n_heads, done = sum(map(len, groups)), 0
     yield Progress(done, n_heads)

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from transformer.errors import QueryError
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Greedy, Query
-from transformer.runs.reading import Output, read
+from transformer.runs.reading import DecodedOutput, read
 from transformer.runs.trace import Trace
 
 
@@ -119,12 +119,12 @@ def read_output(checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_
     if not ids:
         raise QueryError("there is no output to read: the run wrote nothing.")
     forced = replace(query, forced=tuple(ids), decoding=Greedy(), hypothesis=0, max_new=len(ids))
-    (trace,) = read(checkpoint, [forced], most_map_bytes=most_map_bytes).finish([Output(tuple(ids))])
+    (trace,) = read(checkpoint, [forced], most_map_bytes=most_map_bytes).finish([DecodedOutput(tuple(ids))])
     return trace
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed(Arrays):
+class Crossed(ArrayRecord):
     """An output under the model that wrote it, and under another one."""
 
     own: np.ndarray  # log-probability of each of its pieces under each [T], in nats

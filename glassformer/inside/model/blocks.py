@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from glassformer.charts.diagram import Block, Kind, Layer, Stack, Sublayer
+from glassformer.charts.diagram import DiagramBlock, DiagramLayer, Kind, Stack, Sublayer
 from glassformer.inside.features import ACTIVATIONS, FORMULAS, further, heads
 from glassformer.runs.map_axes import SIDE_OF, has_one_stack
 from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
@@ -75,7 +75,7 @@ def contents(model: Transformer) -> Contents:
 
 
 @dataclass(frozen=True)
-class Sized:
+class SizedBlock:
     """A model and the lengths of a sentence."""
 
     config: ModelConfig  # the features of the model
@@ -102,16 +102,16 @@ class Sized:
         return f"[{self.length(stack)}, {self.config.d_model}]"
 
 
-def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
+def sized(model: Transformer, *, n_source: int, n_target: int) -> SizedBlock:
     """What the blocks are made from; lengths count tokens."""
     found = contents(model)
-    return Sized(model.config, found.parameters, n_source, n_target, found.absent)
+    return SizedBlock(model.config, found.parameters, n_source, n_target, found.absent)
 
 
 # ------------------------------------------------------------------------------------------------ stacks
 
 
-def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
+def stacks(one: SizedBlock, *, grouping: Grouping) -> tuple[Stack, ...]:
     """The stacks of a model as the diagram draws them: with `each_layer`, `few_layers` or `one_layer`."""
     return tuple(
         Stack(
@@ -142,7 +142,7 @@ def one_layer(n_layers: int) -> list[tuple[int, int]]:
     return [(0, n_layers - 1)]
 
 
-def blocks_of(stack: Stack) -> Iterator[Block]:
+def blocks_of(stack: Stack) -> Iterator[DiagramBlock]:
     """Every block of a stack, from the bottom up."""
     yield from (stack.ids, stack.mask, stack.embedding, *([stack.positions] if stack.positions else []))
     for layer in stack.layers:
@@ -154,12 +154,12 @@ def blocks_of(stack: Stack) -> Iterator[Block]:
 # ------------------------------------------------------------------------------------------------ blocks
 
 
-def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block | None]:
+def _inputs(one: SizedBlock, stack: StackName) -> tuple[DiagramBlock, DiagramBlock, DiagramBlock, DiagramBlock | None]:
     n, (ids, mask, embedding, positions) = one.length(stack), _INPUTS[stack]
     return (
-        Block(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
+        DiagramBlock(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
               role=say("Each piece's id: its number in the vocabulary."), leads_to=say("the Embeddings part")),
-        Block(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
+        DiagramBlock(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
               shape=say("[{n}, {n}], the same for all heads", n=n) if any(one.config.windows)
               else say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
         _embedding(one, stack, embedding),
@@ -167,7 +167,7 @@ def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block | 
     )  # fmt: skip
 
 
-def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
+def _positions(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock | None:
     """The table of positions; None where none is added."""
     if one.config.placing.adds != "table":
         return None
@@ -176,11 +176,11 @@ def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
         text = say("Positions, {formula}", formula=FORMULAS["interleaved"])
         role = say("A fixed formula, not learned. Each position's vector is added to the embedding.")
     parameters = one.held(f"{stack}.embedding.positions.")
-    return Block(place=f"{stack}.positions", name=name, shape=one.stream(stack), kind="table", text=text, role=role,
+    return DiagramBlock(place=f"{stack}.positions", name=name, shape=one.stream(stack), kind="table", text=text, role=role,
                  parameters=parameters, leads_to=say("the Positions page"))  # fmt: skip
 
 
-def _mask_role(one: Sized, stack: StackName) -> str:
+def _mask_role(one: SizedBlock, stack: StackName) -> str:
     has = anatomy(one.config)
     if any(attention.causal for attention in has.attentions if attention.stack == stack):
         return say("No token attends to padding or to a later token.")
@@ -190,7 +190,7 @@ def _mask_role(one: Sized, stack: StackName) -> str:
     return joined(" ", said)
 
 
-def _embedding(one: Sized, stack: StackName, name: str) -> Block:
+def _embedding(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock:
     c, first = one.config, stack == anatomy(one.config).stacks[0].name
     rows = c.src_vocab_size if first else c.tgt_vocab_size
     role = say("Looks up each token's row in a table and passes it on without scaling it.")
@@ -209,7 +209,7 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
             " ",
             [role, say("This count includes embedding parameters that the diagram leaves out (token types, norm).")],
         )
-    return Block(
+    return DiagramBlock(
         place=f"{stack}.embedding", text=text, name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
         parameters=one.held("src_table" if first else "tgt_table", f"{inside}norm.", f"{inside}types."),
@@ -217,7 +217,7 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
     )  # fmt: skip
 
 
-def _layer(one: Sized, stack: parts.Stack, first: int, last: int) -> Layer:
+def _layer(one: SizedBlock, stack: parts.Stack, first: int, last: int) -> DiagramLayer:
     """A layer, or several equal ones."""
     count = last - first + 1
     name = say("Layer {n}", n=first + 1)
@@ -230,28 +230,32 @@ def _layer(one: Sized, stack: parts.Stack, first: int, last: int) -> Layer:
             "decoder": say("Decoder layers {first} to {last}, × {count}", first=start, last=end, count=count),
         }
     whose = called[stack.name]
-    return Layer(name, tuple(_sublayer(one, stack, first, sub, whose, each=count > 1) for sub in stack.sublayers))
+    return DiagramLayer(
+        name, tuple(_sublayer(one, stack, first, sub, whose, each=count > 1) for sub in stack.sublayers)
+    )
 
 
-def _sublayer(one: Sized, stack: parts.Stack, layer: int, sub: parts.Sublayer, called: str, *, each: bool) -> Sublayer:
+def _sublayer(
+    one: SizedBlock, stack: parts.Stack, layer: int, sub: parts.Sublayer, called: str, *, each: bool
+) -> Sublayer:
     place, beginning, part = f"{stack.name}.{layer}.{sub}", f"{stack.name}.layers.{layer}.{sub}", _SUBLAYERS[sub]
     text, role, shape = _feed_forward(one, stack.name) if sub == "ffn" else _attention(one, stack.name, sub)
     if absent := said(one.absent, f"{beginning}."):
         text, role = say("{block} *", block=text), joined(" ", [role, *absent])
-    block = Block(
+    block = DiagramBlock(
         place=place, text=text, role=role, shape=shape, parameters=one.held(f"{beginning}."),
         name=say("{layers}: {part} each", layers=called, part=part) if each
         else say("{layer}: {part}", layer=called, part=part),
         multiply_adds=one.done(*_PARTS[f"{stack.name}.{sub}"]) // stack.n_layers, kind=_COLOURS[sub],
         leads_to=say("the Feed-forward part") if sub == "ffn" else say("the Attention page"),
     )  # fmt: skip
-    norm = Block(
+    norm = DiagramBlock(
         place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=_STREAM,
         name=say("{layers}: {part}, one norm per layer", layers=called, part=part) if each
         else say("{layer}: {part}, norm", layer=called, part=part),
         role=_norm_role(one.config), parameters=one.held(f"{beginning}_residual."),
     )  # fmt: skip
-    plus = Block(
+    plus = DiagramBlock(
         place=f"{place}.plus", text="+", name=say("{layer}: {part}, residual sum", layer=called, part=part),
         shape=one.stream(stack.name), kind="edge", role=say("Adds the sub-layer's output to the stream."),
         leads_to=_STREAM,
@@ -290,7 +294,7 @@ def _norm_role(config: ModelConfig) -> str:
     )
 
 
-def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:
+def _attention(one: SizedBlock, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:
     """What is written in the block, its role and its shape."""
     c, queries = one.config.of(stack), one.length(stack)
     attention = next(found for found in EVERY_PART.attentions if (found.stack, found.sublayer) == (stack, sub))
@@ -319,7 +323,7 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
     return say("Cross-attention {n} × {width}", n=n, width=width)
 
 
-def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
+def _feed_forward(one: SizedBlock, stack: StackName) -> tuple[str, str, str]:
     c, n = one.config.of(stack), one.length(stack)
     role = say(
         "Handles each token separately: widens its vector to d_ff = {d_ff:,} numbers, applies {function} and "
@@ -340,7 +344,7 @@ def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     return say("Feed-forward {d_ff:,}", d_ff=c.d_ff), role, shape
 
 
-def _end_of(one: Sized, stack: StackName) -> list[Block]:
+def _end_of(one: SizedBlock, stack: StackName) -> list[DiagramBlock]:
     """What follows the layers of a stack and its final norm."""
     if stack == "decoder":
         return [_output(one, stack), _logits(one, stack)]
@@ -349,7 +353,7 @@ def _end_of(one: Sized, stack: StackName) -> list[Block]:
     return [_memory(one)]
 
 
-def _memory(one: Sized) -> Block:
+def _memory(one: SizedBlock) -> DiagramBlock:
     shape = one.stream("encoder")
     text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
     role = say(
@@ -358,12 +362,14 @@ def _memory(one: Sized) -> Block:
     if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")
         role = say("One vector per source token. This model is encoder-only, so these vectors are its final output.")
-    return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")
+    return DiagramBlock(
+        place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge"
+    )
 
 
-def _mlm_head(one: Sized) -> Block:
+def _mlm_head(one: SizedBlock) -> DiagramBlock:
     c, shape = one.config, one.stream("encoder")
-    return Block(
+    return DiagramBlock(
         place="encoder.mlm_head",
         text=say("MLM head: {function} and norm", function=ACTIVATIONS[c.mlm_activation]),
         name=say("MLM head: predicts masked pieces"),
@@ -376,9 +382,9 @@ def _mlm_head(one: Sized) -> Block:
     )
 
 
-def _output(one: Sized, stack: StackName) -> Block:
+def _output(one: SizedBlock, stack: StackName) -> DiagramBlock:
     c, n = one.config, one.length(stack)
-    return Block(
+    return DiagramBlock(
         place=f"{stack}.output", name=say("Output layer"), role=_output_role(one), kind="table",
         text=say("Output {width} → {n:,}", width=c.d_model, n=c.tgt_vocab_size),
         shape=f"{one.stream(stack)} → [{n}, {c.tgt_vocab_size}]",
@@ -386,7 +392,7 @@ def _output(one: Sized, stack: StackName) -> Block:
     )  # fmt: skip
 
 
-def _output_role(one: Sized) -> str:
+def _output_role(one: SizedBlock) -> str:
     c = one.config
     if not c.tie_output:
         if c.output_bias:
@@ -402,7 +408,7 @@ def _output_role(one: Sized) -> str:
     )
 
 
-def _logits(one: Sized, stack: StackName) -> Block:
+def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
     shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
     role = say(
         "Gives every piece of the target vocabulary a score after each token; softmax turns the scores into "
@@ -412,15 +418,15 @@ def _logits(one: Sized, stack: StackName) -> Block:
         role = say(
             "Gives every piece of the vocabulary a score at each token; softmax turns the scores into probabilities."
         )
-    return Block(
+    return DiagramBlock(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
         kind="edge", role=role, leads_to=_LENS,
     )  # fmt: skip
 
 
-def _final_norm(one: Sized, stack: StackName) -> Block:
+def _final_norm(one: SizedBlock, stack: StackName) -> DiagramBlock:
     names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
-    return Block(
+    return DiagramBlock(
         place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
         role=say("One more layer norm after the last layer.") if one.config.norm_kind == "layer"
         else say("One more norm after the last layer."), shape=one.stream(stack),

@@ -11,7 +11,7 @@ from glassformer.charts.theme import Spec
 from glassformer.inside import InsideLook
 from glassformer.inside.model.blocks import (
     Grouping,
-    Sized,
+    SizedBlock,
     blocks_of,
     contents,
     each_layer,
@@ -81,7 +81,7 @@ class OpenModel(RunScene):
         return self.run.checkpoint.config
 
     @cached_property
-    def one(self) -> Sized:
+    def one(self) -> SizedBlock:
         """What its blocks are made from."""
         model, run = self.run.checkpoint.model, self.run
         return sized(model, n_source=len(run.trace.src_ids), n_target=run.looking.n_rows)
@@ -149,12 +149,12 @@ def diagram(o: OpenModel) -> Plot:
 
 
 @lru_cache(maxsize=KEPT)
-def _stacks(one: Sized, grouping: Grouping) -> tuple[Stack, ...]:
+def _stacks(one: SizedBlock, grouping: Grouping) -> tuple[Stack, ...]:
     return stacks(one, grouping=grouping)
 
 
 @lru_cache(maxsize=KEPT)
-def _figure(one: Sized, grouping: Grouping, name: str) -> Spec:
+def _figure(one: SizedBlock, grouping: Grouping, name: str) -> Spec:
     """The diagram without links."""
     return model_diagram_spec(*_stacks(one, grouping), title=say("The loaded model: {name}", name=name))
 

@@ -39,7 +39,7 @@ _NAMES: Final[dict[Sublayer, str]] = {
 
 
 @dataclass(frozen=True)
-class Step:
+class ShapeStep:
     """One line of the table."""
 
     where: str  # the component
@@ -110,7 +110,7 @@ def recorded(checkpoint: Checkpoint, src_ids: tuple[int, ...], tgt_ids: tuple[in
     )
 
 
-def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
+def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[ShapeStep]:
     """The lines of one stack; layers whose shapes are equal are written once."""
     parts = anatomy(config)
     writes = parts.writes and stack == parts.stacks[-1].name
@@ -118,29 +118,33 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
     rows = config.tgt_vocab_size if writes and not config.shared_vocab else config.src_vocab_size
     start, table = say("Start"), f"{stack}.embedding"
     steps = [
-        Step(start, say("Ids"), "", ids[1:], say("one number per token")),
-        Step(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
-        Step(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
+        ShapeStep(start, say("Ids"), "", ids[1:], say("one number per token")),
+        ShapeStep(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
+        ShapeStep(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
     ]
     if f"{table}.types" in seen.sites:
-        steps.append(Step(start, say("Vectors of the token types"), f"{table}.types", (), say("all of the first type")))
+        steps.append(
+            ShapeStep(start, say("Vectors of the token types"), f"{table}.types", (), say("all of the first type"))
+        )
     if config.embedding_norm:
-        steps += [Step(start, say("Their sum"), f"{table}.sum", ()),
-                  Step(start, say("After a norm: the stream"), f"{table}.output", ())]  # fmt: skip
+        steps += [ShapeStep(start, say("Their sum"), f"{table}.sum", ()),
+                  ShapeStep(start, say("After a norm: the stream"), f"{table}.output", ())]  # fmt: skip
     else:
         placed = f"{table}.positions" in seen.sites
         stream = say("Their sum: the stream") if placed else say("The stream")
-        steps.append(Step(start, stream, f"{table}.output", ()))
+        steps.append(ShapeStep(start, stream, f"{table}.output", ()))
     for layers in equal_layers(seen, stack, parts.stack(stack).n_layers):
         steps += _layer(seen, config, stack, layers)
     last = say("Final norm") if config.final_norm else say("Last layer's output")
     is_memory = parts.writes and not writes
-    steps.append(Step(say("End"), say("{last}: the memory", last=last) if is_memory else last, f"{stack}.output", ()))
+    steps.append(
+        ShapeStep(say("End"), say("{last}: the memory", last=last) if is_memory else last, f"{stack}.output", ())
+    )
     if parts.fills:
         steps += _mlm_head(config)
     if writes or parts.fills:
         each = say("one score for each of {n:,} pieces", n=config.tgt_vocab_size)
-        steps.append(Step(say("End"), say("Logits"), "logits", (), each))
+        steps.append(ShapeStep(say("End"), say("Logits"), "logits", (), each))
     return [_with_shape(step, seen) for step in steps if not step.site or step.site in seen.sites]
 
 
@@ -155,20 +159,20 @@ def equal_layers(seen: Pass, stack: str, n_layers: int) -> list[range]:
     return [range(first, last) for first, last in zip(starts, [*starts[1:], n_layers], strict=True)]
 
 
-def _layer(seen: Pass, config: ModelConfig, stack: StackName, layers: range) -> list[Step]:
+def _layer(seen: Pass, config: ModelConfig, stack: StackName, layers: range) -> list[ShapeStep]:
     start, parts = f"{stack}.{layers[0]}", anatomy(config).stack(stack)
     which = None if len(layers) == parts.n_layers else layers  # what stands above the table says that all are alike
     steps = []
     for sub in parts.sublayers:
         where, place = _of_layers(_NAMES[sub], which), f"{start}.{sub}"
         inner = _feed_forward(where, place, config) if sub == "ffn" else _attention(seen, where, place, config)
-        norm = Step(where, say("Norm"), f"{place}.norm", ())
+        norm = ShapeStep(where, say("Norm"), f"{place}.norm", ())
         if config.norm == "both":
-            inner.append(Step(where, say("Norm of the output"), f"{place}.output_norm", ()))
-        inner.append(Step(where, say("Stream + output"), f"{place}.residual", ()))
+            inner.append(ShapeStep(where, say("Norm of the output"), f"{place}.output_norm", ()))
+        inner.append(ShapeStep(where, say("Stream + output"), f"{place}.residual", ()))
         steps += [*inner, norm] if config.norm == "post" else [norm, *inner]
     where = _of_layers(say("Layer"), which)
-    return [*steps, Step(where, say("Stream after it"), f"{start}.output", ())]
+    return [*steps, ShapeStep(where, say("Stream after it"), f"{start}.output", ())]
 
 
 def _of_layers(name: str, layers: range | None) -> str:
@@ -180,63 +184,63 @@ def _of_layers(name: str, layers: range | None) -> str:
     return say("{component} {first} to {last}", component=name, first=layers[0] + 1, last=layers[-1] + 1)
 
 
-def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[Step]:
+def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[ShapeStep]:
     """What an attention computes; two re-arrangements have no name in the model."""
     config = config.of("encoder" if place.startswith("encoder") else "decoder")
     _, n_heads, length, d_head = seen.sites[f"{place}.queries"]
     cut, row = (length, n_heads, d_head), (length, n_heads * d_head)  # before the heads' axis moves to the front
     return [
-        Step(where, say("Queries, cut into heads"), "", cut, say("a view: nothing is copied")),
-        Step(where, say("Queries before norm and rotation"), f"{place}.projected_queries", ()),
-        Step(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
-        Step(where, say("Keys before norm and rotation"), f"{place}.projected_keys", ()),
-        Step(where, say("Keys, heads first"), f"{place}.keys", (), say("one for each token that may be read")),
-        Step(where, say("Values, heads first"), f"{place}.values", ()),
-        Step(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
-        Step(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
+        ShapeStep(where, say("Queries, cut into heads"), "", cut, say("a view: nothing is copied")),
+        ShapeStep(where, say("Queries before norm and rotation"), f"{place}.projected_queries", ()),
+        ShapeStep(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
+        ShapeStep(where, say("Keys before norm and rotation"), f"{place}.projected_keys", ()),
+        ShapeStep(where, say("Keys, heads first"), f"{place}.keys", (), say("one for each token that may be read")),
+        ShapeStep(where, say("Values, heads first"), f"{place}.values", ()),
+        ShapeStep(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
+        ShapeStep(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
              f"{place}.scores", (), say("every query with every key")),
-        Step(where, say("Mask"), f"{place}.mask", (), say("an axis of size 1 is the same for every head or query")),
-        Step(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
-        Step(where, say("Weighted sums of values"), f"{place}.heads", (), say("separate for each head")),
-        Step(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),
-        Step(where, say("Output projection"), f"{place}.output", (), say("back to d_model")),
+        ShapeStep(where, say("Mask"), f"{place}.mask", (), say("an axis of size 1 is the same for every head or query")),
+        ShapeStep(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
+        ShapeStep(where, say("Weighted sums of values"), f"{place}.heads", (), say("separate for each head")),
+        ShapeStep(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),
+        ShapeStep(where, say("Output projection"), f"{place}.output", (), say("back to d_model")),
     ]  # fmt: skip
 
 
-def _feed_forward(where: str, place: str, config: ModelConfig) -> list[Step]:
+def _feed_forward(where: str, place: str, config: ModelConfig) -> list[ShapeStep]:
     config = config.of("encoder" if place.startswith("encoder") else "decoder")
     ratio = say("d_ff / d_model = {ratio:g}", ratio=config.d_ff / config.d_model)
     function = ACTIVATIONS[config.activation]
     if config.gated:
         product = say("{function} of the gate, times the up-projection", function=function)
         return [
-            Step(where, say("Gate"), f"{place}.pre_activation", (), ratio),
-            Step(where, say("Up-projection"), f"{place}.linear", (), ratio),
-            Step(where, product, f"{place}.activation", (), say("each value separately")),
-            Step(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
+            ShapeStep(where, say("Gate"), f"{place}.pre_activation", (), ratio),
+            ShapeStep(where, say("Up-projection"), f"{place}.linear", (), ratio),
+            ShapeStep(where, product, f"{place}.activation", (), say("each value separately")),
+            ShapeStep(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
         ]
     return [
-        Step(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
-        Step(where, function, f"{place}.activation", (), say("each value separately")),
-        Step(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
+        ShapeStep(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
+        ShapeStep(where, function, f"{place}.activation", (), say("each value separately")),
+        ShapeStep(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
     ]
 
 
-def _mlm_head(config: ModelConfig) -> list[Step]:
+def _mlm_head(config: ModelConfig) -> list[ShapeStep]:
     where = say("Head")
     return [
-        Step(where, say("Dense map"), "mlm_head.pre_activation", ()),
-        Step(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value separately")),
-        Step(where, say("Norm"), "mlm_head.output", ()),
+        ShapeStep(where, say("Dense map"), "mlm_head.pre_activation", ()),
+        ShapeStep(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value separately")),
+        ShapeStep(where, say("Norm"), "mlm_head.output", ()),
     ]
 
 
-def _with_shape(step: Step, seen: Pass) -> Step:
+def _with_shape(step: ShapeStep, seen: Pass) -> ShapeStep:
     if not step.site:
         return step
     shape = seen.sites[step.site]
     alone = shape if step.site.endswith("embedding.positions") else shape[1:]  # the others have a batch axis
-    return Step(step.where, step.what, step.site, alone, step.remark)
+    return ShapeStep(step.where, step.what, step.site, alone, step.remark)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -249,7 +253,7 @@ def _cells(seen: Pass, config: ModelConfig, stack: StackName, absent: frozenset[
     return dict(zip(_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _remark(step: Step, absent: frozenset[str]) -> str:
+def _remark(step: ShapeStep, absent: frozenset[str]) -> str:
     """Why a shape is so, or what stands in for the part that it comes from."""
     stack, _, rest = step.site.partition(".")
     made = f"{stack}.layers.{rest.removesuffix('output')}" if rest.endswith(("attn.output", "ffn.output")) else ""

@@ -51,7 +51,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Chosen(RunScene):
+class ChosenPiece(RunScene):
     """What is looked at: the side, its table, the id of a piece."""
 
     side: Side
@@ -138,7 +138,7 @@ def ids_of(run: ViewedRun, side: Side) -> tuple[int, ...]:
     return tuple(run.trace.src_ids if side == "source" else run.trace.read_ids[: run.looking.n_rows])
 
 
-def open_piece(run: ViewedRun) -> Chosen:
+def open_piece(run: ViewedRun) -> ChosenPiece:
     """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's."""
     side = side_of(run)
     book = _open_book(run, side)
@@ -146,7 +146,7 @@ def open_piece(run: ViewedRun) -> Chosen:
     token = min(own if asked is None else asked, len(ids_of(run, side)) - 1)  # of the output what the step reads
     table, _, piece = run.view.of(InsideLook).piece.partition(".")
     fits = table == book.key[1] and piece.isascii() and piece.isdigit() and int(piece) < len(book.values)
-    return Chosen(run, side, book, token, int(piece) if fits else None)
+    return ChosenPiece(run, side, book, token, int(piece) if fits else None)
 
 
 def _open_book(run: ViewedRun, side: Side) -> Book:
@@ -167,7 +167,7 @@ PIECES = INSIDE.part("pieces", open_piece)
 
 
 @PIECES.picture("piece_neighbours", say("The nearest pieces"))
-def bars(o: Chosen) -> Plot | None:
+def bars(o: ChosenPiece) -> Plot | None:
     """The nearest pieces of the chosen one; a click means a piece. None where nothing is near."""
     found, name = o.nearest, o.book.tokenizer.piece
     if not len(found.ids):
@@ -187,7 +187,7 @@ def bars(o: Chosen) -> Plot | None:
     return Plot(spec=spec, alt=alt, of_sentence=False, clicked=clicked, said=said)
 
 
-def what_it_is(o: Chosen) -> str:
+def what_it_is(o: ChosenPiece) -> str:
     """Which table is looked at, and how long the chosen vector is among the others."""
     book, table = o.book, _table(o)
     ordinary, length = book.norms[book.ordinary], float(book.norms[o.id])
@@ -204,7 +204,7 @@ def what_it_is(o: Chosen) -> str:
     return joined(" ", said)
 
 
-def _table(o: Chosen) -> list[str]:
+def _table(o: ChosenPiece) -> list[str]:
     """Which table it is, and whether the output layer uses the same one."""
     config, parts = o.run.checkpoint.config, anatomy(o.run.checkpoint.config)
     rows, width = o.book.values.shape
@@ -231,7 +231,7 @@ def _table(o: Chosen) -> list[str]:
 
 
 @PIECES.picture("piece_map", say("The sentence's pieces and their neighbours"))
-def piece_map(o: Chosen) -> Plot:
+def piece_map(o: ChosenPiece) -> Plot:
     """The pieces of the sentence with their neighbours; a click means a piece."""
     found, kinds, name, shown = o.mapped, o.kinds, o.book.tokenizer.piece, o.shown
     points = [
@@ -252,7 +252,7 @@ def piece_map(o: Chosen) -> Plot:
     return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)), said=Captions(below=_of_map(o), pale=True))
 
 
-def _of_map(o: Chosen) -> str:
+def _of_map(o: ChosenPiece) -> str:
     """What the map cannot show, and whose neighbours it has."""
     said = [
         say("Together, the two axes capture {share:.0%} of the variance of these {n} vectors.",

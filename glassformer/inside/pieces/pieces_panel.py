@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from glassformer.inside import inside_controls
 from glassformer.inside.pieces import embeddings_pictures as pictures
-from glassformer.inside.pieces.embeddings_pictures import Book, Chosen, ids_of, open_piece
+from glassformer.inside.pieces.embeddings_pictures import Book, ChosenPiece, ids_of, open_piece
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
@@ -42,7 +42,7 @@ def draw(run: OpenRun, row: Any) -> None:
     drawing.beside(near, partial(attempt, lambda: show(pictures.piece_map, o, take=take)), widths=(2, 3))
 
 
-def _choose(run: OpenRun, row: Any) -> Chosen:
+def _choose(run: OpenRun, row: Any) -> ChosenPiece:
     """Draw the choices."""
     slot = run.slot
     with row:
@@ -56,7 +56,7 @@ def _choose(run: OpenRun, row: Any) -> Chosen:
     return o
 
 
-def _choose_token(o: Chosen) -> None:
+def _choose_token(o: ChosenPiece) -> None:
     kept = controls.field(o.slot, "key" if o.side == "source" else "query", key=TOKEN)
     on_step = o.side == "target" and kept.value is None
     kept = replace(kept, value=None if on_step else o.token, take=partial(_forgetting, o.slot, kept.take))
@@ -67,7 +67,7 @@ def _choose_token(o: Chosen) -> None:
     controls.menu(kept, say("Piece of the sentence"), options, bare=True, width=140)
 
 
-def _type(o: Chosen) -> None:
+def _type(o: ChosenPiece) -> None:
     slot, normalisation = o.slot, o.run.checkpoint.config.normalisation
     tokenizer, table, key = o.book.tokenizer, o.book.key, f"{slot}{TYPED}"
 
@@ -135,7 +135,7 @@ def _forgetting(slot: Slot, take: Callable[[Any], None], value: object) -> None:
 # ------------------------------------------------------------------------------------------------ what is drawn
 
 
-def _nearest(o: Chosen, take: Callable[[int], None]) -> None:
+def _nearest(o: ChosenPiece, take: Callable[[int], None]) -> None:
     if len(o.nearest.ids):
         show(pictures.bars, o, take=take)
     elif o.book.norms[o.id] == 0 and o.by == "cosine":

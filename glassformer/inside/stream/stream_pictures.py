@@ -23,7 +23,7 @@ from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.click import place_below
 from glassformer.state.view import Side
 from transformer.analysis import stream
-from transformer.analysis.stream import Normed, Place, Stream
+from transformer.analysis.stream import Normed, Stream, StreamPlace
 from transformer.i18n import say
 from transformer.model.anatomy import StackName
 
@@ -38,12 +38,12 @@ class OpenStream(RunScene):
     chosen: int  # the one that is looked at
     whose: str  # the same, for titles
     pre: bool  # whether norms stand before their sub-layers
-    norms: list[Place]  # that can be chosen; none where the model has none
+    norms: list[StreamPlace]  # that can be chosen; none where the model has none
     recorded: dict[str, np.ndarray]  # what the pass recorded; its rows after `pieces` must not be seen
     measured: Stream
 
     @cached_property
-    def norm(self) -> Place:
+    def norm(self) -> StreamPlace:
         """The norm that is chosen."""
         norms, asked = self.norms, self.run.view.of(InsideLook).norm
         return norms[asked if asked < len(norms) else 0]
@@ -72,7 +72,7 @@ def open_stream(run: ViewedRun) -> OpenStream:
 STREAM = INSIDE.part("stream", open_stream)
 
 
-def depths(places: tuple[Place, ...] | list[Place]) -> list[Depth]:
+def depths(places: tuple[StreamPlace, ...] | list[StreamPlace]) -> list[Depth]:
     """What places of a stream are called."""
     return [Depth(place.short, place.name) for place in places]
 
@@ -169,14 +169,14 @@ def strip(o: OpenStream) -> Plot | None:
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read)
 
 
-def norm_name(place: Place, *, pre: bool) -> str:
+def norm_name(place: StreamPlace, *, pre: bool) -> str:
     """A norm in a few words, for a sentence; `pre` if it stands before its sub-layer."""
     if place.layer is None:
         return place.name
     return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)
 
 
-def norm_title(place: Place, *, pre: bool) -> str:
+def norm_title(place: StreamPlace, *, pre: bool) -> str:
     """The same as a title."""
     if place.layer is None:
         return say("The final norm")

@@ -8,7 +8,7 @@ import numpy as np
 from glassformer.positions import PositionsLook
 from glassformer.positions.in_attention import in_attention_pictures as pictures
 from glassformer.positions.position_controls import take_head
-from glassformer.positions.positions_page import Shown, layers_said
+from glassformer.positions.positions_page import PositionScene, layers_said
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing
@@ -24,7 +24,7 @@ PAIR = "rotary_pair"
 MOVED = 512  # places to which a query and a key are moved together
 
 
-def draw(shown: Shown, run: OpenRun | None) -> None:
+def draw(shown: PositionScene, run: OpenRun | None) -> None:
     """Draw the chosen part; it is about no sentence."""
     turning = shown.turning
     if turning is None:
@@ -45,7 +45,7 @@ def draw(shown: Shown, run: OpenRun | None) -> None:
         {"rotations": _rotations, "pair": _pair, "distance": _distance}[panel](shown, turning)
 
 
-def _about_bias(shown: Shown) -> Iterator[str]:
+def _about_bias(shown: PositionScene) -> Iterator[str]:
     found, head = shown.bias, shown.head
     if anatomy(shown.config).stack(shown.stack).n_layers > 1:
         yield say("Within the encoder or decoder, all layers have the same bias.")
@@ -81,13 +81,13 @@ def _take_pair(slot: Slot, n_pairs: int, pair: int) -> None:
     session.replace(slot, dims=(pair, pair + n_pairs))
 
 
-def _rotations(shown: Shown, turning: Turning) -> None:
+def _rotations(shown: PositionScene, turning: Turning) -> None:
     take = partial(_take_pair, shown.slot, turning.n_pairs)
     show_beside(pictures.rotations, pictures.waves, shown, take=take)
     st.markdown(drawing.plain(joined(" ", _about(shown, turning))))
 
 
-def _about(shown: Shown, turning: Turning) -> Iterator[str]:
+def _about(shown: PositionScene, turning: Turning) -> Iterator[str]:
     """What turns, how fast, and how a scaling changed it."""
     waves, rest = turning.wavelengths, turning.d_head - 2 * turning.n_pairs
     yield say(
@@ -115,7 +115,7 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
         )
 
 
-def _scaling(shown: Shown, turning: Turning) -> Iterator[str]:
+def _scaling(shown: PositionScene, turning: Turning) -> Iterator[str]:
     rotary = shown.config.rotary
     if rotary is None or rotary.scaling == "none":
         return
@@ -139,14 +139,14 @@ def _scaling(shown: Shown, turning: Turning) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------ one pair
 
 
-def _pair(shown: Shown, turning: Turning) -> None:
+def _pair(shown: PositionScene, turning: Turning) -> None:
     pair, n, speed = shown.pair, turning.n_pairs, float(turning.speeds[shown.pair])
     names = {
         one: say("Pair {pair}, dimensions {first} and {second}: one turn in {length} positions", pair=one, first=one,
                  second=one + n, length=short(turning.wavelengths[one]))
         for one in range(n)
     }  # fmt: skip
-    kept = controls.Kept(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
+    kept = controls.ControlBinding(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
     controls.menu(kept, say("Pair of dimensions"), names)
     show_beside(pictures.circle, pictures.product, shown)
     said = say("From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
@@ -156,7 +156,7 @@ def _pair(shown: Shown, turning: Turning) -> None:
     st.markdown(drawing.plain(said))
 
 
-def _distance(shown: Shown, turning: Turning) -> None:
+def _distance(shown: PositionScene, turning: Turning) -> None:
     show(pictures.even, shown)
     n = min(MOVED, shown.config.max_len)
     unit = np.ones(turning.d_head) / np.sqrt(turning.d_head)

@@ -4,7 +4,7 @@ import numpy as np
 
 from glassformer.charts.by_distance import Curve, distance_curves_spec, distance_map_spec
 from glassformer.charts.rotations import Turns, rotation_map_spec, turning_circle_spec, turning_waves_spec
-from glassformer.positions.positions_page import MOST_CELLS, PAGE, Shown, layers_said, left_out, shown_of_run
+from glassformer.positions.positions_page import MOST_CELLS, PAGE, PositionScene, layers_said, left_out, shown_of_run
 from glassformer.runs.picture import Plot
 from glassformer.state.click import Click, column_below, place_below, row_below
 from transformer.analysis.rotations import Turning, even_product
@@ -31,7 +31,7 @@ DISTANCE = PAGE.part("distance", shown_of_run, of_sentence=False)
 
 
 @ROTATIONS.picture("rotary_rotations", say("Rotations by position and pair"), follows="still")
-def rotations(shown: Shown) -> Plot | None:
+def rotations(shown: PositionScene) -> Plot | None:
     """By which angle each position turns each pair; a click means a pair."""
     turning = shown.turns
     if turning is None:
@@ -57,7 +57,7 @@ def rotations(shown: Shown) -> Plot | None:
 
 
 @ROTATIONS.picture("rotary_waves", say("How many positions each pair needs for one full turn"), follows="still")
-def waves(shown: Shown) -> Plot | None:
+def waves(shown: PositionScene) -> Plot | None:
     """How many positions each pair takes to turn once, in all layers; a click means a pair."""
     turning = shown.turns
     if turning is None:
@@ -80,7 +80,7 @@ def _line_name(turning: Turning) -> str:
 
 
 @PAIR.picture("rotary_circle", say("How each position turns a pair of dimensions"), follows="still")
-def circle(shown: Shown) -> Plot | None:
+def circle(shown: PositionScene) -> Plot | None:
     """Where the chosen pair is turned to at each position."""
     turning, pair = shown.turns, shown.pair
     if turning is None:
@@ -100,7 +100,7 @@ def circle(shown: Shown) -> Plot | None:
 
 
 @PAIR.picture("rotary_product", say("A pair's dot product by distance"), follows="still")
-def product(shown: Shown) -> Plot | None:
+def product(shown: PositionScene) -> Plot | None:
     """What two equal vectors that the chosen pair turns have as product, by distance."""
     turning, pair = shown.turns, shown.pair
     if turning is None:
@@ -118,7 +118,7 @@ def product(shown: Shown) -> Plot | None:
 
 
 @DISTANCE.picture("rotary_even", say("Dot product of equal vectors by distance"), follows="still")
-def even(shown: Shown) -> Plot | None:
+def even(shown: PositionScene) -> Plot | None:
     """The same with all pairs."""
     turning, distances = shown.turns, shown.distances
     if turning is None:
@@ -137,7 +137,7 @@ def even(shown: Shown) -> Plot | None:
 
 
 @DISTANCE.picture("bias_curves", say("Bias by distance"), follows="still")
-def bias_curves(shown: Shown) -> Plot | None:
+def bias_curves(shown: PositionScene) -> Plot | None:
     """What each head adds to a score by distance; a click means a head."""
     if shown.turning is not None:
         return None
@@ -158,7 +158,7 @@ def bias_curves(shown: Shown) -> Plot | None:
 
 
 @DISTANCE.picture("bias_map", say("Bias of all heads"), follows="still")
-def bias_map(shown: Shown) -> Plot | None:
+def bias_map(shown: PositionScene) -> Plot | None:
     """The same as a map; a click means a head."""
     if shown.turning is not None:
         return None

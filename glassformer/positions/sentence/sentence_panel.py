@@ -9,7 +9,7 @@ import numpy as np
 from glassformer.frame import sentence_stepper as frame
 from glassformer.frame.sentence_stepper import Still, one_token
 from glassformer.positions.position_controls import take_head
-from glassformer.positions.positions_page import Shown, Table
+from glassformer.positions.positions_page import PositionScene, PositionTable
 from glassformer.positions.sentence import sentence_pictures as pictures
 from glassformer.positions.sentence.sentence_pictures import PLACES, InScores, Start, open_sentence
 from glassformer.runs.error_boundary import attempt
@@ -27,7 +27,7 @@ QUERY = "rotary_query"
 KEY = "rotary_key"
 
 
-def draw(table: Table | Shown, run: OpenRun | None) -> None:
+def draw(table: PositionTable | PositionScene, run: OpenRun | None) -> None:
     """Draw the sentence, and what positions do in it."""
     if run is None:
         return
@@ -143,5 +143,5 @@ def _menu(
     controls.menu(kept, say("Query") if field == "query" else say("Key"), options, bare=True, width=220)
 
 
-def _kept(o: InScores, widget: str, field: str, value: int) -> controls.Kept:
+def _kept(o: InScores, widget: str, field: str, value: int) -> controls.ControlBinding:
     return replace(controls.field(o.slot, field, key=widget), value=value)

@@ -7,7 +7,7 @@ import numpy as np
 
 from glassformer.charts.by_distance import Curve, distance_curves_spec, spreads_spec
 from glassformer.charts.embedding import HOW_TO_READ_ROWS, Strengths, embedding_rows_spec, embedding_strengths_spec
-from glassformer.positions.positions_page import PAGE, Shown, open_shown
+from glassformer.positions.positions_page import PAGE, PositionScene, open_shown
 from glassformer.runs.map_axes import STACKS, MapAxes, sides
 from glassformer.runs.picture import Captions, Part, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
@@ -58,7 +58,7 @@ class Start(RunScene):
 class InScores(RunScene):
     """What positions do to the scores of a head."""
 
-    shown: Shown
+    shown: PositionScene
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from glassformer.positions import PositionsLook, position_controls
-from glassformer.positions.positions_page import MOST_MEASURED, Table
+from glassformer.positions.positions_page import MOST_MEASURED, PositionTable
 from glassformer.positions.table import table_pictures as pictures
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
@@ -17,7 +17,7 @@ from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import digits
 
 
-def draw(table: Table, run: OpenRun | None) -> None:
+def draw(table: PositionTable, run: OpenRun | None) -> None:
     """Draw the chosen part; it is about no sentence."""
     if note := position_controls.about_layout(table.checkpoint.config):
         st.caption(drawing.plain(note))
@@ -27,7 +27,7 @@ def draw(table: Table, run: OpenRun | None) -> None:
 # ------------------------------------------------------------------------------------------------ the table
 
 
-def _table(table: Table) -> None:
+def _table(table: PositionTable) -> None:
     show(pictures.whole, table)
     st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
     if table.follows:
@@ -36,7 +36,7 @@ def _table(table: Table) -> None:
     drawing.beside(partial(show, pictures.curves, table), lambda: _waves(table))
 
 
-def _waves(table: Table) -> None:
+def _waves(table: PositionTable) -> None:
     found, n = table.waves, min(len(table.values), MOST_MEASURED)
     if found is None:
         st.caption(say_n("{n} position is too few to find a wave.", "{n} positions are too few to find a wave.", n))
@@ -49,7 +49,7 @@ def _waves(table: Table) -> None:
     st.caption(drawing.plain(said))
 
 
-def _origin(table: Table) -> str:
+def _origin(table: PositionTable) -> str:
     n_positions, d_model = table.values.shape
     size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
     owner = table.checkpoint.name
@@ -69,7 +69,7 @@ def _origin(table: Table) -> str:
     )
 
 
-def _who_has_it(table: Table) -> str:
+def _who_has_it(table: PositionTable) -> str:
     if table.only and table.view.side == "source":
         return say("The model has no other table of positions, because it is encoder-only.")
     if table.only:
@@ -79,7 +79,7 @@ def _who_has_it(table: Table) -> str:
     return say("Encoder and decoder have the same table of positions.")
 
 
-def _meaning(table: Table) -> str:
+def _meaning(table: PositionTable) -> str:
     gap = digits(table.difference)
     if table.follows:
         return say(
@@ -102,12 +102,12 @@ def _meaning(table: Table) -> str:
 # ------------------------------------------------------------------------------------------------ similarity
 
 
-def _similarity(table: Table) -> None:
+def _similarity(table: PositionTable) -> None:
     st.markdown(drawing.plain(_what_resembles(table)))
     show_beside(pictures.similarity, pictures.distance, table)
 
 
-def _what_resembles(table: Table) -> str:
+def _what_resembles(table: PositionTable) -> str:
     spread, cosine, name = table.by_distance, table.look.cosine, table.measure
     lengths = np.linalg.norm(table.values[: table.count].astype(np.float64), axis=1)
     most = digits(spread.spread)
@@ -144,7 +144,7 @@ def _what_resembles(table: Table) -> str:
 # ------------------------------------------------------------------------------------------------ a shift
 
 
-def _shift(table: Table) -> None:
+def _shift(table: PositionTable) -> None:
     if not table.shifts:
         name = drawing.plain(table.checkpoint.name)
         st.info(say("{name} has too few positions or dimensions to show a shift.", name=name))
@@ -154,7 +154,7 @@ def _shift(table: Table) -> None:
     st.markdown(drawing.plain(joined(" ", _what_turns(table) if table.follows else _what_fits(table))))
 
 
-def _what_turns(table: Table) -> Iterator[str]:
+def _what_turns(table: PositionTable) -> Iterator[str]:
     """How a shift turns the pair, how exactly it turns all pairs, and what has no pair."""
     shift, angle = table.shift, pictures.angle(table)
     yield say(
@@ -192,7 +192,7 @@ def _what_turns(table: Table) -> Iterator[str]:
         )
 
 
-def _what_fits(table: Table) -> Iterator[str]:
+def _what_fits(table: PositionTable) -> Iterator[str]:
     """How far a rotation and the best linear map miss the table."""
     fit, d_model = table.fit, table.d_model
     yield say(

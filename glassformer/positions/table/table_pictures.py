@@ -12,7 +12,7 @@ from glassformer.charts.positions import (
     similarity_by_distance_spec,
     wavelengths_spec,
 )
-from glassformer.positions.positions_page import MOST_CELLS, MOST_MEASURED, PAGE, Table, left_out, table_of_run
+from glassformer.positions.positions_page import MOST_CELLS, MOST_MEASURED, PAGE, PositionTable, left_out, table_of_run
 from glassformer.runs.picture import Plot
 from glassformer.state.click import into, place_of
 from transformer.analysis import position_study as study
@@ -32,7 +32,7 @@ SHIFT = PAGE.part("shift", table_of_run, of_sentence=False)
 
 
 @TABLE.picture("position_table", say("Table of positions"), follows="still")
-def whole(table: Table) -> Plot:
+def whole(table: PositionTable) -> Plot:
     """The table as a map; sines and cosines apart if that is asked for."""
     dims = drawn_dims(table.count, table.d_model)
     n_sines = 0
@@ -65,7 +65,7 @@ def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
 
 
 @TABLE.picture("position_curves", say("Single dimensions"), follows="still")
-def curves(table: Table) -> Plot:
+def curves(table: PositionTable) -> Plot:
     """Some dimensions beside the formula's."""
     dims, lengths = list(table.dims), study.wavelengths(table.d_model)
     spec = position_curves_spec(
@@ -88,7 +88,7 @@ def _wave(dim: int, length: str) -> str:
 
 
 @TABLE.picture("position_waves", say("Wavelengths"), follows="still")
-def waves(table: Table) -> Plot | None:
+def waves(table: PositionTable) -> Plot | None:
     """The wavelength of each dimension, the formula's and the strongest one."""
     found = table.waves
     if found is None:
@@ -108,7 +108,7 @@ def waves(table: Table) -> Plot | None:
 
 
 @SIMILARITY.picture("position_similarity", say("Similarity of positions"), follows="still")
-def similarity(table: Table) -> Plot:
+def similarity(table: PositionTable) -> Plot:
     """How much each position resembles each other."""
     step = -(-table.count // int(MOST_CELLS**0.5))
     spec = position_similarity_spec(
@@ -124,7 +124,7 @@ def similarity(table: Table) -> Plot:
 
 
 @SIMILARITY.picture("position_distance", say("Similarity by distance"), follows="still")
-def distance(table: Table) -> Plot:
+def distance(table: PositionTable) -> Plot:
     """The same by the distance of two positions."""
     found = table.by_distance
     spec = similarity_by_distance_spec(
@@ -142,7 +142,7 @@ def distance(table: Table) -> Plot:
 
 
 @SHIFT.picture("position_points", say("A pair of dimensions, shifted"), follows="still")
-def points(table: Table) -> Plot | None:
+def points(table: PositionTable) -> Plot | None:
     """One pair after a shift, and what a rotation makes of it, or else the best linear map."""
     if not table.shifts:
         return None
@@ -178,13 +178,13 @@ def points(table: Table) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True)
 
 
-def angle(table: Table) -> float:
+def angle(table: PositionTable) -> float:
     """By how much the shift turns the pair."""
     return float(table.shift * study.frequencies(table.d_model)[table.pair])
 
 
 @SHIFT.picture("position_errors", say("Error by shift"), follows="still")
-def errors(table: Table) -> Plot | None:
+def errors(table: PositionTable) -> Plot | None:
     """How far a rotation, or else the best linear map, misses the table by shift; a click means a shift."""
     if not table.shifts:
         return None

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from glassformer.extensions.doctor import examinations as module
-from glassformer.extensions.doctor.examinations import Asked, Examinations
-from glassformer.extensions.doctor.library.context import Test
-from glassformer.extensions.doctor.library.findings import Measured
+from glassformer.extensions.doctor.examinations import ExaminationRequest, Examinations
+from glassformer.extensions.doctor.library.context import DoctorTest
+from glassformer.extensions.doctor.library.findings import DoctorTestResult
 from glassformer.server import jobs
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
@@ -19,11 +19,11 @@ SECONDS = 120.0
 
 
 def made(name, measure):
-    return Test("wiring", say("The test"), name=name, look=measure)
+    return DoctorTest("wiring", say("The test"), name=name, look=measure)
 
 
 def well(patient):
-    return Measured(verdict="well", said=say("All is well."))
+    return DoctorTestResult(verdict="well", said=say("All is well."))
 
 
 class Gate:
@@ -59,7 +59,7 @@ def idle():
 
 def test_a_report_has_one_finding_a_test_in_their_order_and_is_kept(reverse):
     examinations = Examinations(is_busy=idle, tests=[made("one", well), made("two", well)])
-    asked = Asked.of(reverse)
+    asked = ExaminationRequest.of(reverse)
     examinations.examine(asked, reverse, "a")
     seen = over(examinations, asked)
     assert [one.test for one in seen.result.findings] == ["one", "two"]
@@ -69,7 +69,7 @@ def test_a_report_has_one_finding_a_test_in_their_order_and_is_kept(reverse):
 
 def test_who_asks_for_the_same_shares_it_and_others_wait_their_turn(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    first, second, third = (Asked.of(reverse, seed=seed) for seed in range(3))
+    first, second, third = (ExaminationRequest.of(reverse, seed=seed) for seed in range(3))
     examinations.examine(first, reverse, "a")
     examinations.examine(first, reverse, "b")
     assert gate.reached.wait(SECONDS)
@@ -85,15 +85,17 @@ def test_who_asks_for_the_same_shares_it_and_others_wait_their_turn(reverse, gat
 def test_too_many_are_refused_in_a_sentence(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)], most_waiting=2)
     for seed in range(2):
-        examinations.examine(Asked.of(reverse, seed=seed), reverse, "a")
+        examinations.examine(ExaminationRequest.of(reverse, seed=seed), reverse, "a")
     with pytest.raises(BusyError, match="2 examinations are waiting"):
-        examinations.examine(Asked.of(reverse, seed=2), reverse, "b")
-    assert examinations.examine(Asked.of(reverse, seed=1), reverse, "b").is_under_way, "one that is there has room"
+        examinations.examine(ExaminationRequest.of(reverse, seed=2), reverse, "b")
+    assert examinations.examine(ExaminationRequest.of(reverse, seed=1), reverse, "b").is_under_way, (
+        "one that is there has room"
+    )
 
 
 def test_one_that_nobody_wants_stops_and_the_next_has_its_turn(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    first, second = Asked.of(reverse), Asked.of(reverse, seed=1)
+    first, second = ExaminationRequest.of(reverse), ExaminationRequest.of(reverse, seed=1)
     examinations.examine(first, reverse, "a")
     assert gate.reached.wait(SECONDS)
     examinations.examine(second, reverse, "a")
@@ -109,7 +111,7 @@ def test_one_that_nobody_wants_stops_and_the_next_has_its_turn(reverse, gate):
 
 def test_one_that_another_watches_goes_on_unless_they_have_left(reverse, gate, monkeypatch):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    asked = Asked.of(reverse)
+    asked = ExaminationRequest.of(reverse)
     for visitor in "ab":
         examinations.examine(asked, reverse, visitor)
     examinations.withdraw(asked, "a")
@@ -125,7 +127,7 @@ def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog
         raise ZeroDivisionError("private/path")
 
     examinations = Examinations(is_busy=idle, tests=[made("raises", raises), made("after", well)])
-    asked = Asked.of(reverse)
+    asked = ExaminationRequest.of(reverse)
     examinations.examine(asked, reverse, "a")
     first, second = over(examinations, asked).result.findings
     assert (first.verdict, second.verdict) == ("not_applicable", "well")
@@ -136,7 +138,7 @@ def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog
 def test_what_takes_too_long_says_what_it_did_not_test(reverse, monkeypatch):
     monkeypatch.setattr(module, "MOST_SECONDS", -1.0)
     examinations = Examinations(is_busy=idle, tests=[made("one", well)])
-    asked = Asked.of(reverse)
+    asked = ExaminationRequest.of(reverse)
     examinations.examine(asked, reverse, "a")
     (finding,) = over(examinations, asked).result.findings
     assert "was not tested" in finding.measured.said
@@ -146,7 +148,7 @@ def test_it_waits_while_somebody_waits_for_the_model(reverse):
     busy = threading.Event()
     busy.set()
     examinations = Examinations(is_busy=busy.is_set, tests=[made("one", well)])
-    asked = Asked.of(reverse)
+    asked = ExaminationRequest.of(reverse)
     examinations.examine(asked, reverse, "a")
     until(lambda: examinations.look(asked, "a").so_far)
     time.sleep(0.1)
@@ -160,28 +162,28 @@ def test_a_model_that_was_put_away_meanwhile_is_a_failure_not_a_wait_for_ever(re
         """Stands for a checkpoint that nothing else holds."""
 
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    examinations.examine(Asked.of(reverse), reverse, "a")
+    examinations.examine(ExaminationRequest.of(reverse), reverse, "a")
     assert gate.reached.wait(SECONDS)
-    asked = Asked("gone", "0", ())
+    asked = ExaminationRequest("gone", "0", ())
     examinations.examine(asked, Put(), "a")
     gate.opened.set()
     assert over(examinations, asked).state == "failed"
 
 
 def test_another_name_examples_sentences_or_seed_is_another_examination(reverse):
-    one = Asked.of(reverse)
+    one = ExaminationRequest.of(reverse)
     others = [
-        Asked.of(reverse, seed=1),
-        Asked.of(reverse, Samples(("ab",))),
-        Asked("b", one.content_hash, one.examples),
+        ExaminationRequest.of(reverse, seed=1),
+        ExaminationRequest.of(reverse, Samples(("ab",))),
+        ExaminationRequest("b", one.content_hash, one.examples),
     ]
     assert len({one, *others}) == 4
-    assert Asked.of(reverse) == one
+    assert ExaminationRequest.of(reverse) == one
 
 
 def test_when_the_process_ends_so_does_the_thread(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    asked = [Asked.of(reverse, seed=seed) for seed in range(2)]
+    asked = [ExaminationRequest.of(reverse, seed=seed) for seed in range(2)]
     for one in asked:
         examinations.examine(one, reverse, "a")
     assert gate.reached.wait(SECONDS)

@@ -38,8 +38,8 @@ def checkpoint(request, tmp_path):
 @pytest.fixture
 def stepped(monkeypatch):
     """How often a run was decoded step by step."""
-    calls, decode = [], parts.Reading.decode
-    monkeypatch.setattr(parts.Reading, "decode", lambda self, *args: calls.append(self) or decode(self, *args))
+    calls, decode = [], parts.EncodedBatch.decode
+    monkeypatch.setattr(parts.EncodedBatch, "decode", lambda self, *args: calls.append(self) or decode(self, *args))
     return calls
 
 

@@ -4,7 +4,7 @@ import pytest
 import streamlit as st
 
 from glassformer.extensions.classroom import cover_state, lesson
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import LIMITS, ROOMS
@@ -37,13 +37,13 @@ def told():
 
 
 def test_a_class_is_told_the_step_of_a_lesson_whatever_the_address_says(state):
-    state[lesson.PLACE] = Place("looking", 2, short=True, own="src=b")
+    state[lesson.PLACE] = LessonStepRef("looking", 2, short=True, own="src=b")
     link = Link(model="reverse", source="glass")
     expected = {"model": "reverse", "src": "glass", "lesson": "looking.2", "path": "short", "mine": "src=b"}
     session.publish(link)  # the address is written
     assert told() == ("step", expected)
     state[session.URL_OPENED] = True  # the address was just opened, and is left as it is
-    state[lesson.PLACE] = Place("looking", 3, short=True, own="src=b")
+    state[lesson.PLACE] = LessonStepRef("looking", 3, short=True, own="src=b")
     session.publish(link)
     assert told() == ("step", expected | {"lesson": "looking.3"})
     lesson.leave()

@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import fields, replace
 
-from glassformer.extensions.saving.saved_run import Kept
+from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs.open_run import stepper_run
 from glassformer.runs.step_frames import RunRef
 
@@ -37,7 +37,9 @@ def hostile(run, page, *texts):
     there = replace(run, checkpoint=checkpoint, looking=replace(run.looking, trace=changed))
     again = _There(*(getattr(RunRef.of(there), one.name) for one in fields(RunRef)))
     object.__setattr__(again, "there", there)
-    return Kept(again, page, stepper_run(there.looking, checkpoint, "run"), "http://localhost/step?src=a"), there
+    return SavedRunRequest(
+        again, page, stepper_run(there.looking, checkpoint, "run"), "http://localhost/step?src=a"
+    ), there
 
 
 class _There(RunRef):

@@ -15,7 +15,7 @@ from glassformer.components.assets import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
-from glassformer.extensions.saving.saved_run import Kept
+from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.picture_registry import PAGES, PICTURES
@@ -35,7 +35,7 @@ from transformer.runs.interventions import parse
 def kept(opened, key="candidates", **fields):  # noqa: F811
     picture = PICTURES[key]
     run = look(picture, opened("reverse"), "reverse", **fields)
-    return Kept(
+    return SavedRunRequest(
         RunRef.of(run),
         picture.part.page,
         stepper_run(run.looking, run.checkpoint, "run"),
@@ -187,7 +187,9 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     link = Link(model=model.name, source=source)
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps >= 30
-    file = saved_run.saved_run(Kept(RunRef.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
+    file = saved_run.saved_run(
+        SavedRunRequest(RunRef.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), "")
+    )
     assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 2_500_000
 

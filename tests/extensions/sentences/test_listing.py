@@ -5,13 +5,13 @@ import pytest
 from glassformer.extensions.sentences.line_runs import LineResult
 from glassformer.extensions.sentences.line_table import all_orders, choices_of, listed
 from transformer.analysis.chrf import chrf_counts
-from transformer.analysis.line_file import Line
+from transformer.analysis.line_file import SentenceLine
 from transformer.i18n import say
 
 
 def result(number, source, output="", reference=None, **numbers):
     counts = None if reference is None else chrf_counts(output, reference)
-    return LineResult(line=Line(number, source, reference), output=output, counts=counts, **numbers)
+    return LineResult(line=SentenceLine(number, source, reference), output=output, counts=counts, **numbers)
 
 
 LINES = [

@@ -8,7 +8,7 @@ from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from tests.extensions.tokenizers import foreign
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 
 
 def filling(folder: Path, **changes: Any) -> Checkpoint:
@@ -17,5 +17,5 @@ def filling(folder: Path, **changes: Any) -> Checkpoint:
     size = vocabulary.open()[0].size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24, "unk_id": 1}
     model = tiny_model(**({"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True} | sizes | changes))
-    save(Parts(model.config, model.state_dict(), vocabulary, {"title": "filling"}), folder / "filling")
+    save(CheckpointContents(model.config, model.state_dict(), vocabulary, {"title": "filling"}), folder / "filling")
     return load(folder / "filling")

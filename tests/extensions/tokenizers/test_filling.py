@@ -12,7 +12,7 @@ from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from tests.transformer.tiny import DECODER, tiny_config, tiny_model
 from transformer.checkpoint import free_memory
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import CheckpointError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +24,7 @@ def raw(folder, dtype=torch.float32, **changes):
     config = tiny_config(**{**DECODER, "unk_id": None, "normalisation": (), **changes})
     model = tiny_model(dtype=torch.float32, **{**DECODER, "unk_id": None, "normalisation": (), **changes})
     pieces = Vocabularies("raw", Options(size=config.src_vocab_size), {})
-    save(Parts(config, model.state_dict(), pieces, {}), folder, dtype=dtype)
+    save(CheckpointContents(config, model.state_dict(), pieces, {}), folder, dtype=dtype)
     return folder
 
 

@@ -15,10 +15,10 @@ from tokenizers import models, pre_tokenizers
 
 from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.piece_rows import Way, _Finder, _Found, _of_word
-from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, Limits
+from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, ProcessLimits
 from transformer.errors import TokenizerError
 
-SMALL = Limits(memory=64 << 20, seconds=0.3, tokens=1_000, characters=2_000)
+SMALL = ProcessLimits(memory=64 << 20, seconds=0.3, tokens=1_000, characters=2_000)
 
 
 def replacing(*pairs, **more):
@@ -87,7 +87,7 @@ def test_unknown_pieces_do_not_repeat_a_text_without_end():
 
 
 def test_many_requests_have_not_many_times_the_seconds():
-    process = opened(Limits(seconds=0.5, each=0.001), normalizer=replacing(("z", "a " * 200))[0])
+    process = opened(ProcessLimits(seconds=0.5, each=0.001), normalizer=replacing(("z", "a " * 200))[0])
     began = time.monotonic()
     with pytest.raises(TokenizerError, match=r"more than 0\.5 seconds"):
         again_and_again(process, "z" * 300)  # some 30 ms each

@@ -16,7 +16,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
-from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, Limits
+from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, ProcessLimits
 from tests.extensions.tokenizers import foreign
 from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
@@ -248,7 +248,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(list(json.loads(content_of("unigram")))), JSON, min_size=1, max_size=2))
 def test_any_change_is_read_or_refused_in_one_sentence(parts):
     verdicts = tokenizers_library._verdicts
-    tokenizers_library._verdicts = sentencepiece_check.Verdicts()
+    tokenizers_library._verdicts = sentencepiece_check.VerdictCache()
     tokenizers_library._verdicts.check = lambda content, find: None  # a process for each example would take minutes
     try:
         tokenizers_library.LibraryTokenizer(changed(**parts)).encode("the fox")
@@ -264,7 +264,7 @@ def test_a_crash_stays_in_the_other_process(tmp_path, monkeypatch, death):
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(tokenizers_library, "CHILD", probe)
-    monkeypatch.setattr(tokenizers_library, "_verdicts", sentencepiece_check.Verdicts())
+    monkeypatch.setattr(tokenizers_library, "_verdicts", sentencepiece_check.VerdictCache())
     refused(content_of("unigram"), "tokenizers crashed on the file .exit status")
 
 
@@ -312,7 +312,7 @@ def test_a_large_file_is_parsed_in_the_other_process_alone():
 
 
 def test_pieces_beyond_the_limits_are_not_sent():
-    process = LibraryProcess(words({"a": 1, "b": 2}), Limits(pieces=2))
+    process = LibraryProcess(words({"a": 1, "b": 2}), ProcessLimits(pieces=2))
     with pytest.raises(TokenizerError, match="ids go up to 2, but it may have at most 2 pieces"):
         process.open()
     assert process._process is None

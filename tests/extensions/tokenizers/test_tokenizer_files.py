@@ -16,7 +16,7 @@ from tests.transformer.spoiling import refused
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.listing import listing as list_checkpoints
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import QueryError
 
 LANGUAGES = {"source_language": "en", "target_language": "fr"}
@@ -44,7 +44,7 @@ def written(name, folder):
     shared = "each side" not in name
     sizes = {"src_vocab_size": src.size, "tgt_vocab_size": tgt.size, "shared_vocab": shared, "max_len": 64}
     model = tiny_model(**sizes)
-    save(Parts(model.config, model.state_dict(), stored, {"title": name}), folder)
+    save(CheckpointContents(model.config, model.state_dict(), stored, {"title": name}), folder)
     return stored
 
 
@@ -109,7 +109,7 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
     pieces = learn_pieces([*SOURCES, *TARGETS], size=48)
     size = len(foreign.pieces_of(pieces))
     model = tiny_model(src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True)
-    parts = Parts(model.config, model.state_dict(), (pieces,), {})
+    parts = CheckpointContents(model.config, model.state_dict(), (pieces,), {})
     save(parts, folder)
     assert load(folder).src_tokenizer.size == size
     assert not FILE_NAMES & {file.name for file in folder.iterdir()}

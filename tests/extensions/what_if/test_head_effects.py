@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from glassformer.extensions.what_if import head_effects as effects_module
-from glassformer.extensions.what_if.head_effects import Head, Reading, head_effects, measuring, together
+from glassformer.extensions.what_if.head_effects import EffectReading, Head, head_effects, measuring, together
 from glassformer.extensions.what_if.interventions import (
     Blank,
     MeanHead,
@@ -205,7 +205,7 @@ def test_a_head_whose_part_of_w_o_is_zero_has_no_effect(both_stacks):
 
 def test_rows_know_nothing_of_each_other(both_stacks):
     checkpoint, trace = both_stacks
-    reading = Reading.of(in_float64(checkpoint), trace)
+    reading = EffectReading.of(in_float64(checkpoint), trace)
     control = reading.control()
     heads = [Head("decoder", 1, 0), Head("cross", 0, 2), Head("decoder", 2, 1), Head("cross", 2, 2)]
     forward, backward = reading.without(heads, control), reading.without(heads[::-1], control)
@@ -304,8 +304,8 @@ def test_the_piece_that_is_hidden_from_an_mlm_head(folder):
 def test_it_says_how_far_it_is_and_ends_when_nobody_asks_further(both_stacks, monkeypatch):
     checkpoint, trace = both_stacks
     passes = []
-    real = Reading.without
-    monkeypatch.setattr(Reading, "without", lambda self, *of: passes.append(of) or real(self, *of))
+    real = EffectReading.without
+    monkeypatch.setattr(EffectReading, "without", lambda self, *of: passes.append(of) or real(self, *of))
     whole = (2 + 3 + 3) * checkpoint.config.n_heads
     steps = list(measuring(checkpoint, trace))
     assert steps[0] == steps[1] == Progress(0, whole)

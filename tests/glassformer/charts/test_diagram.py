@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 
 from glassformer import charts
-from glassformer.charts.diagram import Block, Layer, Stack, Sublayer, block_table
+from glassformer.charts.diagram import DiagramBlock, DiagramLayer, Stack, Sublayer, block_table
 from glassformer.charts.theme import literal
 
 
 def block(place, kind="edge", **changes):
     said = {"text": place, "name": place, "role": "Does.", "shape": "[2]", "leads_to": "x"}
-    return Block(**({"place": place, "kind": kind} | said | changes))
+    return DiagramBlock(**({"place": place, "kind": kind} | said | changes))
 
 
 def stack(side, *, pre=True, n_layers=2, subs=("attn", "ffn")):
@@ -21,7 +21,7 @@ def stack(side, *, pre=True, n_layers=2, subs=("attn", "ffn")):
         kind = {"attn": "attention", "cross": "cross", "ffn": "linear"}[sub]
         return Sublayer(block(place, kind), block(f"{place}.norm", "norm"), block(f"{place}.plus"))
 
-    layers = tuple(Layer(f"Layer {k}", tuple(sublayer(k, sub) for sub in subs)) for k in range(n_layers))
+    layers = tuple(DiagramLayer(f"Layer {k}", tuple(sublayer(k, sub) for sub in subs)) for k in range(n_layers))
     ends = (block(f"{side}.final", "norm"), block(f"{side}.end"))
     inputs = [block(f"{side}.{name}") for name in ("ids", "mask", "embedding", "positions")]
     return Stack(side, pre, *inputs, layers, ends)

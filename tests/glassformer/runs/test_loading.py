@@ -12,7 +12,7 @@ import streamlit as st
 from glassformer.runs import loading
 from glassformer.server import command_line
 from tests.transformer.stand_in import DEVICE
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import CheckpointError
 
 
@@ -130,7 +130,7 @@ def test_a_checkpoint_is_loaded_again_when_it_was_replaced(own, checkpoint_folde
     before = loading.open_checkpoint(entry)
     state = {name: tensor * 2 for name, tensor in before.model.state_dict().items()}
     models = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
-    save(Parts(before.config, state, models, {}), own / "works")
+    save(CheckpointContents(before.config, state, models, {}), own / "works")
     after = loading.open_checkpoint(entry)
     assert after.content_hash != before.content_hash
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from glassformer.search import search_panels
-from glassformer.search.search_panels import Draws, Wanted
+from glassformer.search.search_panels import Draws, SamplingRequest
 from glassformer.server.model_runner import BusyError, ModelRunner
 from transformer import Sampling, load
 from transformer.analysis.sampled_outputs import draws
@@ -29,7 +29,7 @@ def jobs():
 
 def wanted(checkpoint, n=20, visitor="me", **more):
     query = checkpoint.query("ba lo mi ta", max_new=4, decoding=Sampling(temperature=1.2))
-    return Wanted(visitor, query, n, 5)
+    return SamplingRequest(visitor, query, n, 5)
 
 
 def over(job):
@@ -102,7 +102,7 @@ def test_another_visitor_goes_first_meanwhile_and_cancels_for_himself_only(check
 
 def test_a_failure_is_said(checkpoint, jobs):
     asked = wanted(checkpoint)
-    bad = Wanted("me", checkpoint.query("ba", decoding=Sampling(), forced=(9_999,)), 20, 0)
+    bad = SamplingRequest("me", checkpoint.query("ba", decoding=Sampling(), forced=(9_999,)), 20, 0)
     found = over(jobs.start(bad, checkpoint))
     assert found.state == "failed"
     assert "9,999" in str(found.problem) or "9999" in str(found.problem)

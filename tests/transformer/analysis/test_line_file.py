@@ -2,10 +2,10 @@
 
 import pytest
 
-from transformer.analysis.line_file import Limits, read_bytes, read_file, read_text
+from transformer.analysis.line_file import FileLimits, read_bytes, read_file, read_text
 from transformer.errors import DataError
 
-SMALL = Limits(n_bytes=60, lines=3, characters=8)
+SMALL = FileLimits(n_bytes=60, lines=3, characters=8)
 
 
 def test_a_line_is_a_source_or_a_pair():

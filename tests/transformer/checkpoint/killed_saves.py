@@ -42,7 +42,7 @@ class _Killer:
         return killing
 
 
-def _save(parts: saving.Parts, folder: Path, place: int, way: str) -> None:
+def _save(parts: saving.CheckpointContents, folder: Path, place: int, way: str) -> None:
     killer = _Killer(place)
     os.fsync = lambda descriptor: None
     for name in CALLS:
@@ -56,13 +56,13 @@ def main(source: Path, copies: dict[str, Path]) -> None:
     """Kill saves of each way until one comes to its end."""
     checkpoint = load(source)
     models = tuple((source / name).read_bytes() for name in ("source.model", "target.model"))
-    parts = saving.Parts(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "New"})
+    parts = saving.CheckpointContents(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "New"})
     saving.torch.set_num_threads(1)  # others would be lost in the fork
     for way, folder in copies.items():
         kill(source, parts, folder, way)
 
 
-def kill(source: Path, parts: saving.Parts, copies: Path, way: str) -> None:
+def kill(source: Path, parts: saving.CheckpointContents, copies: Path, way: str) -> None:
     """Kill one save after the other, each at its next place."""
     for place in range(1_000):
         folder = copies / f"{place:03}" / "tiny"

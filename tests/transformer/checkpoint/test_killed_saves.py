@@ -11,7 +11,7 @@ from transformer.checkpoint import save as saving
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import OWN, Parts, save
+from transformer.checkpoint.save import OWN, CheckpointContents, save
 from transformer.errors import CheckpointError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,7 +32,7 @@ def killed(checkpoint_folder, tmp_path_factory):
 def parts(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
     models = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
-    return Parts(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "Newer"})
+    return CheckpointContents(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "Newer"})
 
 
 def test_folders_are_exchanged_in_one_call_here(tmp_path):

@@ -76,7 +76,7 @@ def test_what_did_not_change_is_not_looked_at_again(root, monkeypatch):
         return look(folder, *arguments)
 
     monkeypatch.setattr(listing, "_look", note)
-    seen = listing.Seen()
+    seen = listing.ListingCache()
     first = list_checkpoints([root], seen=seen)
     assert looked == ["shared", "tiny"]
     assert list_checkpoints([root], seen=seen) == first

@@ -9,7 +9,7 @@ import torch
 
 from transformer.checkpoint import save as saving
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import CheckpointError
 
 
@@ -17,7 +17,7 @@ from transformer.errors import CheckpointError
 def parts(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
     tokenizers = [(checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model")]
-    return Parts(checkpoint.config, checkpoint.model.state_dict(), tuple(tokenizers), {"title": "New"})
+    return CheckpointContents(checkpoint.config, checkpoint.model.state_dict(), tuple(tokenizers), {"title": "New"})
 
 
 @pytest.fixture
@@ -223,12 +223,12 @@ def test_files_are_flushed_before_the_folder_and_the_folder_before_it_is_renamed
 def test_a_value_that_the_type_cannot_hold_is_named(parts, tmp_path):
     large = {**parts.state, "src_table": parts.state["src_table"] + 1e6}
     with pytest.raises(CheckpointError, match="src_table: a value is too large"):
-        save(Parts(parts.config, large, parts.tokenizers, {}), tmp_path / "new")
+        save(CheckpointContents(parts.config, large, parts.tokenizers, {}), tmp_path / "new")
     assert os.listdir(tmp_path) == []
-    save(Parts(parts.config, large, parts.tokenizers, {}), tmp_path / "new", dtype=torch.float32)
+    save(CheckpointContents(parts.config, large, parts.tokenizers, {}), tmp_path / "new", dtype=torch.float32)
 
 
 def test_the_number_of_tokenizers_must_fit_the_config(parts, tmp_path):
     with pytest.raises(ValueError, match="zip"):
-        save(Parts(parts.config, parts.state, parts.tokenizers[:1], {}), tmp_path / "new")
+        save(CheckpointContents(parts.config, parts.state, parts.tokenizers[:1], {}), tmp_path / "new")
     assert os.listdir(tmp_path) == []

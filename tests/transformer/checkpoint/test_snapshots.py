@@ -20,7 +20,7 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import is_checkpoint
-from transformer.checkpoint.snapshots import Moment, folder_of, moments, split, write
+from transformer.checkpoint.snapshots import SnapshotInfo, folder_of, moments, split, write
 from transformer.errors import CheckpointError
 
 STEPS = (0, 10, 219, 1200)
@@ -33,7 +33,7 @@ def grown(spoil):
     state = load(folder).model.state_dict()
     for i, step in enumerate(STEPS):
         values = {name: value + 0.25 * i for name, value in state.items()}
-        write(folder, values, Moment(step=step, epoch=i, loss=4.0 - i, dev_loss=float("nan")))
+        write(folder, values, SnapshotInfo(step=step, epoch=i, loss=4.0 - i, dev_loss=float("nan")))
     return folder
 
 
@@ -63,7 +63,7 @@ def test_a_snapshot_is_the_checkpoint_with_the_parameters_of_that_time(grown):
 
 def test_the_hash_is_of_the_parameters_and_not_of_the_time_it_took(grown):
     before = load(grown.with_name("spoilt@219"))
-    write(grown, before.model.state_dict(), Moment(step=219, seconds=99.0))
+    write(grown, before.model.state_dict(), SnapshotInfo(step=219, seconds=99.0))
     assert load(grown.with_name("spoilt@219")) == before
     (grown / "config.json").write_bytes((grown / "config.json").read_bytes() + b"\n")
     assert load(grown.with_name("spoilt@219")) != before
@@ -95,7 +95,7 @@ def test_snapshots_are_no_checkpoints_and_no_obstacle_to_one(grown):
 def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
     found, odd = moments(grown)
     assert [moment.step for moment in found] == list(STEPS)
-    assert found[2] == Moment(step=219, epoch=2, loss=2.0)  # what is not a number is not known
+    assert found[2] == SnapshotInfo(step=219, epoch=2, loss=2.0)  # what is not a number is not known
     assert odd == ()
     file_of(grown).write_bytes(file_of(grown, 10).read_bytes())
     file_of(grown, 10).write_bytes(b"nothing")
@@ -197,7 +197,7 @@ def session_grown(checkpoint_folder, tmp_path_factory):
     shutil.copytree(checkpoint_folder, folder)
     state = load(folder).model.state_dict()
     for step in STEPS:
-        write(folder, state, Moment(step=step))
+        write(folder, state, SnapshotInfo(step=step))
     return folder, file_of(folder).read_bytes(), load(folder.with_name("spoilt@219"))
 
 
@@ -225,7 +225,7 @@ def test_two_processes_read_while_a_third_writes(grown):
     state, step = load(grown).model.state_dict(), 1200
     while any(reader.poll() is None for reader in readers):
         step += 1
-        write(grown, state, replace(Moment(step=step % 40 + 1200), seconds=float(step)))
+        write(grown, state, replace(SnapshotInfo(step=step % 40 + 1200), seconds=float(step)))
     for reader in readers:
         _, error = reader.communicate()
         assert reader.returncode == 0, error

@@ -41,13 +41,13 @@ def checkpoint(request, tmp_path_factory):
 @pytest.fixture
 def decoded_alone(monkeypatch):
     """The queries that were decoded by themselves."""
-    queries, decode = [], reading.Reading.decode
+    queries, decode = [], reading.EncodedBatch.decode
 
     def watched(self, *args):
         queries.extend(self.queries)
         return decode(self, *args)
 
-    monkeypatch.setattr(reading.Reading, "decode", watched)
+    monkeypatch.setattr(reading.EncodedBatch, "decode", watched)
     return queries
 
 

@@ -153,7 +153,7 @@ def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death)
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
-    monkeypatch.setattr(sentencepiece_check, "_verdicts", sentencepiece_check.Verdicts())
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", sentencepiece_check.VerdictCache())
     refused(model, "SentencePiece crashed on the file .exit status")
 
 
@@ -161,7 +161,7 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
     probe = tmp_path / "probe.py"
     probe.write_text("import time\ntime.sleep(60)\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
-    monkeypatch.setattr(sentencepiece_check, "_verdicts", sentencepiece_check.Verdicts())
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", sentencepiece_check.VerdictCache())
     monkeypatch.setattr(sentencepiece_check, "PROBE_SECONDS", 0.3)
     refused(model, "did not finish reading the file within 0 seconds")
 

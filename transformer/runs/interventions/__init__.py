@@ -20,9 +20,9 @@ from transformer.errors import QueryError, shown
 from transformer.extensions import provided
 from transformer.i18n import say_n
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions.base import ChangeError as ChangeError
-from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention
+from transformer.runs.interventions.base import InterventionContext as Ground
+from transformer.runs.interventions.base import InterventionError as ChangeError
 
 MAX_INTERVENTIONS: Final = 64
 MAX_CHARACTERS: Final = 6_000  # of all of them in an address

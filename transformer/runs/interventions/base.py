@@ -16,14 +16,14 @@ from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
-from transformer.model.taps import Visitor
+from transformer.model.taps import Hook
 from transformer.runs.interventions.fields import spelled
 
 Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "layers"]
 """Under which heading a menu offers an intervention."""
 
 
-class ChangeError(QueryError):
+class InterventionError(QueryError):
     """A change cannot be made in this model or this run; the run without it is possible."""
 
 
@@ -37,7 +37,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Ground:
+class InterventionContext:
     """What an intervention may use when it is applied."""
 
     config: ModelConfig  # of the model
@@ -123,7 +123,7 @@ class Intervention:
     def check(self, config: ModelConfig) -> None:
         """Check that it can be made in a model, or raise a ChangeError; overriding methods call this first."""
         if (why := self.unfit(config)) is not None:
-            raise ChangeError(why)
+            raise InterventionError(why)
 
     def seen_by_others(self, config: ModelConfig) -> ModelConfig:
         """The config that other changes of the run see; it differs if this one changes the number of heads."""
@@ -133,7 +133,7 @@ class Intervention:
         """What it changes, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
         raise NotImplementedError
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """The visitors that change a model; new for every run, so they may remember what they saw."""
         return ()
 

@@ -21,7 +21,7 @@ from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.model.anatomy import Attention, Kind, StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
-from transformer.runs.interventions.base import ChangeError, Group, Intervention
+from transformer.runs.interventions.base import Group, Intervention, InterventionError
 from transformer.runs.interventions.fields import ALL as ALL
 from transformer.runs.interventions.fields import choice, place, spelled
 
@@ -139,7 +139,7 @@ class StackChange(Intervention):
         try:
             return [parts.stack("encoder" if self.stack == "encoder" else "decoder").name]
         except QueryError as error:
-            raise ChangeError(error.sentence) from None
+            raise InterventionError(error.sentence) from None
 
 
 class LayerChange(StackChange):
@@ -184,9 +184,9 @@ class PartChange(Intervention):
             if self.sublayer == "cross_attn" and self.sublayer not in found.sublayers:
                 anatomy(config).attention("cross")  # says why it is missing, unless the encoder was asked
         except QueryError as error:
-            raise ChangeError(error.sentence) from None
+            raise InterventionError(error.sentence) from None
         if self.sublayer is not None and self.sublayer not in found.sublayers:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names cross-attention in the encoder, but an encoder has none. Choose the decoder.",
                 change=str(self),
             )
@@ -200,11 +200,11 @@ def check_head(
     try:
         attention = anatomy(config).attention(kind)
     except QueryError as error:
-        raise ChangeError(error.sentence) from None
+        raise InterventionError(error.sentence) from None
     check_layer(change, layer, attention.n_layers)
     n_heads = config.of(attention.stack).n_heads
     if head is not None and head >= n_heads:
-        raise ChangeError(
+        raise InterventionError(
             "{change} names head {head}, but this model has only heads 1 to {n_heads}.",
             change=str(change),
             head=head + 1,
@@ -215,7 +215,7 @@ def check_head(
 def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
     """Check that a named layer exists; a ChangeError gives the limit."""
     if layer is not None and layer >= n_layers:
-        raise ChangeError(
+        raise InterventionError(
             "{change} names layer {layer}, but this part of the model has only layers 1 to {n_layers}.",
             change=str(change),
             layer=layer + 1,
@@ -226,7 +226,7 @@ def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
 def check_readable(change: Intervention, token: int | None, config: ModelConfig) -> None:
     """Check that a named token is within what a model may read; a ChangeError gives the limit."""
     if token is not None and token >= config.max_len:
-        raise ChangeError(
+        raise InterventionError(
             "{change} names token {place}, but this model reads at most {n} tokens. Choose an earlier token.",
             change=str(change),
             place=token + 1,
@@ -237,7 +237,7 @@ def check_readable(change: Intervention, token: int | None, config: ModelConfig)
 def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) -> None:
     """Check that a source has a named token; a ChangeError gives the number of its tokens."""
     if token is not None and token >= len(ids):
-        raise ChangeError(
+        raise InterventionError(
             "{change} names token {place} of the source, but this source has only tokens 1 to {n}. Choose one of "
             "these.",
             change=str(change),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import short, step_links
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing, menu
@@ -54,7 +54,7 @@ def _lesson(one: Lesson) -> None:
             st.caption(drawing.plain(joined(" ", _facts(one))), width="content")
 
 
-def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
+def _where_to_go_on(one: Lesson) -> tuple[LessonStepRef, Sentence]:
     """The first step without an answer, whatever sentence it was about."""
     done = {name for name, _ in predictions.kept()}
     places = short.places(lesson.known(), one.name, short=False)

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import streamlit as st
 
 from glassformer.extensions.classroom import lesson
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.lessons.library import Case, NotHere, Posed, pose
 from glassformer.runs import loading
 from glassformer.server.model_runner import BusyError
@@ -46,7 +46,7 @@ def taken() -> Checkpoint | None:
     return found
 
 
-def posed(place: Place, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
+def posed(place: LessonStepRef, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
     """A step posed to a run of the learner's sentence, with what was typed where a piece is asked for."""
     if not source.strip():
         return say("Type a sentence at the top of the page, or choose an example.")

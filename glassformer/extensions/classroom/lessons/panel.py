@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from glassformer.components.streamlit_page import styled
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import answer_storage, lesson_questions, question_form, short, step_links
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Posed
@@ -132,7 +132,7 @@ def fill(place: Any) -> None:
         _draw(here, checkpoint, line)
 
 
-def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
+def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None:
     if (begins := short.has_words(here)) or short.has_summary(here):
         question_form.ask(None, None)
         if begins:
@@ -153,7 +153,7 @@ def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
         outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
 
 
-def current(here: Place, checkpoint: Checkpoint | None) -> Found:
+def current(here: LessonStepRef, checkpoint: Checkpoint | None) -> Found:
     """The question of a step on the run that the page has opened, or why there is none."""
     on = lesson.step_of(here).on
     if checkpoint is None:
@@ -163,7 +163,7 @@ def current(here: Place, checkpoint: Checkpoint | None) -> Found:
     return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
 
 
-def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
+def _asked(here: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> bool:
     """Ask, or say what became of the answer; tells whether there is one."""
     room = room_session.asks(here.name, predictions.run_at_hand())
     if room is not None:
@@ -176,7 +176,7 @@ def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
     return False
 
 
-def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None:
+def _not_here(here: LessonStepRef, why: Sentence, checkpoint: Checkpoint | None) -> None:
     """Say why there is no question, and offer sentences that have one."""
     if checkpoint is not None and predictions.open_up(here) and lesson.step_of(here).cover:
         st.rerun()  # there is nothing to cover
@@ -195,7 +195,7 @@ def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None
             )
 
 
-def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
+def _ways(here: LessonStepRef, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
     """Draw the links from here: on, back, back to the step, out of the lesson."""
     _, _, before, after = short.around(lesson.known(), here)
     ways: list[step_links.Way] = []

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions, step_links
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.classroom.predictions import Prediction
@@ -30,7 +30,7 @@ ASKED_AGAIN: Final = "lesson_asked_again"  # in the session: why an answer was n
 MOST_CHARACTERS: Final = 80
 
 
-def question(place: Place, found: Posed, checkpoint: Checkpoint, *, labels: Sequence[str] = ()) -> None:
+def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labels: Sequence[str] = ()) -> None:
     """Ask, with the choices (by other labels, if some are given) or a box to type into, and a button that commits."""
     key = f"lesson_answer_{place.name.replace('.', '_')}_{predictions.run_at_hand()}"
     with st.form(key=f"ask_{key}", border=False):
@@ -61,7 +61,7 @@ def question(place: Place, found: Posed, checkpoint: Checkpoint, *, labels: Sequ
         st.form_submit_button(say("Answer"), type="primary", on_click=take, key=f"{key}_commit")
 
 
-def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
+def answer(place: LessonStepRef, key: str, checkpoint: Checkpoint) -> None:
     """Callback: the learner commits to what the widget with a key says; then the page shows what was covered."""
     given = str(st.session_state.get(key) or "").strip()
     source = st.session_state.get(session.SOURCE) or ""
@@ -86,7 +86,7 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
         st.query_params.from_dict(global_params.beside(there))
 
 
-def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
+def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
     """Say what was predicted, whether it is right, and what the run says.
 
     Tells whether that is an answer to the question as it stands now.
@@ -161,7 +161,7 @@ def _refused(found: Posed, given: str) -> str | None:
     return None
 
 
-def ask(here: Place | None, found: Found | None) -> None:
+def ask(here: LessonStepRef | None, found: Found | None) -> None:
     """Put the question of a step to the class, if this session teaches one; take it back where there is none."""
     taught, public = room_session.taught(), room_session.public()
     if taught is None or public is None:
@@ -182,7 +182,7 @@ def ask(here: Place | None, found: Found | None) -> None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
 
 
-def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> bool:
+def draw(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> bool:
     """Draw what the panel says of a question that a room is asked; tells whether the answer may be seen."""
     taught = room_session.taught()
     if taught is not None:
@@ -194,7 +194,7 @@ def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> b
     return public.answered
 
 
-def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
+def _question(here: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> None:
     public = room_session.public()
     if public is not None and public.least < LEAST_VOTES:
         said = say(
@@ -212,7 +212,7 @@ def _labels(found: Posed) -> list[str]:
     return polling.lettered([option.label for option in found.options])
 
 
-def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
+def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
     """What a student sees who has voted, or has come too late."""
     given = predictions.of(here)
     if public.answered:
@@ -235,7 +235,7 @@ def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> 
     polling.results(public)
 
 
-def _teach(taught: OpenedRoom, here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
+def _teach(taught: OpenedRoom, here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
     """What the teacher sees: the buttons stand above the bars, which may be long."""
     room_counts(key="lesson_counts")
     if public.answered:
@@ -249,7 +249,7 @@ def _teach(taught: OpenedRoom, here: Place, found: Posed, checkpoint: Checkpoint
     polling.results(public)
 
 
-def _show_answer(here: Place, found: Posed, checkpoint: Checkpoint, taught: OpenedRoom) -> None:
+def _show_answer(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, taught: OpenedRoom) -> None:
     """Callback: everybody may see the answer, and the page shows what belongs to it."""
     public = room_session.public()
     if public is None:

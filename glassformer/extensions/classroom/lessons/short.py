@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions, step_links
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
@@ -22,16 +22,21 @@ from transformer.i18n import Sentence, joined, say
 SHORT_MINUTES: Final = short_path().minutes
 
 
-def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Place, ...]:
+def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[LessonStepRef, ...]:
     """The steps of a lesson, or all of the short path, in their order."""
     if not short:
-        return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
+        return tuple(LessonStepRef(name, n) for n in range(1, len(lessons[name].steps) + 1))
     return tuple(
-        Place(one.name, n, short=True) for one in lessons.values() for n, step in enumerate(one.steps, 1) if step.short
+        LessonStepRef(one.name, n, short=True)
+        for one in lessons.values()
+        for n, step in enumerate(one.steps, 1)
+        if step.short
     )
 
 
-def around(lessons: Mapping[str, Lesson], here: Place) -> tuple[int, int, Place | None, Place | None]:
+def around(
+    lessons: Mapping[str, Lesson], here: LessonStepRef
+) -> tuple[int, int, LessonStepRef | None, LessonStepRef | None]:
     """Where a step stands: its number, how many there are, and the steps before and after it.
 
     One that the short path leaves out stands in its lesson.
@@ -60,7 +65,7 @@ def way_in(label: str, checkpoint: Checkpoint | None) -> step_links.Way | None:
     return PAGE, label, bare | shown_row(None if checkpoint is None else checkpoint.config)
 
 
-def has_words(here: Place) -> bool:
+def has_words(here: LessonStepRef) -> bool:
     """Whether the panel says the words now, and asks nothing."""
     return here == _first() and st.session_state.get(session.URL_PAGE) == PAGE
 
@@ -78,13 +83,13 @@ def words(checkpoint: Checkpoint | None) -> None:
         st.info(drawing.plain(found or say("No model is open on this page. Go back to the step to continue.")))
 
 
-def way_out(here: Place) -> step_links.Way:
+def way_out(here: LessonStepRef) -> step_links.Way:
     """The link from the last step to the page with all lessons, with the learner's own run."""
     _, label, own = step_links.into(SUMMARY if here.short else say("All lessons"), _first() or here)
     return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
 
 
-def has_summary(here: Place | None) -> bool:
+def has_summary(here: LessonStepRef | None) -> bool:
     """Whether the page says what was met, and the panel asks nothing."""
     path = places(lesson.known(), "", short=True)
     if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
@@ -119,15 +124,15 @@ def summary() -> None:
             st.caption(say("Look again at the steps whose answers surprised you:"))
             menu.ways([step_links.into(_called(place), place) for place in wrong])
         st.caption(say("Next: how heads are built, how text is cut into pieces, and how a model is trained."))
-        further = [Place(name, 1) for name in ("building", "pieces", "recipe") if name in known]
+        further = [LessonStepRef(name, 1) for name in ("building", "pieces", "recipe") if name in known]
         menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])
 
 
-def _called(place: Place) -> Sentence:
+def _called(place: LessonStepRef) -> Sentence:
     title = lesson.known()[place.lesson].title.said({})
     return say("{title}, step {n}", title=title, n=place.step)
 
 
-def _first() -> Place | None:
+def _first() -> LessonStepRef | None:
     path = places(lesson.known(), "", short=True)
     return path[0] if path else None

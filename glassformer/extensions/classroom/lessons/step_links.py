@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.rooms import room_session
@@ -28,7 +28,7 @@ SHOWN: Final = "lesson_shown"  # the run that the panel is of
 BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, room_session.PARAMETER}
 
 
-def run_of(place: Place) -> tuple[Place, str, str | None]:
+def run_of(place: LessonStepRef) -> tuple[LessonStepRef, str, str | None]:
     """The run that a step is about, whatever is open now.
 
     The place knows what the learner comes back to; then the checkpoint's name, and the sentence: None for the
@@ -48,7 +48,7 @@ def run_of(place: Place) -> tuple[Place, str, str | None]:
     return replace(place, own=""), model, source
 
 
-def parameters(place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> dict[str, str]:
+def parameters(place: LessonStepRef, at_hand: Checkpoint | None, *, then: bool = False) -> dict[str, str]:
     """The whole address of a step on the run that it is about, but for the language; as it is before the answer.
 
     `at_hand` is the checkpoint that is open; with `then` the question was answered.
@@ -73,12 +73,12 @@ def complete(checkpoint: Checkpoint, model: str, source: str, looked_at: dict[st
 Way = tuple[str, str, dict[str, str]]  # a link: the path of a page, what it says, the parameters of its address
 
 
-def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
+def to(label: str, place: LessonStepRef, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
     """The link to a step, with what `parameters` makes of it."""
     return lesson.step_of(place).page, label, parameters(place, at_hand, then=then)
 
 
-def into(label: str, place: Place) -> Way:
+def into(label: str, place: LessonStepRef) -> Way:
     """The link to a step that is posed once the learner is there."""
     place, model, source = run_of(place)
     bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
@@ -102,7 +102,7 @@ def news() -> None:
         st.session_state.pop(ARRIVED, None)
 
 
-def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
+def _lead(place: LessonStepRef, checkpoint: Checkpoint, run: str) -> None:
     before: tuple[str, str] | None = st.session_state.get(ARRIVED)
     given = st.session_state.get(lesson.GIVEN, False)
     if before == (place.name, run):
@@ -119,7 +119,7 @@ def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
         st.rerun()
 
 
-def at_the_step(place: Place) -> bool:
+def at_the_step(place: LessonStepRef) -> bool:
     """Whether the page that is drawn now is the step's."""
     return st.session_state.get(session.URL_PAGE) == lesson.step_of(place).page
 

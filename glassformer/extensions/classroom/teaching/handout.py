@@ -19,7 +19,7 @@ from typing import Any, Final
 from plotly.offline import get_plotlyjs
 
 from glassformer.charts.theme import Spec, figure_in
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions
 from glassformer.extensions.classroom.teaching.links import PAGE_NAMES, whole
 from glassformer.extensions.lessons.library import Lesson, Posed, Step
@@ -165,7 +165,7 @@ Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class HandoutChart:
     """The charts of a step."""
 
     beside: tuple[Spec, ...] = ()  # what may stand beside its question
@@ -173,7 +173,7 @@ class Drawn:
     whole: bool = False  # whether they are all that the step looks at
 
 
-def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Drawn:
+def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> HandoutChart:
     """The charts of a step: all that it outlines (if nothing, covers) and that paper can show, else one of its page.
 
     Raises:
@@ -189,7 +189,7 @@ def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint
     if not chosen and (otherwise := _of_page(step, link)) is not None:
         chosen = {next(iter(step.cover), ""): otherwise(link, checkpoint, trace)}
     closed = {key for key in chosen if not {key, ALL, PART}.isdisjoint(step.cover)}
-    return Drawn(
+    return HandoutChart(
         beside=tuple(spec for key, spec in chosen.items() if spec is not None and key not in closed),
         closed=tuple(spec for key, spec in chosen.items() if spec is not None and key in closed),
         whole=all(chosen.get(key) is not None for key in looks) and any(chosen.values()),
@@ -225,7 +225,7 @@ def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, 
 
 def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app: str) -> Sheet:
     """One step; what goes wrong with it is said in its place."""
-    step, place = lesson.steps[number - 1], Place(lesson.name, number)
+    step, place = lesson.steps[number - 1], LessonStepRef(lesson.name, number)
     about: Sentence | None = None
     try:
         if step.on not in ("", checkpoint.name):
@@ -254,10 +254,10 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
     )
 
 
-def _drawn(step: Step, posed: Posed, checkpoint: Checkpoint, source: str) -> Drawn:
+def _drawn(step: Step, posed: Posed, checkpoint: Checkpoint, source: str) -> HandoutChart:
     """What belongs to a step; a question stays without it if it cannot be made."""
     trace = loading.runner().trace(checkpoint, lesson_questions.own_query(checkpoint, source))
     try:
         return figures_of(step, posed.link(), checkpoint, trace)
     except (GlassformerError, BusyError):
-        return Drawn()
+        return HandoutChart()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import Any, Final
 
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions
 from glassformer.extensions.lessons.library import Lesson, Posed, Step, lessons
 from glassformer.extensions.lessons.library.subjects import oracles as all_oracles
@@ -109,7 +109,7 @@ class _Blank:
 def _tried(name: str, checkpoint: Checkpoint) -> None:
     lesson, number, _ = next(_uses(name))
     source = st.session_state.get(session.SOURCE) or ""
-    found = lesson_questions.posed(Place(lesson.name, number), checkpoint, source)
+    found = lesson_questions.posed(LessonStepRef(lesson.name, number), checkpoint, source)
     if not isinstance(found, Posed):
         st.info(drawing.plain(found))
         return

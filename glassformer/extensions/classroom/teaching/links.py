@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from glassformer.extensions.classroom import cover_state, lesson
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.teaching.lesson_reference import question
 from glassformer.extensions.rooms import room_session
 from glassformer.shared import drawing, menu
@@ -61,13 +61,13 @@ PARTS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Start:
+class LinkStart:
     """What a link is built from."""
 
     page: str  # the path of a page; "" for the one that the teacher chooses
     link: Link  # all that is looked at
     covered: tuple[str, ...] = ()  # what the address covers already
-    place: Place | None = None  # the step of a lesson that it names
+    place: LessonStepRef | None = None  # the step of a lesson that it names
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -113,7 +113,7 @@ def _show(path: str, parameters: Mapping[str, str]) -> None:
             menu.ways([(path, say("Take the class there"), alone | dict(parameters))])
 
 
-def _start() -> Start:
+def _start() -> LinkStart:
     """What is pasted in, if it is an address of the app; else what the session looks at."""
     pasted = st.text_input(
         say("Address of a page"),
@@ -123,11 +123,11 @@ def _start() -> Start:
         on_change=_begin_anew,
     )
     found = read_pasted(pasted) if pasted.strip() else None
-    if isinstance(found, Start):
+    if isinstance(found, LinkStart):
         return found
     if found is not None:
         st.warning(drawing.plain(found))
-    return Start("", replace(session.asked(), revision=""))
+    return LinkStart("", replace(session.asked(), revision=""))
 
 
 def _begin_anew() -> None:
@@ -136,7 +136,7 @@ def _begin_anew() -> None:
         st.session_state.pop(key, None)
 
 
-def read_pasted(address: str) -> Start | Sentence:
+def read_pasted(address: str) -> LinkStart | Sentence:
     """What an address says, or why it is none of a page."""
     try:
         split = urlsplit(address.strip())
@@ -157,10 +157,10 @@ def read_pasted(address: str) -> Start | Sentence:
     for note in notes:
         st.warning(drawing.plain(note))
     covered = cover_state.read(next(iter(parameters.get(cover_state.PARAMETER, ())), ""))
-    return Start(page, replace(link, revision=""), covered, lesson.read(parameters)[0])
+    return LinkStart(page, replace(link, revision=""), covered, lesson.read(parameters)[0])
 
 
-def _page(start: Start, *, fixed: bool) -> str:
+def _page(start: LinkStart, *, fixed: bool) -> str:
     """The page that is chosen: at first that of the address, or the one that the teacher comes from."""
     first = start.page or cover_state.latest()
     if PAGE not in st.session_state and first in PAGE_NAMES:
@@ -169,7 +169,7 @@ def _page(start: Start, *, fixed: bool) -> str:
     return str(st.selectbox(say("Page"), list(PAGE_NAMES), key=PAGE, format_func=named, disabled=fixed))
 
 
-def _covered(page: str, start: Start) -> list[str]:
+def _covered(page: str, start: LinkStart) -> list[str]:
     met = {key: title or PARTS.get(key, key) for key, title in cover_state.of_page(page).items()}
     chosen = st.session_state.setdefault(COVERED, list(start.covered))
     named = dict(PARTS) | met | {key: PARTS.get(key, key) for key in chosen if key not in met}
@@ -188,7 +188,7 @@ def _covered(page: str, start: Start) -> list[str]:
 
 
 def _address(
-    checkpoint: Checkpoint, link: Link, place: Place | None, page: str, hidden: list[str], *, guess: bool
+    checkpoint: Checkpoint, link: Link, place: LessonStepRef | None, page: str, hidden: list[str], *, guess: bool
 ) -> tuple[str, dict[str, str]]:
     """The path and the parameters of the link."""
     said = cover_state.write(hidden)
@@ -214,6 +214,6 @@ def _steps() -> dict[str, str]:
     return found
 
 
-def _place(name: str) -> Place | None:
+def _place(name: str) -> LessonStepRef | None:
     lesson_name, _, number = name.partition(".")
-    return Place(lesson_name, int(number)) if number else None
+    return LessonStepRef(lesson_name, int(number)) if number else None

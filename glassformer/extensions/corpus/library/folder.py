@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library import rollups, tables
-from glassformer.extensions.corpus.library.tables import Options, Table
+from glassformer.extensions.corpus.library.tables import CorpusOptions, Table
 from transformer.errors import CheckpointError, ClauseError, DataError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
@@ -52,7 +52,7 @@ class About:
     lines: int  # that are measured when it is complete; those without text are none
     shards: int  # that have lines
     code: str  # hash of the code that measures
-    options: Options
+    options: CorpusOptions
     complete: bool
 
 
@@ -196,7 +196,7 @@ def _about(label: str, record: Any) -> About:
             files=tuple(_field({"files": name}, "files", str) for name in _field(record, "files", list)),
             lines=_field(record, "lines", int),
             shards=_field(record, "shards", int),
-            options=Options(
+            options=CorpusOptions(
                 **flags, vectors=_field(options, "vectors", int), shard=_field(options, "shard", int, least=1)
             ),
             complete=_field(record, "complete", bool),

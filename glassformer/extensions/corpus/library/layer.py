@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.corpus.library.lines import Item, Pieces
-from glassformer.extensions.corpus.library.tables import NAMES, Line, Name
+from glassformer.extensions.corpus.library.lines import Item, LinePieces
+from glassformer.extensions.corpus.library.tables import NAMES, CorpusLine, Name
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
@@ -45,7 +45,7 @@ _AT_ONCE = 2**21  # weights of a part, 8 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
+class LayerTokens:
     """The tokens of a stack, padded to T."""
 
     n: Tensor  # how many each line has [B]
@@ -67,8 +67,8 @@ class Measures:
 class Fixed:
     """What the measures of a kind need of a batch, whatever the layer."""
 
-    queries: Tokens
-    keys: Tokens
+    queries: LayerTokens
+    keys: LayerTokens
     mask: Tensor  # what the model used, broadcasts to [B, 1, Q, K]
     crosses: bool  # the keys are not the queries
     dtype: torch.dtype
@@ -214,7 +214,7 @@ class Linking:
         return np.stack([np.full(len(maps), n_words), sure[0], possible[0], sure[1], possible[1]])
 
 
-def linking(checkpoint: Checkpoint, line: Line, item: Item, pieces: Pieces, gold: GoldPair) -> Linking | None:
+def linking(checkpoint: Checkpoint, line: CorpusLine, item: Item, pieces: LinePieces, gold: GoldPair) -> Linking | None:
     """The linking of a line with a reference; None if its words are not those of its text, or there is none."""
     config = checkpoint.config
     if not gold.source or not gold.target or line.target is None or not item.src_ids or not item.read_ids:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from glassformer.extensions.corpus.library.tables import Line
+from glassformer.extensions.corpus.library.tables import CorpusLine
 from transformer.analysis.alignment import SPACINGS, GoldPair, read_gold
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
@@ -41,7 +41,7 @@ class Corpus:
 
     names: tuple[str, ...]  # of the file, or of the three files of a corpus with gold alignments
     sha256: str  # of the file, hexadecimal; of three files, and of how their words become text, together
-    lines: Callable[[], Iterator[Line]]  # all lines with text, anew at each call
+    lines: Callable[[], Iterator[CorpusLine]]  # all lines with text, anew at each call
     gold: Mapping[int, GoldPair] | None = None  # by the number of the line
 
 
@@ -50,7 +50,7 @@ class Shard:
     """The lines with text among so many lines of the file that follow each other."""
 
     number: int  # from 0: shard i of size n holds lines i * n + 1 to (i + 1) * n
-    lines: tuple[Line, ...]
+    lines: tuple[CorpusLine, ...]
     gold: Mapping[int, GoldPair] | None = None
 
     def digest(self) -> bytes:
@@ -78,7 +78,7 @@ def _check_most(most: int | None) -> None:
         raise DataError("--max-pairs: found {found}, expected 1 or more.", found=most)
 
 
-def _lines_of(path: Path) -> Iterator[Line]:
+def _lines_of(path: Path) -> Iterator[CorpusLine]:
     for number, columns in read_lines([path]):
         source, *rest = (column.strip() for column in columns)
         if len(rest) > 1:
@@ -92,7 +92,7 @@ def _lines_of(path: Path) -> Iterator[Line]:
                 )
             )
         if source or any(rest):
-            yield Line(number, source, (rest[0] or None) if rest else None)
+            yield CorpusLine(number, source, (rest[0] or None) if rest else None)
 
 
 def aligned(files: Sequence[Path], *, source_text: str, target_text: str, most: int | None = None) -> Corpus:
@@ -104,11 +104,11 @@ def aligned(files: Sequence[Path], *, source_text: str, target_text: str, most: 
     found = read_gold(*files)
     gold = dict(enumerate(found.pairs, start=1))
 
-    def lines() -> Iterator[Line]:
+    def lines() -> Iterator[CorpusLine]:
         for number, pair in gold.items():
             source, target = SPACINGS[source_text](pair.source), SPACINGS[target_text](pair.target)
             if source or target:
-                yield Line(number, source, target or None)
+                yield CorpusLine(number, source, target or None)
 
     whole = hashlib.sha256(" ".join((*found.sha256, source_text, target_text)).encode())
     return Corpus(found.names, whole.hexdigest(), lambda: islice(lines(), most), gold)
@@ -146,7 +146,7 @@ class Item:
 
 
 @dataclass(eq=False)
-class Pieces:
+class LinePieces:
     """The pieces that occur, numbered: their names, and what is asked of their texts."""
 
     names: list[str] = field(default_factory=list)
@@ -178,7 +178,7 @@ class Pieces:
         return self._numbers[key]
 
 
-def named_pieces(numbers: np.ndarray, pieces: Pieces, missing: np.ndarray | None = None) -> pa.DictionaryArray:
+def named_pieces(numbers: np.ndarray, pieces: LinePieces, missing: np.ndarray | None = None) -> pa.DictionaryArray:
     """Numbered pieces as an array of their names, with only those in the dictionary that occur."""
     used, places = np.unique(numbers, return_inverse=True)
     names = pa.array([pieces.names[n] for n in used], pa.string())
@@ -191,10 +191,10 @@ def one_word(word: str, count: int) -> pa.DictionaryArray:
 
 
 def read_items(
-    checkpoint: Checkpoint, lines: Sequence[Line], *, decode: bool
-) -> tuple[list[Item], dict[int, str], Pieces]:
+    checkpoint: Checkpoint, lines: Sequence[CorpusLine], *, decode: bool
+) -> tuple[list[Item], dict[int, str], LinePieces]:
     """Read lines: the items that can be measured, the problems of the others by their places, and the pieces."""
-    pieces, problems, items = Pieces(), dict[int, str](), list[Item]()
+    pieces, problems, items = LinePieces(), dict[int, str](), list[Item]()
     writes = anatomy(checkpoint.config).writes
     if decode and writes:
         for place, found in _decoded(checkpoint, lines):
@@ -231,18 +231,18 @@ def batches(checkpoint: Checkpoint, items: Sequence[Item], tokens: int = TOKENS)
         yield batch
 
 
-def _query(checkpoint: Checkpoint, line: Line) -> Query:
+def _query(checkpoint: Checkpoint, line: CorpusLine) -> Query:
     return Query(checkpoint=checkpoint.content_hash, source=line.source)
 
 
-def _alone(checkpoint: Checkpoint, place: int, line: Line, pieces: Pieces) -> Item:
+def _alone(checkpoint: Checkpoint, place: int, line: CorpusLine, pieces: LinePieces) -> Item:
     """For an encoder alone."""
     source = read_source(checkpoint, _query(checkpoint, line))
     numbers = pieces.numbers(source.ids, checkpoint.src_tokenizer, source.pieces)
     return Item(place, source.ids, (), (), 0, None, numbers, (), len(source.ids))
 
 
-def _forced(checkpoint: Checkpoint, place: int, line: Line, pieces: Pieces) -> Item:
+def _forced(checkpoint: Checkpoint, place: int, line: CorpusLine, pieces: LinePieces) -> Item:
     """With the reference as what the decoder reads; a decoder alone may read its source only."""
     reads = anatomy(checkpoint.config).reads
     if reads and line.target is None:
@@ -256,7 +256,7 @@ def _forced(checkpoint: Checkpoint, place: int, line: Line, pieces: Pieces) -> I
     return _item(checkpoint, place, given.source, read_ids, given.ids, len(given.before) - 1, pieces, own=own)
 
 
-def _output(checkpoint: Checkpoint, place: int, source: Source, written: tuple[int, ...], pieces: Pieces) -> Item:
+def _output(checkpoint: Checkpoint, place: int, source: Source, written: tuple[int, ...], pieces: LinePieces) -> Item:
     """With the model's own output as what the decoder reads."""
     read_ids = (*source.prompt_ids, *written[:-1])
     n_forced = min(len(source.forced), len(written) - 1)
@@ -272,7 +272,7 @@ def _item(
     read_ids: tuple[int, ...],
     ids: tuple[int, ...],
     first: int,
-    pieces: Pieces,
+    pieces: LinePieces,
     *,
     own: bool = False,
 ) -> Item:
@@ -298,7 +298,7 @@ def _item(
 Written = tuple[int, tuple[Source, tuple[int, ...]] | QueryError]
 
 
-def _decoded(checkpoint: Checkpoint, lines: Sequence[Line]) -> Iterator[Written]:
+def _decoded(checkpoint: Checkpoint, lines: Sequence[CorpusLine]) -> Iterator[Written]:
     """What the model writes for each line, greedily: the line's place, its source and the ids, or the problem."""
     found: list[tuple[int, Query, Source]] = []
     for place, line in enumerate(lines):

@@ -22,24 +22,24 @@ from torch import Tensor
 
 from glassformer.extensions.corpus.library.layer import (
     Fixed,
+    LayerTokens,
     Linking,
     Measures,
-    Tokens,
     linking,
     measure_layer,
     norm_shares,
     output_factors,
 )
-from glassformer.extensions.corpus.library.lines import Item, Pieces, batches, read_items
+from glassformer.extensions.corpus.library.lines import Item, LinePieces, batches, read_items
 from glassformer.extensions.corpus.library.result_arrays import (
-    Found,
+    ResultArrays,
     Side,
     heads_table,
     room_for,
     sentences_table,
     vectors_table,
 )
-from glassformer.extensions.corpus.library.tables import NAMES, Line, Options
+from glassformer.extensions.corpus.library.tables import NAMES, CorpusLine, CorpusOptions
 from transformer.analysis.alignment import GoldPair
 from transformer.analysis.chrf import chrf_counts, usual_words
 from transformer.checkpoint.load import Checkpoint
@@ -53,10 +53,10 @@ from transformer.runs.recording_pass import first_site, not_finite
 _SIDES: dict[str, Side] = {"queries": "query", "keys": "key"}
 
 
-class Batch:
+class MeasuredBatch:
     """Lines that are read together."""
 
-    def __init__(self, checkpoint: Checkpoint, items: Sequence[Item], pieces: Pieces) -> None:
+    def __init__(self, checkpoint: Checkpoint, items: Sequence[Item], pieces: LinePieces) -> None:
         self.model, self.items, self.pieces = checkpoint.model, items, pieces
         self.places = np.array([item.place for item in items])
         self._device, config = checkpoint.device, checkpoint.config
@@ -83,19 +83,19 @@ class Batch:
         """The sums over each line's predicted pieces: [N] -> [B], in 64 bits."""
         return torch.zeros(len(self.items), dtype=torch.float64).index_add_(0, self.row, values.double())
 
-    def side(self, stack: StackName) -> Tokens:
+    def side(self, stack: StackName) -> LayerTokens:
         """The tokens of a stack."""
         return self._encoder if stack == "encoder" else self._decoder
 
     @cached_property
-    def _encoder(self) -> Tokens:
+    def _encoder(self) -> LayerTokens:
         return self._side([item.source for item in self.items], self._ends)
 
     @cached_property
-    def _decoder(self) -> Tokens:
+    def _decoder(self) -> LayerTokens:
         return self._side([item.read for item in self.items], [False] * len(self.items))
 
-    def _side(self, numbers: Sequence[tuple[int, ...]], ends: Sequence[bool]) -> Tokens:
+    def _side(self, numbers: Sequence[tuple[int, ...]], ends: Sequence[bool]) -> LayerTokens:
         width = max(map(len, numbers))
         texts = np.full((len(numbers), width), -1)
         punctuation = np.zeros((len(numbers), width), bool)
@@ -103,7 +103,7 @@ class Batch:
             texts[row, : len(some)] = [self.pieces.texts[n] for n in some]
             punctuation[row, : len(some)] = [self.pieces.punctuation[n] for n in some]
         values = np.array([len(some) for some in numbers]), texts, punctuation, np.array(ends)
-        return Tokens(*(torch.from_numpy(each).to(self._device) for each in values))
+        return LayerTokens(*(torch.from_numpy(each).to(self._device) for each in values))
 
 
 class Watch:
@@ -117,7 +117,11 @@ class Watch:
     causal = True
 
     def __init__(
-        self, batch: Batch, factors: Mapping[Kind, Sequence[Tensor]], found: Found, links: Mapping[int, Linking]
+        self,
+        batch: MeasuredBatch,
+        factors: Mapping[Kind, Sequence[Tensor]],
+        found: ResultArrays,
+        links: Mapping[int, Linking],
     ) -> None:
         self._batch, self._factors, self._found = batch, factors, found
         self._links, self.finite = links, True
@@ -185,7 +189,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredTables:
     """The tables of some lines (`extensions.corpus.library.tables`)."""
 
     sentences: pa.Table  # in the order of the lines
@@ -195,19 +199,22 @@ class Measured:
 
 @torch.inference_mode()
 def measure(
-    checkpoint: Checkpoint, lines: Sequence[Line], options: Options, gold: Mapping[int, GoldPair] | None = None
-) -> Measured:
+    checkpoint: Checkpoint,
+    lines: Sequence[CorpusLine],
+    options: CorpusOptions,
+    gold: Mapping[int, GoldPair] | None = None,
+) -> MeasuredTables:
     """Measure lines; `gold` has the gold alignments of some of them, by their numbers."""
     items, problems, pieces = read_items(checkpoint, lines, decode=options.decode)
     first = [item for item in items if lines[item.place].number <= options.vectors]
-    found = Found.empty(checkpoint.config, len(lines), room_for(checkpoint.config, first))
+    found = ResultArrays.empty(checkpoint.config, len(lines), room_for(checkpoint.config, first))
     job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {}, found)
     for batch in batches(checkpoint, items):
         problems |= job.measure(batch)
     items = [item for item in items if item.place not in problems]
     by_place = {item.place: item for item in items}
     rows = (_sentence(job, place, by_place.get(place), problems.get(place)) for place in range(len(lines)))
-    return Measured(
+    return MeasuredTables(
         sentences_table(rows),
         heads_table(lines, items, pieces, job.found),
         vectors_table(lines, pieces, job.found.vectors, problems),
@@ -219,11 +226,11 @@ class _Job:
     """What stays the same for all batches, and what was found so far."""
 
     checkpoint: Checkpoint
-    lines: Sequence[Line]
-    options: Options
-    pieces: Pieces
+    lines: Sequence[CorpusLine]
+    options: CorpusOptions
+    pieces: LinePieces
     gold: Mapping[int, GoldPair]
-    found: Found
+    found: ResultArrays
 
     @property
     def parts(self) -> Anatomy:
@@ -253,7 +260,7 @@ class _Job:
 
     def measure(self, items: Sequence[Item]) -> dict[int, str]:
         """Measure a batch; the problems of lines whose numbers are not finite, by their places."""
-        batch = Batch(self.checkpoint, items, self.pieces)
+        batch = MeasuredBatch(self.checkpoint, items, self.pieces)
         watch = Watch(batch, self.factors, self.found, self._linkings(items))
         memory, losses, ranks = self._read(batch, tap_of(watch))
         if bool(losses.isfinite().all()) and watch.finite:
@@ -278,14 +285,14 @@ class _Job:
                 self.found.sentences.sure[item.place] = len(found.links.sure)
         return linkings
 
-    def _read(self, batch: Batch, tap: Tap) -> tuple[Tensor | None, Tensor, Tensor]:
+    def _read(self, batch: MeasuredBatch, tap: Tap) -> tuple[Tensor | None, Tensor, Tensor]:
         """The memory, losses and ranks of all predicted pieces [N] of a pass."""
         memory = batch.memory(tap)
         if not self.parts.writes:
             return memory, torch.zeros(0), torch.zeros(0, dtype=torch.long)
         return memory, *self._judged(batch, batch.hidden(memory, tap), tap)
 
-    def _judged(self, batch: Batch, hidden: Tensor, tap: Tap) -> tuple[Tensor, Tensor]:
+    def _judged(self, batch: MeasuredBatch, hidden: Tensor, tap: Tap) -> tuple[Tensor, Tensor]:
         parts: list[tuple[Tensor, Tensor]] = []
         ids = iter(batch.ids.split(ROWS))
         for logits, wanted in zip(logits_of(self.checkpoint.model, hidden, tap=tap), ids, strict=True):
@@ -295,7 +302,7 @@ class _Job:
         losses, ranks = (torch.cat(found).cpu() for found in zip(*parts, strict=True))
         return losses, ranks
 
-    def _keep(self, batch: Batch, losses: Tensor, ranks: Tensor) -> None:
+    def _keep(self, batch: MeasuredBatch, losses: Tensor, ranks: Tensor) -> None:
         found, row = self.found.sentences, 0
         for item in batch.items:
             rows, row = slice(row, row + len(item.ids)), row + len(item.ids)
@@ -305,7 +312,7 @@ class _Job:
                 found.rank[item.place] = int(ranks[rows][worst])
                 found.step[item.place] = item.first - (item.first if item.step is None else item.step) + worst
 
-    def _keep_effects(self, batch: Batch, memory: Tensor | None, losses: Tensor) -> None:
+    def _keep_effects(self, batch: MeasuredBatch, memory: Tensor | None, losses: Tensor) -> None:
         """Read the batch once for each head, which then writes zeros."""
         total, effect = batch.sums(losses), NAMES.index("effect")
         for one in self.parts.attentions:

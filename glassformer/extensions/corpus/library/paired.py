@@ -26,7 +26,7 @@ CHANCE: Final = 0.05  # share of intervals that exclude 0 although nothing diffe
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """How much two runs differ in one number, over the lines that both have."""
 
     n: int  # lines
@@ -57,7 +57,7 @@ class LinePair:
     second: float
 
 
-def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:
+def by_head(first: Run, second: Run, name: Name) -> dict[Head, PairedDifference]:
     """The difference of a measure for each head that both runs have.
 
     A `DataError` where the runs do not have the same lines; others are those of `queries.connected`.
@@ -68,7 +68,7 @@ def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:
     return {(kind, layer, head): difference(*row) for kind, layer, head, *row in found}
 
 
-def of_log_prob(first: Run, second: Run) -> tuple[Difference | None, bool]:
+def of_log_prob(first: Run, second: Run) -> tuple[PairedDifference | None, bool]:
     """The difference of a line's log-probability, in nats, and whether each line has as many pieces in both.
 
     Only then can losses per piece be compared. None where no line has it in both runs. Errors are those of `by_head`.
@@ -96,12 +96,12 @@ def most_different(first: Run, second: Run, name: Name, head: Head, count: int) 
     return [LinePair(*row) for row in _ask(first, second, query, values | {"count": count})]
 
 
-def difference(n: int, first: float, second: float, mean: float, deviation: float | None) -> Difference:
+def difference(n: int, first: float, second: float, mean: float, deviation: float | None) -> PairedDifference:
     """A difference over `n` lines: both runs' means, then mean and standard deviation of the differences."""
     if n < LEAST_LINES or deviation is None:
-        return Difference(n, first, second, None, None)
+        return PairedDifference(n, first, second, None, None)
     reach = NORMAL_95 * deviation / n**0.5
-    return Difference(n, first, second, mean - reach, mean + reach)
+    return PairedDifference(n, first, second, mean - reach, mean + reach)
 
 
 # ---------------------------------------------------------------- DuckDB

@@ -31,7 +31,7 @@ from typing import Any
 import pyarrow as pa
 
 from glassformer.extensions.corpus.library.lines import Shard
-from glassformer.extensions.corpus.library.shards import Files, Job
+from glassformer.extensions.corpus.library.shards import CorpusJob, Files
 from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import in_memory
 from transformer.errors import DataError, GlassformerError
@@ -47,7 +47,7 @@ class _Worker:
     shard: Shard | None = None  # what it is measuring
 
 
-def measured(job: Job, shards: Iterable[Shard], *, processes: int) -> Iterator[tuple[int, Files]]:
+def measured(job: CorpusJob, shards: Iterable[Shard], *, processes: int) -> Iterator[tuple[int, Files]]:
     """The files of each shard, with its number, as they become ready; bounded by what the processes have in hand.
 
     A `GlassformerError` where a shard cannot be measured, or its process was ended again and again. However it ends,
@@ -87,7 +87,7 @@ def measured(job: Job, shards: Iterable[Shard], *, processes: int) -> Iterator[t
             _end(worker)
 
 
-def _context(job: Job) -> BaseContext:
+def _context(job: CorpusJob) -> BaseContext:
     """Fork only where nothing can be half done: a copied thread would not run, and what it locked stay locked."""
     held = in_memory(job.content_hash)
     alone = sys.platform == "linux" and threading.active_count() == 1
@@ -95,7 +95,7 @@ def _context(job: Job) -> BaseContext:
     return multiprocessing.get_context("fork" if forks else "spawn")
 
 
-def _start(context: BaseContext, job: Job) -> _Worker:
+def _start(context: BaseContext, job: CorpusJob) -> _Worker:
     ours, theirs = Pipe()
     forks = context.get_start_method() == "fork"
     process = context.Process(target=_serve, args=(job, theirs, ours if forks else None), daemon=True)  # type: ignore[attr-defined]
@@ -139,7 +139,7 @@ def _end(worker: _Worker) -> None:
         worker.process.join()
 
 
-def _serve(job: Job, pipe: Connection, parents: Connection | None) -> None:
+def _serve(job: CorpusJob, pipe: Connection, parents: Connection | None) -> None:
     """A process of the pool: one shard after another, until the caller's end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the caller ends us
     if parents is not None:
@@ -168,7 +168,7 @@ def check(processes: int) -> None:
 
 
 def measured_with_ray(
-    job: Job, shards: Iterable[Shard], *, processes: int, address: str | None = None
+    job: CorpusJob, shards: Iterable[Shard], *, processes: int, address: str | None = None
 ) -> Iterator[tuple[int, Files]]:
     """The files of each shard, with its number, as they become ready: see `pool.measured`.
 
@@ -190,7 +190,7 @@ def measured_with_ray(
     try:
         if job.device != "cpu" and not ray.cluster_resources().get("GPU"):
             raise DataError("device {device}: this Ray cluster has no GPU; use cpu.", device=job.device)
-        files = ray.remote(num_cpus=1, num_gpus=int(job.device != "cpu"), max_retries=3)(Job.files)
+        files = ray.remote(num_cpus=1, num_gpus=int(job.device != "cpu"), max_retries=3)(CorpusJob.files)
         n_at_once = int(ray.cluster_resources().get("CPU", 1))
         waiting = iter(shards)
         running = {files.remote(job, shard): shard.number for shard in islice(waiting, n_at_once)}

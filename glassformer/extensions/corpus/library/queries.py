@@ -50,7 +50,7 @@ _LIMITS: Final[dict[str, Any]] = {"memory_limit": "400MB", "threads": 2, "temp_d
 
 
 @dataclass(frozen=True)
-class Place:
+class PeakPosition:
     """The largest weight of a head's map of a line."""
 
     kind: Kind
@@ -77,11 +77,11 @@ class Hit:
     worst_step: int | None = None
     exact: bool | None = None
     values: tuple[float | None, ...] = ()  # what each condition looked at; None for those without a number
-    place: Place | None = None  # of the first condition that names a head
+    place: PeakPosition | None = None  # of the first condition that names a head
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """A page of the lines that fit."""
 
     total: int  # all lines that fit
@@ -89,11 +89,11 @@ class Found:
 
 
 @dataclass(frozen=True)
-class OfHead:
+class HeadSummary:
     """What one head did with a line."""
 
     values: Mapping[Name, float | None]
-    place: Place
+    place: PeakPosition
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Whole:
 
     hit: Hit
     sentence: Mapping[str, Any]  # all columns of `sentences`
-    heads: tuple[OfHead, ...]
+    heads: tuple[HeadSummary, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def extremes(
     return list(search(run, [Asked(kind, layer, head, measure, most_first=most)], n=n).hits)
 
 
-def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: int = 0) -> Found:
+def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: int = 0) -> SearchResult:
     """The lines that fit all conditions: how many, and `n` of them after `offset`.
 
     Ordered by what the first condition looks at, what fits best first, then by number.
@@ -148,10 +148,10 @@ def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: in
     query = f"{with_[0]} SELECT {', '.join(columns)} {with_[1]} ORDER BY {order} LIMIT $n OFFSET $offset"
     rows = fetch(run, query, bound | {"n": n, "offset": offset})
     if not rows:
-        return Found(fetch(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
+        return SearchResult(fetch(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
     values = {row[0]: row[2 : 2 + len(conditions)] for row in rows}
-    places = {row[0]: Place(*head, *row[2 + len(conditions) :]) for row in rows} if head else {}
-    return Found(rows[0][1], tuple(_hits(run, values, places)))
+    places = {row[0]: PeakPosition(*head, *row[2 + len(conditions) :]) for row in rows} if head else {}
+    return SearchResult(rows[0][1], tuple(_hits(run, values, places)))
 
 
 def _joined(conditions: Sequence[Condition]) -> tuple[tuple[str, str], dict[str, Any]]:
@@ -182,7 +182,7 @@ def line(run: Run, number: int) -> Whole | None:
     names_of = ", ".join(f'"{name}"' for name in NAMES)
     query = f"SELECT kind, layer, head, {PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
     rows = fetch(run, query, {"files": files["heads"], "line": number})
-    heads = [OfHead(dict(zip(NAMES, row[9:], strict=True)), Place(*row[:9])) for row in rows]
+    heads = [HeadSummary(dict(zip(NAMES, row[9:], strict=True)), PeakPosition(*row[:9])) for row in rows]
     sentence = dict(zip(names, row, strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
     return Whole(hit, sentence, tuple(heads))
@@ -204,7 +204,9 @@ def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> 
     return Distribution(summary, float(values.min()), float(values.max()), tuple(quantiles.tolist()))
 
 
-def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapping[int, Place]) -> Iterator[Hit]:
+def _hits(
+    run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapping[int, PeakPosition]
+) -> Iterator[Hit]:
     """Lines with their texts, in the order of `values`; only files of their shards are opened."""
     shards = sorted({shard for number in values if (shard := run.shard_of(number)) is not None})
     files = [path_of(run, "sentences", shard) for shard in shards]

@@ -13,8 +13,8 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from glassformer.extensions.corpus.library.lines import Item, Pieces, named_pieces, one_word
-from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES, VECTORS, Line
+from glassformer.extensions.corpus.library.lines import Item, LinePieces, named_pieces, one_word
+from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES, VECTORS, CorpusLine
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 
@@ -66,7 +66,7 @@ def room_for(config: ModelConfig, items: Sequence[Item]) -> Vectors:
 
 
 def vectors_table(
-    lines: Sequence[Line], pieces: Pieces, found: Vectors, problems: Mapping[int, str]
+    lines: Sequence[CorpusLine], pieces: LinePieces, found: Vectors, problems: Mapping[int, str]
 ) -> pa.Table | None:
     """The table `VECTORS`: by kind, layer, head, side and line, without lines that have a problem; None if empty."""
     items = [item for item in found.items if item.place not in problems]
@@ -75,7 +75,9 @@ def vectors_table(
     return pa.concat_tables(_of_kind(kind, found, items, lines, pieces) for kind in found.arrays).unify_dictionaries()
 
 
-def _of_kind(kind: Kind, found: Vectors, items: Sequence[Item], lines: Sequence[Line], pieces: Pieces) -> pa.Table:
+def _of_kind(
+    kind: Kind, found: Vectors, items: Sequence[Item], lines: Sequence[CorpusLine], pieces: LinePieces
+) -> pa.Table:
     numbers = [tokens_of(item, kind, side) for side in SIDES for item in items]
     counts, values = list(map(len, numbers)), found.arrays[kind]
     if len(items) < len(found.items):
@@ -106,7 +108,7 @@ LINKS = ("links", "links_sure", "links_possible", "reads_sure", "reads_possible"
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class HeadResults:
     """What was found of all heads of a kind."""
 
     values: np.ndarray  # [L, H, N, M], M as `NAMES`; NaN for what there is not
@@ -114,10 +116,10 @@ class Heads:
     links: np.ndarray  # as `LINKS` [5, L, H, N]; -1 without a gold alignment
 
     @staticmethod
-    def empty(n_layers: int, n_heads: int, n_lines: int) -> Heads:
+    def empty(n_layers: int, n_heads: int, n_lines: int) -> HeadResults:
         """Nothing yet."""
         shape = n_layers, n_heads, n_lines
-        return Heads(
+        return HeadResults(
             np.full((*shape, len(NAMES)), np.nan, np.float32),
             np.full((2, *shape), -1, np.int32),
             np.full((len(LINKS), *shape), -1, np.int32),
@@ -141,28 +143,32 @@ class Sentences:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ResultArrays:
     """All that was found."""
 
-    heads: Mapping[Kind, Heads]
+    heads: Mapping[Kind, HeadResults]
     sentences: Sentences
     vectors: Vectors
 
     @staticmethod
-    def empty(config: ModelConfig, n_lines: int, vectors: Vectors) -> Found:
+    def empty(config: ModelConfig, n_lines: int, vectors: Vectors) -> ResultArrays:
         """Nothing yet."""
         attentions = anatomy(config).attentions
-        heads = {one.kind: Heads.empty(one.n_layers, config.of(one.stack).n_heads, n_lines) for one in attentions}
-        return Found(heads, Sentences.empty(n_lines), vectors)
+        heads = {one.kind: HeadResults.empty(one.n_layers, config.of(one.stack).n_heads, n_lines) for one in attentions}
+        return ResultArrays(heads, Sentences.empty(n_lines), vectors)
 
 
-def heads_table(lines: Sequence[Line], items: Sequence[Item], pieces: Pieces, found: Found) -> pa.Table:
+def heads_table(
+    lines: Sequence[CorpusLine], items: Sequence[Item], pieces: LinePieces, found: ResultArrays
+) -> pa.Table:
     """The table `HEADS`: items by kind, layer and head."""
     parts = [_heads_of(kind, heads, lines, items, pieces) for kind, heads in found.heads.items()]
     return pa.concat_tables(parts).unify_dictionaries() if parts and items else HEADS.empty_table()
 
 
-def _heads_of(kind: Kind, heads: Heads, lines: Sequence[Line], items: Sequence[Item], pieces: Pieces) -> pa.Table:
+def _heads_of(
+    kind: Kind, heads: HeadResults, lines: Sequence[CorpusLine], items: Sequence[Item], pieces: LinePieces
+) -> pa.Table:
     places = np.array([item.place for item in items], np.int64)
     n_layers, n_heads = heads.values.shape[:2]
     shape = n_layers, n_heads, len(places)
@@ -195,7 +201,7 @@ def _steps(kind: Kind, query: np.ndarray, items: Sequence[Item]) -> pa.Array:
 
 
 def _pieces(
-    tokens: np.ndarray, there: np.ndarray, numbers: Sequence[tuple[int, ...]], pieces: Pieces
+    tokens: np.ndarray, there: np.ndarray, numbers: Sequence[tuple[int, ...]], pieces: LinePieces
 ) -> pa.DictionaryArray:
     """The pieces of tokens [L, H, N], of lines with these numbers of pieces."""
     starts = np.cumsum([0, *map(len, numbers)])[:-1]

@@ -33,7 +33,7 @@ import torch
 from glassformer.extensions.corpus.library import lines, measuring, rollups
 from glassformer.extensions.corpus.library.folder import ABOUT, FORMAT, NEEDED, damaged_files, file_name, sums_name
 from glassformer.extensions.corpus.library.lines import Corpus, Shard
-from glassformer.extensions.corpus.library.tables import SCHEMAS, TABLES, Options, Table
+from glassformer.extensions.corpus.library.tables import SCHEMAS, TABLES, CorpusOptions, Table
 from transformer.checkpoint.exchange import write_whole
 from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.checkpoint.opening import load
@@ -76,12 +76,12 @@ def code_version() -> str:
 
 
 @dataclass(frozen=True)
-class Job:
+class CorpusJob:
     """What every process of a run needs to know, whatever engine started it."""
 
     checkpoint: Path  # what `load` opens
     content_hash: str  # of that checkpoint
-    options: Options
+    options: CorpusOptions
     code: str
     device: str = "cpu"  # where the model computes
 
@@ -95,7 +95,7 @@ class Job:
         return {name: _bytes(name, tables[name]) for name in TABLES if tables[name] is not None}
 
 
-def _opened(job: Job) -> Checkpoint:
+def _opened(job: CorpusJob) -> Checkpoint:
     """The checkpoint, loaded once a process; on one thread, as numbers may depend on how many there are."""
     torch.set_num_threads(1)
     held = in_memory(job.content_hash)
@@ -119,7 +119,7 @@ class Plan:
     """A run: what it measures, and where it stands."""
 
     folder: Path
-    job: Job
+    job: CorpusJob
     corpus: Corpus
     about: Mapping[str, Any]  # the content of about.json, but for whether it is complete
     digests: Mapping[int, bytes]  # of the shards that the file has
@@ -159,7 +159,7 @@ class Plan:
 
 
 def plan(
-    checkpoint: Checkpoint, source: Path, corpus: Corpus, options: Options, *, out: Path, most: int | None = None
+    checkpoint: Checkpoint, source: Path, corpus: Corpus, options: CorpusOptions, *, out: Path, most: int | None = None
 ) -> Plan:
     """Read the file through and name the run; nothing is written yet.
 
@@ -170,7 +170,7 @@ def plan(
         digests[shard.number], counts[shard.number] = shard.digest(), len(shard.lines)
     if not digests:
         raise DataError("{file}: has no sentences. Write one per line.", file=corpus.names[0])
-    job = Job(source, checkpoint.content_hash, options, code_version(), str(checkpoint.device))
+    job = CorpusJob(source, checkpoint.content_hash, options, code_version(), str(checkpoint.device))
     decides: dict[str, object] = {
         "content_hash": job.content_hash,
         "code": job.code,

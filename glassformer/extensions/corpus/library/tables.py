@@ -30,7 +30,7 @@ _FEW: Final = pa.dictionary(pa.int8(), pa.string())
 
 
 @dataclass(frozen=True)
-class Line:
+class CorpusLine:
     """A line of the file."""
 
     number: int  # from 1
@@ -39,7 +39,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class CorpusOptions:
     """What is measured; all of it is in the name of the files."""
 
     decode: bool = False  # measure the model's own greedy output instead of the reference

@@ -9,7 +9,7 @@ import pyarrow as pa
 from glassformer.extensions.corpus.library import folder, paired, queries, scores
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.joint_space import JointSpace, join, read_tokens
-from glassformer.extensions.corpus.library.paired import Difference
+from glassformer.extensions.corpus.library.paired import PairedDifference
 from glassformer.extensions.corpus.library.scores import CorpusScores, PairedScore
 from glassformer.server.render_lock import RENDER_LOCK
 from transformer.errors import GlassformerError
@@ -58,7 +58,9 @@ def scores_of(run: Run) -> CorpusScores:
 
 
 @_once(16)
-def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
+def score_differences(
+    first: Run, second: Run
+) -> tuple[Mapping[str, PairedScore], tuple[PairedDifference | None, bool]]:
     """As `scores.paired`, and `paired.of_log_prob`."""
     for run in (first, second):
         folder.check(run, "sentences")

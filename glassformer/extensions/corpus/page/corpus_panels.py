@@ -7,7 +7,7 @@ from typing import Final
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
-from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene
+from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, CorpusScene
 from glassformer.extensions.corpus.page.open_corpus_run import (
     OpenCorpus,
     choose_head,
@@ -136,13 +136,13 @@ def told(run: Run, checkpoint: Checkpoint) -> Sentence:
 # ------------------------------------------------------------------------------------------------ what is looked at
 
 
-def _scene(run: Run, checkpoint: Checkpoint) -> Scene | None:
+def _scene(run: Run, checkpoint: Checkpoint) -> CorpusScene | None:
     found = summaries(run)
     if not found:
         st.info(say("No line of this corpus run could be measured."), icon=":material/info:")
         return None
     parts = anatomy(checkpoint.config) if checkpoint.content_hash == run.about.content_hash else None
-    scene = Scene(found, parts, session.view(MAIN))
+    scene = CorpusScene(found, parts, session.view(MAIN))
     layers, heads = scene.size(scene.kind)
     controls.let_go(MAIN, layers, heads)
     return scene

@@ -18,7 +18,7 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.rollups import Key, Summaries, Summary
 from glassformer.extensions.corpus.library.tables import Name
-from glassformer.runs.head_measure_labels import UNITS, Words, words
+from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
 from glassformer.state.click import Click, cell_of
@@ -26,26 +26,26 @@ from glassformer.state.view import MAIN, Slot, View
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 
-_OF_A_CORPUS: Final[dict[tables.Name, Words]] = {
-    "same": Words(
+_OF_A_CORPUS: Final[dict[tables.Name, MeasureLabels]] = {
+    "same": MeasureLabels(
         say("Same text"),
         say("share of attention on equal pieces"),
         "share",
         say("Mean weight on keys with the same text as the query, not counting the token itself."),
     ),
-    "punctuation": Words(
+    "punctuation": MeasureLabels(
         say("Punctuation"),
         say("share of attention on punctuation"),
         "share",
         say("Mean weight on keys that consist of punctuation alone."),
     ),
-    "peak": Words(
+    "peak": MeasureLabels(
         say("Peak"),
         say("largest weight of the map"),
         "weight",
         say("The largest weight of a line's whole map, without rows that have only one open key."),
     ),
-    "effect": Words(
+    "effect": MeasureLabels(
         say("Effect"),
         say("effect of removing the head"),
         "nats",
@@ -58,9 +58,9 @@ _OF_A_CORPUS: Final[dict[tables.Name, Words]] = {
 """What only a corpus run measures."""
 
 
-def corpus_words(kind: Kind, parts: Anatomy | None) -> dict[tables.Name, Words]:
+def corpus_words(kind: Kind, parts: Anatomy | None) -> dict[tables.Name, MeasureLabels]:
     """The same of all measures of a corpus run; `parts` are None where its checkpoint is not here."""
-    alike: dict[tables.Name, Words] = dict(words(kind, parts).items())
+    alike: dict[tables.Name, MeasureLabels] = dict(words(kind, parts).items())
     return alike | _OF_A_CORPUS
 
 
@@ -89,7 +89,7 @@ PARTS: Final[dict[str, Part[Any]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class CorpusScene:
     """All measures of all heads of a corpus run, and what is looked at of them; there is at least one."""
 
     summaries: Summaries
@@ -110,7 +110,7 @@ class Scene:
         return self.view.kind if self.view.kind in self.kinds else self.kinds[0]
 
     @cached_property
-    def spoken(self) -> dict[Kind, dict[Name, Words]]:
+    def spoken(self) -> dict[Kind, dict[Name, MeasureLabels]]:
         """How measures are spoken of."""
         return {kind: corpus_words(kind, self.parts) for kind in self.kinds}
 
@@ -126,7 +126,7 @@ class Scene:
         return next(one for one in (self.view.of(CorpusLook).corpus_measure, *names) if one in names)
 
     @property
-    def words(self) -> Words:
+    def words(self) -> MeasureLabels:
         """How that is spoken of."""
         return self.spoken[self.kind][self.measure]
 
@@ -162,7 +162,7 @@ def head_name(kind: Kind, layer: int, head: int) -> Sentence:
 # ------------------------------------------------------------------------------------------------ all heads
 
 
-def _all_heads(scene: Scene) -> Plot:
+def _all_heads(scene: CorpusScene) -> Plot:
     """One measure of the heads of every attention that has it in the same unit; a click looks at one."""
     words, name = scene.words, scene.measure
     kinds = [kind for kind in scene.kinds if scene.spoken[kind][name].unit == words.unit]
@@ -189,7 +189,7 @@ def _all_heads(scene: Scene) -> Plot:
     )
 
 
-def _means(scene: Scene, kind: Kind) -> np.ndarray:
+def _means(scene: CorpusScene, kind: Kind) -> np.ndarray:
     found = np.full(scene.size(kind), np.nan)
     for key, one in scene.summaries.items():
         if (key.kind, key.measure) == (kind, scene.measure):
@@ -214,7 +214,7 @@ all_heads: Final = Picture(PARTS["heads"], "corpus_heads", say("One measure of a
 # ------------------------------------------------------------------------------------------------ one head
 
 
-def _spread(scene: Scene) -> Plot | None:
+def _spread(scene: CorpusScene) -> Plot | None:
     """How the measure is spread over the lines."""
     found, words = scene.summary, scene.words
     if found is None:

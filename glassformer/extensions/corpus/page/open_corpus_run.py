@@ -14,16 +14,16 @@ import pandas as pd
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.library.queries import Hit, OfHead, Place, Whole
+from glassformer.extensions.corpus.library.queries import HeadSummary, Hit, PeakPosition, Whole
 from glassformer.extensions.corpus.page import cached_queries
-from glassformer.extensions.corpus.page.corpus_pictures import Scene, head_name
+from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene, head_name
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import REVISION_LENGTH
 from glassformer.shared import controls, drawing, menu
-from glassformer.shared.controls import Kept
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
@@ -49,7 +49,7 @@ class OpenCorpus:
     """What a part of the page is drawn of. A session must not keep it."""
 
     run: Run
-    scene: Scene
+    scene: CorpusScene
     chosen: Checkpoint  # in the sidebar
 
     @cached_property
@@ -59,7 +59,7 @@ class OpenCorpus:
         return None if number is None or not queries.is_installed() else cached_queries.line(self.run, number + 1)
 
     @property
-    def of_head(self) -> OfHead | None:
+    def of_head(self) -> HeadSummary | None:
         """What the head that is looked at did with that line."""
         head = self.scene.key.whose
         ones = self.line.heads if self.line else ()
@@ -99,7 +99,7 @@ def choose_line(corpus: OpenCorpus) -> None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
 
 
-def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:
+def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None, name: str = "") -> None:
     """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
 
     `name` says of which of two runs it is.
@@ -132,7 +132,7 @@ def _not_here(corpus: OpenCorpus) -> Sentence:
     )
 
 
-def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> Iterator[str]:
+def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str]:
     yield say("**Line {n}**", n=hit.line)
     yield say("**Source:** {text}", text=drawing.plain(hit.source))
     if hit.output is not None:
@@ -155,7 +155,7 @@ def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> Iterator[str]:
         yield _peak(one.place)
 
 
-def _peak(place: Place) -> Sentence:
+def _peak(place: PeakPosition) -> Sentence:
     return say(
         "Its largest weight is {weight:.3f}, from {query} (row {row}) to {key} (column {column}).",
         weight=place.weight,
@@ -176,7 +176,7 @@ def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
             menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
 
 
-def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: Place | None, *, decoded: bool) -> Link:
+def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: PeakPosition | None, *, decoded: bool) -> Link:
     """What other pages shall show: the line as it was measured, at a head's largest weight or at its worst step."""
     forced = () if decoded else _forced(checkpoint, hit)
     # A text without a reference is a prompt, of which no piece is a step.
@@ -216,19 +216,19 @@ def name_of(run: Run) -> Sentence | str:
 # ------------------------------------------------------------------------------------------------ what is chosen
 
 
-def of(name: str, *forgets: str) -> Kept:
+def of(name: str, *forgets: str) -> ControlBinding:
     """A field of the view whose change begins with the first page of what is found again."""
     return controls.field(MAIN, name, key=f"corpus_{name}", forgets=("leaf", *forgets))
 
 
-def choose_kind(scene: Scene) -> None:
+def choose_kind(scene: CorpusScene) -> None:
     """Draw the choice of an attention, if there are several."""
     kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
     if len(kinds) > 1:
         controls.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=185)
 
 
-def choose_head(scene: Scene) -> None:
+def choose_head(scene: CorpusScene) -> None:
     """Draw the choices of an attention, a layer and a head."""
     choose_kind(scene)
     layers, heads = scene.size(scene.kind)
@@ -236,7 +236,7 @@ def choose_head(scene: Scene) -> None:
     controls.menu_of_heads(replace(of("head"), value=scene.head[1]), heads, all_together=False)
 
 
-def choose_measure(scene: Scene) -> None:
+def choose_measure(scene: CorpusScene) -> None:
     """Draw the choice of a measure."""
     names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
     kept = of("corpus_measure", "bound")
@@ -316,7 +316,7 @@ def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
     return found | {"loss": [one.loss for one in hits], "worst_rank": [one.worst_rank for one in hits]}
 
 
-def _largest(place: Place) -> str | None:
+def _largest(place: PeakPosition) -> str | None:
     """Where the largest weight is; pieces are data and no sentence."""
     return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {hundredths(place.weight)}"
 

@@ -13,11 +13,11 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.charts.corpus_beside import HOW_TO_READ, Differences, head_differences_spec
 from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run, summaries
-from glassformer.extensions.corpus.library.paired import CHANCE, Difference
+from glassformer.extensions.corpus.library.paired import CHANCE, PairedDifference
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.scores import Figure, PairedScore
 from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name, head_of
+from glassformer.extensions.corpus.page.corpus_pictures import PARTS, CorpusScene, head_name, head_of
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
@@ -42,8 +42,8 @@ from transformer.model.anatomy import Kind
 class Beside:
     """The differences of a measure between two runs, second minus first; at least one."""
 
-    scene: Scene  # of the first run
-    found: Mapping[Head, Difference]
+    scene: CorpusScene  # of the first run
+    found: Mapping[Head, PairedDifference]
     names: tuple[str, str]  # of the runs
     slot: Slot = MAIN
 
@@ -55,14 +55,14 @@ class Beside:
         return [one for one in self.scene.kinds if one in there and spoken[one][name].unit == self.scene.words.unit]
 
     @property
-    def shown(self) -> dict[Head, Difference]:
+    def shown(self) -> dict[Head, PairedDifference]:
         """The heads of those."""
         kinds = self.kinds
         ordered = sorted(self.found, key=lambda one: (self.scene.kinds.index(one[0]), *one[1:]))
         return {head: self.found[head] for head in ordered if head[0] in kinds}
 
 
-def by_chance(found: Mapping[Head, Difference]) -> Sentence:
+def by_chance(found: Mapping[Head, PairedDifference]) -> Sentence:
     """How many comparisons these are, how many intervals exclude 0, and how many would by chance."""
     n, marked = len(found), sum(one.excludes_0 for one in found.values())
     return joined(
@@ -110,7 +110,7 @@ def _head_clicked(*args: Any, **options: Any) -> Mapping[str, Any] | None:
     return None if found is None else {**found, "corpus_panel": "beside"}
 
 
-def _block(kind: Kind, found: Mapping[Head, Difference]) -> Differences:
+def _block(kind: Kind, found: Mapping[Head, PairedDifference]) -> Differences:
     size = max(layer for _, layer, _ in found), max(head for _, _, head in found)
     means, low, high, lines = (np.full(size, np.nan) for _ in range(4))
     for (_, layer, head), one in found.items():

@@ -14,10 +14,10 @@ from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, H
 from glassformer.extensions.corpus.library.tables import Name
 from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.cached_queries import scores_of
-from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at, spread
+from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene, all_heads, looked_at, spread
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, choose_line
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.head_measure_labels import Words
+from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.show import show
 from glassformer.shared import drawing, page_style
@@ -149,11 +149,11 @@ def _look(head: Head) -> None:
     session.replace(MAIN, **looked_at(kind, layer - 1, number - 1))
 
 
-def _of(scene: Scene, head: Head, name: Name) -> Summary | None:
+def _of(scene: CorpusScene, head: Head, name: Name) -> Summary | None:
     return scene.summaries.get(Key(*head, name))
 
 
-def _shown(scene: Scene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The columns and how they look: the chosen measure with its interval, then the means of the others."""
     own = [_of(scene, one, scene.measure) for one in heads]
     columns: dict[str, list[Any]] = {
@@ -179,12 +179,12 @@ def _shown(scene: Scene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[
     return columns, looks
 
 
-def _column(words: Words) -> Any:
+def _column(words: MeasureLabels) -> Any:
     heading, help = here(words.heading), here(joined(" ", [words.meaning]))
     return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
 
 
-def _frame(scene: Scene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
+def _frame(scene: CorpusScene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
     """One row per head and measure, all of them."""
     rows: list[dict[str, Any]] = [
         {

@@ -23,9 +23,9 @@ from glassformer.extensions.corpus.charts.corpus_joined import (
 )
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
 from glassformer.extensions.corpus.library.joint_space import JointSpace, Tokens, nearest
-from glassformer.extensions.corpus.library.queries import Place
+from glassformer.extensions.corpus.library.queries import PeakPosition
 from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name
+from glassformer.extensions.corpus.page.corpus_pictures import PARTS, CorpusScene, head_name
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, card
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
@@ -289,7 +289,7 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
     return frozenset(of.piece(i) for of in tokenizers for i in range(of.size) if of.is_special(i))
 
 
-def _controls(scene: Scene) -> None:
+def _controls(scene: CorpusScene) -> None:
     """Draw what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
         controls.menu(controls.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
@@ -373,7 +373,7 @@ def _around(of: Tokens, token: int) -> str:
     return " ".join(f"[{of.pieces[n]}]" if n == token else of.pieces[n] for n in mine)
 
 
-def _place(corpus: OpenCorpus, layer: Layer, token: int) -> Place:
+def _place(corpus: OpenCorpus, layer: Layer, token: int) -> PeakPosition:
     """Where the Attention page shows a token: its row or its column, at its step."""
     of, place = layer.tokens, int(layer.tokens.place[token])
     is_query = bool(of.is_query[token])
@@ -383,4 +383,4 @@ def _place(corpus: OpenCorpus, layer: Layer, token: int) -> Place:
     if layer.kind == "decoder" or (layer.kind == "cross" and is_query):
         n_prompt = 1 if "cross" in corpus.scene.kinds or found is None else found.sentence["n_source"] or 1
         step = max(place - n_prompt + 1, 0)  # rows of a prompt come before the first step
-    return Place(layer.kind, layer.layer + 1, layer.head + 1, query, key, step, None, None, None)
+    return PeakPosition(layer.kind, layer.layer + 1, layer.head + 1, query, key, step, None, None, None)

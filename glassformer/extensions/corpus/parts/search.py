@@ -10,7 +10,7 @@ from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import Scene
+from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene
 from glassformer.extensions.corpus.page.open_corpus_run import (
     Heading,
     OpenCorpus,
@@ -104,7 +104,7 @@ def _pages(total: int) -> None:
 # ------------------------------------------------------------------------------------------------ the form
 
 
-def _conditions(run: Run, scene: Scene) -> tuple[list[Condition], list[Heading]]:
+def _conditions(run: Run, scene: CorpusScene) -> tuple[list[Condition], list[Heading]]:
     """Draw the form; the conditions that are asked for, that of a head first, and what each looked at."""
     found: list[_Asked] = []
     with st.container(border=True, key="corpus_form"):
@@ -114,7 +114,7 @@ def _conditions(run: Run, scene: Scene) -> tuple[list[Condition], list[Heading]]
     return [one for one, _ in found], [said for _, said in found]
 
 
-def _of_head(run: Run, scene: Scene) -> list[_Asked]:
+def _of_head(run: Run, scene: CorpusScene) -> list[_Asked]:
     """Draw what a head shall do."""
     known = {name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")}
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="corpus_of_a_head"):
@@ -135,7 +135,7 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
     return _asked(sought, scene, bound)
 
 
-def _bound(sought: Sought, scene: Scene) -> float:
+def _bound(sought: Sought, scene: CorpusScene) -> float:
     """Draw the box for the bound of a head's number."""
     mean = None if scene.summary is None else round(scene.summary.mean, 2)
     proposed = PROPOSED_WEIGHT if sought in ("punctuation", "piece") else PROPOSED
@@ -148,7 +148,7 @@ def _bound(sought: Sought, scene: Scene) -> float:
     return proposed if asked is None else float(asked)
 
 
-def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
+def _asked(sought: Sought, scene: CorpusScene, bound: float) -> list[_Asked]:
     look, key = session.view(MAIN).of(CorpusLook), scene.key
     where = key.whose
     if sought == "measure":

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, at_least, at_most
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_least, at_most
 from glassformer.extensions.doctor.library.head_measures import (
     SURE,
-    Head,
-    Heads,
+    HeadMeasures,
+    MeasuredHead,
     each,
     heads_of,
     heads_with_rows,
@@ -41,7 +41,7 @@ MANY_SATURATED = 0.4
 RESTS = 0.8
 """A head whose mean weight on one token is above this rests on it."""
 
-of_attention = partial(Test, "attention")
+of_attention = partial(DoctorTest, "attention")
 
 
 @of_attention(
@@ -66,7 +66,7 @@ of_attention = partial(Test, "attention")
     finds=("head-without-values", "head-that-is-not-read", "no-cross-attention"),
     sees=("mask-shows-one-too-few", "source-is-lost"),
 )
-def dead_heads(patient: Patient) -> Measured:
+def dead_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads that write nothing, whatever the sentence."""
     loud = dict(each(heads_of(patient), lambda one: np.fmin(one.writes, one.says)))
     silent = [head for head, loudness in loud.items() if not loudness >= UNHEARD]
@@ -76,9 +76,9 @@ def dead_heads(patient: Patient) -> Measured:
             "Even the weakest of {n} heads adds a vector of up to {share:.2%} of the stream's length.",
             n=len(loud), share=least,
         )  # fmt: skip
-        return Measured(verdict="well", number=least, said=said)
+        return DoctorTestResult(verdict="well", number=least, said=said)
     whole = any(all(one in silent for one in loud if one.place == head.place) for head in silent)
-    return Measured(
+    return DoctorTestResult(
         verdict="broken" if whole else "look",
         number=least,
         said=say_n(
@@ -115,17 +115,17 @@ def dead_heads(patient: Patient) -> Measured:
     ),
     finds=("two-equal-heads",),
 )
-def equal_heads(patient: Patient) -> Measured:
+def equal_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Two heads of a layer with the same scores."""
     pairs = [pair for pair in pairs_of(patient) if np.isfinite(pair[2])]
     if not pairs:
-        raise NotTested("No layer has two heads to compare.")
+        raise NotTestable("No layer has two heads to compare.")
     least = min(apart for *_, apart in pairs)
     alike = _with_equal_maps(patient, [(a, b) for a, b, apart in pairs if apart < ALIKE])
     if not alike:
         said = say("Within a layer, the distance between the two most similar heads is {apart:.2f}.", apart=least)
-        return Measured(verdict="well", number=least, said=said)
-    return Measured(
+        return DoctorTestResult(verdict="well", number=least, said=said)
+    return DoctorTestResult(
         verdict="look",
         number=least,
         said=say_n(
@@ -138,7 +138,9 @@ def equal_heads(patient: Patient) -> Measured:
     )
 
 
-def _with_equal_maps(patient: Patient, pairs: list[tuple[Head, Head]]) -> list[tuple[Head, Head]]:
+def _with_equal_maps(
+    patient: ExaminationContext, pairs: list[tuple[MeasuredHead, MeasuredHead]]
+) -> list[tuple[MeasuredHead, MeasuredHead]]:
     """Those pairs whose maps agree, too: a bias of positions may be another in each head."""
     compare = _Compare(patient, pairs)
     if pairs:
@@ -151,9 +153,9 @@ class _Compare:
 
     causal = True
 
-    def __init__(self, patient: Patient, pairs: list[tuple[Head, Head]]) -> None:
+    def __init__(self, patient: ExaminationContext, pairs: list[tuple[MeasuredHead, MeasuredHead]]) -> None:
         self.apart = dict.fromkeys(pairs, 0.0)
-        self._sites: dict[str, list[tuple[Head, Head]]] = {}
+        self._sites: dict[str, list[tuple[MeasuredHead, MeasuredHead]]] = {}
         for pair in pairs:
             site = patient.anatomy.attention(pair[0].kind).site(pair[0].layer, "weights")
             self._sites.setdefault(site, []).append(pair)
@@ -168,17 +170,19 @@ class _Compare:
         return value
 
 
-def _flat(patient: Patient, measure: Callable[[Heads], np.ndarray]) -> tuple[list[Head], int, float]:
+def _flat(
+    patient: ExaminationContext, measure: Callable[[HeadMeasures], np.ndarray]
+) -> tuple[list[MeasuredHead], int, float]:
     """The heads whose scores hardly differ by a measure, of how many, and the least difference of all."""
     of_each = dict(each(heads_with_rows(patient), measure))
     return [head for head, value in of_each.items() if not value >= FLAT], len(of_each), min(of_each.values())
 
 
-def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -> Measured:
+def _of_flat(patient: ExaminationContext, flat: list[MeasuredHead], least: float, said: Sentence) -> DoctorTestResult:
     if not flat:
-        return Measured(verdict="well", number=least, said=said)
+        return DoctorTestResult(verdict="well", number=least, said=said)
     places = tuple(map(str, flat))
-    return Measured(verdict="look", number=least, said=said, places=places, shown=shown(patient, flat[0]))
+    return DoctorTestResult(verdict="look", number=least, said=said, places=places, shown=shown(patient, flat[0]))
 
 
 _WHY_FLAT = say(
@@ -205,7 +209,7 @@ _CAUSES_FLAT = say(
     of_a_leak=True,
     sees=("source-is-lost",),
 )
-def uniform_heads(patient: Patient) -> Measured:
+def uniform_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads whose scores are the same for all keys."""
     flat, n, least = _flat(patient, lambda one: one.spread)
     well = say(
@@ -234,7 +238,7 @@ def uniform_heads(patient: Patient) -> Measured:
     of_a_leak=True,
     sees=("mask-shows-one-too-few",),
 )
-def collapsed_heads(patient: Patient) -> Measured:
+def collapsed_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
     flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
     well = say(
@@ -271,11 +275,11 @@ def collapsed_heads(patient: Patient) -> Measured:
     ),
     sees=("scores-not-scaled",),
 )
-def saturated_softmax(patient: Patient) -> Measured:
+def saturated_softmax(patient: ExaminationContext) -> DoctorTestResult:
     """Whether most rows have all their weight on one key."""
     found, config = heads_with_rows(patient), patient.config
     if config.score_scale is not None and config.score_scale > config.d_head**-0.5:
-        raise NotTested(
+        raise NotTestable(
             "This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are not "
             "a fault.", scale=config.score_scale,
         )  # fmt: skip
@@ -287,10 +291,10 @@ def saturated_softmax(patient: Patient) -> Measured:
         sure=SURE,
     )
     if share < MANY_SATURATED:
-        return Measured(verdict="well", number=share, said=said)
+        return DoctorTestResult(verdict="well", number=share, said=said)
     full = [head for head, value in each(found, lambda one: one.saturated) if value >= MANY_SATURATED]
     at = shown(patient, full[0]) if full else None
-    return Measured(verdict="look", number=share, said=said, places=tuple(map(str, full)), shown=at)
+    return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(map(str, full)), shown=at)
 
 
 @of_attention(
@@ -301,7 +305,7 @@ def saturated_softmax(patient: Patient) -> Measured:
         "count as a fault."
     ),
 )
-def attention_sinks(patient: Patient) -> Measured:
+def attention_sinks(patient: ExaminationContext) -> DoctorTestResult:
     """Heads that put nearly all weight on the first or the end token; that is no fault."""
     found = heads_with_rows(patient)
     first, last = (
@@ -312,8 +316,8 @@ def attention_sinks(patient: Patient) -> Measured:
     resting = [*first, *last]
     if not resting:
         said = say("No head puts more than {share:.0%} of its weight on the first or last token.", share=RESTS)
-        return Measured(verdict="well", number=most, said=said)
-    return Measured(
+        return DoctorTestResult(verdict="well", number=most, said=said)
+    return DoctorTestResult(
         verdict="well",
         number=most,
         said=say_n(

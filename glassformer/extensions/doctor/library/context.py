@@ -12,8 +12,14 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from glassformer.extensions.doctor.library.findings import MOST_PLACES, Area, Measured, NotTested, not_applicable
-from glassformer.extensions.doctor.library.input_rows import OwnCode, Row, rows_of
+from glassformer.extensions.doctor.library.findings import (
+    MOST_PLACES,
+    Area,
+    DoctorTestResult,
+    NotTestable,
+    not_applicable,
+)
+from glassformer.extensions.doctor.library.input_rows import InputRow, OwnCode, rows_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence
@@ -33,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
-class Patient:
+class ExaminationContext:
     """A checkpoint under examination."""
 
     checkpoint: Checkpoint  # any, of every kind
@@ -46,9 +52,9 @@ class Patient:
     losses: dict[str, Loss | None] = field(default_factory=dict)
     # Names of tests so far that found a model that is wrong whatever its settings are (`BELOW`).
     broken_below: list[str] = field(default_factory=list)
-    _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
-    def once(self, work: Callable[[Patient], _Result]) -> _Result:
+    def once(self, work: Callable[[ExaminationContext], _Result]) -> _Result:
         """What some work on this patient gives, done for the first test that needs it."""
         if work not in self._known:
             self._known[work] = work(self)
@@ -94,7 +100,7 @@ class Patient:
         return texts.only(sorted(places[:most]))
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[InputRow]:
         """What the tests of the wiring let the model read: there always is something."""
         return rows_of(self.checkpoint, self.samples, self.seed)
 
@@ -116,14 +122,14 @@ class Patient:
         return tuple(found)
 
     @cached_property
-    def written(self) -> list[Row]:
+    def written(self) -> list[InputRow]:
         """What the decoder reads of each sentence with its right output: the reference if there is one, else its own.
 
         Sentences that cannot be read, and those for which nothing is written, are left out.
         """
         if self.samples.targets:
             return [row for row in self.rows if row.text is not None]
-        return [Row(one.src_ids, one.read_ids, one.source_text) for one in self.traces if one.read_ids]
+        return [InputRow(one.src_ids, one.read_ids, one.source_text) for one in self.traces if one.read_ids]
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -150,12 +156,12 @@ def _of_card(checkpoint: Checkpoint) -> Samples:
 LEAK, BELOW = 1, 2
 
 
-def _nothing(patient: Patient) -> Measured:
+def _nothing(patient: ExaminationContext) -> DoctorTestResult:
     raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Test:
+class DoctorTest:
     """One test: decorates the function that measures. What that leaves out of a finding is said here, once."""
 
     __test__ = False  # pytest takes a class of this name for tests of its own
@@ -177,9 +183,11 @@ class Test:
     finds: tuple[str, ...] = ()
     sees: tuple[str, ...] = ()
     name: str = ""  # for programs, such as "causality": that of its function
-    look: Callable[[Patient], Measured] = _nothing  # what a patient shows; a `NotTested` where nothing can be said
+    look: Callable[[ExaminationContext], DoctorTestResult] = (
+        _nothing  # what a patient shows; a `NotTested` where nothing can be said
+    )
 
-    def __call__(self, look: Callable[[Patient], Measured]) -> Test:
+    def __call__(self, look: Callable[[ExaminationContext], DoctorTestResult]) -> DoctorTest:
         """The test that looks at a patient so: decorates its function."""
         return replace(self, name=self.name or look.__name__, look=look)
 
@@ -188,11 +196,11 @@ class Test:
         """Whether it looks at what the model writes, or at how well it guesses: that shows any mistake below."""
         return self.area == "behaviour" and self.cause != LEAK
 
-    def measure(self, patient: Patient) -> Measured:
+    def measure(self, patient: ExaminationContext) -> DoctorTestResult:
         """What it found, in full."""
         try:
             found = self.look(patient)
-        except NotTested as error:
+        except NotTestable as error:
             return not_applicable(error.sentence)
         faulty, held = found.verdict in ("broken", "look"), found.number is not None
         return replace(

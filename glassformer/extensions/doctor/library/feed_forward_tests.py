@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown, at_least, at_most
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget, at_least, at_most
 from glassformer.extensions.doctor.library.text_passes import own_texts, random_texts, read_again
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.analysis.parameters import spectrum
@@ -42,7 +42,7 @@ STILL = 1e-6
 
 
 @dataclass(eq=False)
-class Spread:
+class ActivationSpread:
     """How one value of every neuron of a layer is spread over tokens, each array [F] in float64."""
 
     n: int  # tokens
@@ -52,10 +52,10 @@ class Spread:
     most: Tensor
 
     @staticmethod
-    def of(width: int) -> Spread:
+    def of(width: int) -> ActivationSpread:
         """Of no token yet."""
         zero = torch.zeros(width, dtype=torch.float64)
-        return Spread(0, zero.clone(), zero.clone(), zero + torch.inf, zero - torch.inf)
+        return ActivationSpread(0, zero.clone(), zero.clone(), zero + torch.inf, zero - torch.inf)
 
     def add(self, values: Tensor) -> None:
         """More tokens, [B, T, F]."""
@@ -92,9 +92,9 @@ class _Visitor:
 
     causal = True
 
-    def __init__(self, patient: Patient) -> None:
+    def __init__(self, patient: ExaminationContext) -> None:
         self.seen = {
-            site(stack.name, layer, name): Spread.of(patient.config.of(stack.name).d_ff)
+            site(stack.name, layer, name): ActivationSpread.of(patient.config.of(stack.name).d_ff)
             for stack in patient.anatomy.stacks
             for layer in range(stack.n_layers)
             for name in ("pre_activation", "activation")
@@ -108,7 +108,7 @@ class _Visitor:
         return value
 
 
-@Test(
+@DoctorTest(
     "feed_forward",
     say("Neurons fire"),
     threshold=MANY_DEAD,
@@ -121,12 +121,12 @@ class _Visitor:
     finds=("dead-neurons",),
     sees=("collapsed-embeddings",),
 )
-def dead_neurons(patient: Patient) -> Measured:
+def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     """Neurons that say nothing, whatever is read."""
     visitor = _Visitor(patient)
     read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
     if not all(one.finite for one in visitor.seen.values()):
-        raise NotTested("This model computes NaN or infinite values, so nothing is known about its neurons.")
+        raise NotTestable("This model computes NaN or infinite values, so nothing is known about its neurons.")
     found = {
         (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
         for stack in patient.anatomy.stacks
@@ -143,20 +143,20 @@ def dead_neurons(patient: Patient) -> Measured:
     )  # fmt: skip
     if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
         said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
-        return Measured(verdict="well", number=share, beside=_farthest(visitor.seen), said=said, why=why)
+        return DoctorTestResult(verdict="well", number=share, beside=_farthest(visitor.seen), said=said, why=why)
     whole = bool(neurons.all())
-    return Measured(
+    return DoctorTestResult(
         verdict="broken" if whole else "look",
         number=share,
         said=_where(stack, layer, n_dead, share),
         why=why,
         meaning=_WHOLE if whole else _SOME,
         places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:, 0]),
-        shown=Shown(page="inside", panel="ffn", kind=stack, layer=layer, source=patient.first_source),
+        shown=PageTarget(page="inside", panel="ffn", kind=stack, layer=layer, source=patient.first_source),
     )
 
 
-def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread]) -> Tensor:
+def _dead(patient: ExaminationContext, stack: StackName, layer: int, seen: dict[str, ActivationSpread]) -> Tensor:
     """Which neurons of a layer are dead, bool [F]."""
     read, made = (seen[site(stack, layer, name)] for name in ("pre_activation", "activation"))
     fixed = read.most - read.least <= STILL * read.largest
@@ -171,7 +171,7 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
     return blind | cut & ~far | (written <= STILL * written.median())
 
 
-def _farthest(seen: dict[str, Spread]) -> float:
+def _farthest(seen: dict[str, ActivationSpread]) -> float:
     """How many of its standard deviations a neuron's mean input is below 0, that of the farthest neuron."""
     read = (one for name, one in seen.items() if name.endswith("pre_activation"))
     return max(float((-one.mean / one.deviation)[one.deviation > 0].max()) for one in read)
@@ -215,7 +215,7 @@ MOST_VALUES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NeuronTable:
     """A table of embeddings."""
 
     name: str  # of the parameter
@@ -224,7 +224,7 @@ class Table:
     tokenizer: AnyTokenizer  # what they stand for
 
 
-def tables(patient: Patient) -> list[Table]:
+def tables(patient: ExaminationContext) -> list[NeuronTable]:
     """The tables of the model, each once, the source's before the target's before that of the output."""
     model, source, target = patient.model, patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     named = [("src_table", model.src_table, source)]
@@ -235,11 +235,11 @@ def tables(patient: Patient) -> list[Table]:
     return [_table(*one) for one in named]
 
 
-def _table(name: str, rows: Tensor, tokenizer: AnyTokenizer) -> Table:
+def _table(name: str, rows: Tensor, tokenizer: AnyTokenizer) -> NeuronTable:
     size, most = min(len(rows), tokenizer.size), max(1, MOST_VALUES // rows.size(1))
     ids = torch.tensor([i for i in range(size) if not tokenizer.is_special(i)], dtype=torch.long)
     ids = ids[:: -(-len(ids) // most) or 1]
-    return Table(name, widened(rows.detach()[ids]).cpu(), ids, tokenizer)
+    return NeuronTable(name, widened(rows.detach()[ids]).cpu(), ids, tokenizer)
 
 
 def mean_cosine(rows: Tensor) -> float:
@@ -262,7 +262,7 @@ def directions(rows: Tensor) -> float:
     return found.effective_rank / most if most > 0 and found is not None and found.largest > 0 else 0.0
 
 
-@Test(
+@DoctorTest(
     "feed_forward",
     say("Embeddings point in many directions"),
     why=say(
@@ -286,17 +286,17 @@ def directions(rows: Tensor) -> float:
     of_a_leak=True,
     finds=("collapsed-embeddings",),
 )
-def collapsed_embeddings(patient: Patient) -> Measured:
+def collapsed_embeddings(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the rows of a table point in many directions."""
     found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
     found = [one for one in found if one[1] == one[1]]  # not NaN
     if not found:
-        raise NotTested("No embedding table could be examined, because they all contain NaN or infinite values.")
+        raise NotTestable("No embedding table could be examined, because they all contain NaN or infinite values.")
     narrow, cosine, _ = max(found, key=lambda one: one[1])
     flat, _, share = min(found, key=lambda one: one[2])
     bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)
     by_cosine = cosine > NARROW or not bad
-    return Measured(
+    return DoctorTestResult(
         verdict="broken" if bad else "well",
         number=cosine if by_cosine else share,
         threshold=NARROW if by_cosine else FEW_DIRECTIONS,
@@ -305,7 +305,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
         if by_cosine
         else say("{table} uses {share:.1%} of its possible directions.", table=flat, share=share),
         places=bad,
-        shown=Shown(page="inside", panel="pieces", tensor=bad[0]) if bad else None,
+        shown=PageTarget(page="inside", panel="pieces", tensor=bad[0]) if bad else None,
     )
 
 
@@ -316,7 +316,7 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
     return mean_cosine(rows), directions(rows[drawn])
 
 
-@Test(
+@DoctorTest(
     "feed_forward",
     say("Every piece has its own row"),
     threshold=1.0,
@@ -328,13 +328,13 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
         "uses do no harm; all other pieces need training."
     ),
 )
-def equal_embeddings(patient: Patient) -> Measured:
+def equal_embeddings(patient: ExaminationContext) -> DoctorTestResult:
     """Rows of ordinary pieces that are equal."""
     groups = [(one, group) for one in tables(patient) for group in _equal_rows(one.rows)]
     if not groups:
-        return Measured(verdict="well", number=0.0, said=say("No two pieces have the same row."))
+        return DoctorTestResult(verdict="well", number=0.0, said=say("No two pieces have the same row."))
     n = sum(len(group) for _, group in groups)
-    return Measured(
+    return DoctorTestResult(
         verdict="look",
         number=float(n),
         said=say_n(
@@ -343,7 +343,7 @@ def equal_embeddings(patient: Patient) -> Measured:
             n,
         ),
         places=tuple(one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike),
-        shown=Shown(page="inside", panel="pieces", tensor=groups[0][0].name),
+        shown=PageTarget(page="inside", panel="pieces", tensor=groups[0][0].name),
     )
 
 

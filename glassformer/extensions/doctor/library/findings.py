@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from transformer.errors import SaidError
+from transformer.errors import SentenceError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind
 
@@ -45,7 +45,7 @@ AREAS: Final[dict[Area, Sentence]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class PageTarget:
     """Where the app shows what was found; None leaves a choice unchanged."""
 
     page: PageName  # the page
@@ -60,7 +60,7 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class DoctorTestResult:
     """The result of a test; `Test.measure` adds what its function leaves out; an examination makes a `Finding`."""
 
     verdict: Verdict  # what it means
@@ -76,7 +76,7 @@ class Measured:
     # Where it was found: names of tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
     places: tuple[str, ...] = ()
     more: int = 0  # how many places are left out
-    shown: Shown | None = None  # where the app shows it
+    shown: PageTarget | None = None  # where the app shows it
 
 
 MOST_PLACES = 12
@@ -84,12 +84,12 @@ MOST_OF_CHANCE = 0.7
 """A share of the loss of guessing. A model that has only learnt how frequent each piece is reaches about this."""
 
 
-def not_applicable(said: Sentence) -> Measured:
+def not_applicable(said: Sentence) -> DoctorTestResult:
     """A result for a test that has no meaning for this model, or lacks what it needs: which, in one sentence."""
-    return Measured(verdict="not_applicable", said=said)
+    return DoctorTestResult(verdict="not_applicable", said=said)
 
 
-class NotTested(SaidError, Exception):  # noqa: N818  it is no error, but a test that cannot be made
+class NotTestable(SentenceError, Exception):  # noqa: N818  it is no error, but a test that cannot be made
     """A test that has no meaning for this model, or lacks what it needs; the message says which, in one sentence."""
 
 
@@ -100,7 +100,7 @@ class Finding:
     test: str  # its name, such as "causality"; data, for programs
     area: Area  # what it is about
     title: Sentence  # what was tested, in a few words, such as "No piece sees a later one"
-    measured: Measured  # what was found
+    measured: DoctorTestResult  # what was found
     # The finding that it follows from, by headline or title; empty if none is known.
     follows: Sentence | Literal[""] = ""
     seconds: float = 0.0  # how long it took

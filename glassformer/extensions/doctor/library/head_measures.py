@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import Patient
-from glassformer.extensions.doctor.library.findings import NotTested, Shown
+from glassformer.extensions.doctor.library.context import ExaminationContext
+from glassformer.extensions.doctor.library.findings import NotTestable, PageTarget
 from glassformer.extensions.doctor.library.text_passes import Texts, own_texts, random_texts, read_again
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Attention, Kind
@@ -36,7 +36,7 @@ _LOOKED_AT = ("values", "scores", "mask", "weights", "heads", "residual")
 
 
 @dataclass(frozen=True, order=True)
-class Head:
+class MeasuredHead:
     """One head."""
 
     kind: Kind  # which attention
@@ -53,7 +53,7 @@ class Head:
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class HeadMeasures:
     """The heads of one attention over all sentences, each array [L, H]."""
 
     writes: np.ndarray  # the most that a head wrote at a token, as a share of the length of the stream there
@@ -66,7 +66,7 @@ class Heads:
     n_rows: int  # rows with at least `ENOUGH_KEYS` open keys, which the last three count
 
 
-def texts_of(patient: Patient) -> list[Texts]:
+def texts_of(patient: ExaminationContext) -> list[Texts]:
     """What heads are looked at with: the runs of the patient, and some random texts.
 
     A model that ends at once shows nothing of its heads in its runs; one that could read no sentence is not tried.
@@ -75,23 +75,23 @@ def texts_of(patient: Patient) -> list[Texts]:
     return [] if patient.runs and not own else [*own, *random_texts(patient, most=FEW_TOKENS)]
 
 
-def heads_of(patient: Patient) -> dict[Kind, Heads]:
+def heads_of(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
     """What the heads of each attention do; `NotTested` where no text could be read, or what is computed is NaN."""
     found = patient.once(_measured)
     if not found:
-        raise NotTested(NO_RUN)
+        raise NotTestable(NO_RUN)
     return found
 
 
-def heads_with_rows(patient: Patient) -> dict[Kind, Heads]:
+def heads_with_rows(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
     """The same, of attentions that had rows with enough open keys."""
     found = {kind: one for kind, one in heads_of(patient).items() if one.n_rows}
     if not found:
-        raise NotTested(NO_RUN)
+        raise NotTestable(NO_RUN)
     return found
 
 
-def _measured(patient: Patient) -> dict[Kind, Heads]:
+def _measured(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
     looks = {one.kind: _Look(one, patient.config.of(one.stack).n_heads) for one in patient.anatomy.attentions}
     visitor, own = _Visitor(patient, looks), own_texts(patient)
     texts = texts_of(patient)
@@ -144,11 +144,11 @@ class _Look:
             self.found["on_last"][layer] += rows[..., -1].sum(dim=0).numpy()
         self.n_rows += len(rows) if layer == 0 else 0
 
-    def result(self) -> Heads:
+    def result(self) -> HeadMeasures:
         """All of it, the sums as means."""
         summed = ("saturated", "on_first", "on_last")
         means = {name: self.found[name] / max(1, self.n_rows) for name in summed}
-        return Heads(**(self.found | means), n_rows=self.n_rows)
+        return HeadMeasures(**(self.found | means), n_rows=self.n_rows)
 
 
 class _Visitor:
@@ -156,7 +156,7 @@ class _Visitor:
 
     causal = True
 
-    def __init__(self, patient: Patient, looks: dict[Kind, _Look]) -> None:
+    def __init__(self, patient: ExaminationContext, looks: dict[Kind, _Look]) -> None:
         self._looks = {
             f"{one.place(layer)}.{name}": (looks[one.kind], layer, name)
             for one in patient.anatomy.attentions
@@ -232,29 +232,31 @@ def _heads_of(weight: Tensor, bias: Tensor | None, n: int) -> Tensor:
     return whole.reshape(n, -1, whole.size(1))
 
 
-def pairs_of(patient: Patient) -> Iterator[tuple[Head, Head, float]]:
+def pairs_of(patient: ExaminationContext) -> Iterator[tuple[MeasuredHead, MeasuredHead, float]]:
     """Every two heads of a layer, and how far apart they are."""
     for one in patient.anatomy.attentions:
         for layer, attention in enumerate(patient.model.attentions(one.kind)):
             apart = distances(attention)
             for i, j in zip(*np.triu_indices(len(apart), 1), strict=True):
-                yield Head(one.kind, layer, int(i)), Head(one.kind, layer, int(j)), float(apart[i, j])
+                yield MeasuredHead(one.kind, layer, int(i)), MeasuredHead(one.kind, layer, int(j)), float(apart[i, j])
 
 
 # ---------------------------------------------------------------- what tests say of heads
 
 
-def each(found: dict[Kind, Heads], measure: Callable[[Heads], np.ndarray]) -> list[tuple[Head, float]]:
+def each(
+    found: dict[Kind, HeadMeasures], measure: Callable[[HeadMeasures], np.ndarray]
+) -> list[tuple[MeasuredHead, float]]:
     """A number of every head."""
     return [
-        (Head(kind, int(layer), int(head)), float(value))
+        (MeasuredHead(kind, int(layer), int(head)), float(value))
         for kind, one in found.items()
         for (layer, head), value in np.ndenumerate(measure(one))
     ]
 
 
-def shown(patient: Patient, head: Head) -> Shown:
+def shown(patient: ExaminationContext, head: MeasuredHead) -> PageTarget:
     """The map of a head, for the first sentence."""
-    return Shown(
+    return PageTarget(
         page="attention", panel="head", source=patient.first_source, kind=head.kind, layer=head.layer, head=head.head
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from glassformer.extensions.doctor.library.watching import BROKEN, Outcome, Pairs, Watching, watch
+from glassformer.extensions.doctor.library.watching import BROKEN, Pairs, Watching, WatchOutcome, watch
 
 
 class DoctorCallback(TrainerCallback):
@@ -25,7 +25,7 @@ class DoctorCallback(TrainerCallback):
     """
 
     def __init__(self, pairs: Pairs, tokenizer: Any = None, *, stop: bool = False, **options: Any) -> None:
-        self.outcome: Outcome | None = None
+        self.outcome: WatchOutcome | None = None
         self._pairs, self._tokenizer, self._stop, self._options = pairs, tokenizer, stop, options
         self._watching: Watching | None = None
         self._loss: float | None = None

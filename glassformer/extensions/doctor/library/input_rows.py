@@ -35,7 +35,7 @@ MOST_ROWS = 6
 
 
 @dataclass(frozen=True)
-class Row:
+class InputRow:
     """What a model reads."""
 
     source: tuple[int, ...]  # ids that the encoder reads; a decoder alone takes no notice of them
@@ -74,7 +74,7 @@ def _plain(size: int, is_special: Callable[[int], bool], apart: set[int | None])
     return [i for i in range(size) if i not in apart and not is_special(i)] or list(range(size))
 
 
-def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[Row]:
+def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[InputRow]:
     """Rows of the sentences that can be read, `MOST_ROWS` at most; rows drawn by the seed if there are none."""
     drawing, found = Drawing(checkpoint, seed), []
     for i, source in enumerate(samples.sources[:MOST_ROWS]):
@@ -90,7 +90,7 @@ def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[Row]:
 
 def _row(
     checkpoint: Checkpoint, ids: tuple[int, ...], output: tuple[int, ...], drawing: Drawing, *, text: str | None = None
-) -> Row:
+) -> InputRow:
     config = checkpoint.config
     longest = max(1, min(LONGEST, config.max_len - ROOM))
     around = len(config.source_start) + len(config.source_end)
@@ -100,7 +100,7 @@ def _row(
     reads = checkpoint.model.anatomy.reads
     begin = (config.decoder_start_id, *config.forced_ids) if reads else (*config.source_start, *inner)
     target = (*begin, *(i for i in output if i < config.tgt_vocab_size))[:longest]
-    return Row(source, (*target, *drawing.target(min(SHORTEST, longest) - len(target))), text)
+    return InputRow(source, (*target, *drawing.target(min(SHORTEST, longest) - len(target))), text)
 
 
 @torch.inference_mode()
@@ -139,7 +139,7 @@ class OwnCode:
         """How far logits that are computed in two ways may be apart, in units of their spread."""
         return AGREES if self.dtype.itemsize >= FULL else COARSE
 
-    def logits(self, checkpoint: Checkpoint, rows: Sequence[Row]) -> Tensor:
+    def logits(self, checkpoint: Checkpoint, rows: Sequence[InputRow]) -> Tensor:
         """Logits [B, T, V] of rows, read together; a `CheckpointError` where the code raises an error."""
         fill, reads = checkpoint.config.fill_id, checkpoint.model.anatomy.reads
         sides = ([one.source for one in rows],) if reads else ()
@@ -166,11 +166,11 @@ class OwnCode:
             )
         return found
 
-    def difference(self, checkpoint: Checkpoint, rows: Sequence[Row]) -> float:
+    def difference(self, checkpoint: Checkpoint, rows: Sequence[InputRow]) -> float:
         """How far its logits are from this program's, in units of their spread, for targets of one token."""
         far = 0.0
         for one in rows:
-            first = Row(one.source, one.target[:1])
+            first = InputRow(one.source, one.target[:1])
             ours = result(checkpoint.model, torch.tensor([first.source]), torch.tensor([first.target]))
             far = max(far, float(moved(ours, self.logits(checkpoint, [first])).max().nan_to_num(torch.inf)))
         return far

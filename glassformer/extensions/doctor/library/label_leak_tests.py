@@ -25,15 +25,21 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from glassformer.extensions.doctor.library.context import LEAK, Patient, Test
-from glassformer.extensions.doctor.library.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
+from glassformer.extensions.doctor.library.context import LEAK, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import (
+    MOST_OF_CHANCE,
+    DoctorTestResult,
+    NotTestable,
+    PageTarget,
+    Verdict,
+)
 from glassformer.extensions.doctor.library.text_passes import Texts, pairs_that_fit, random_texts, read
 from transformer.i18n import Sentence, joined, say
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, all_seen, tap_of
 from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
-from transformer.trying.losses import Loss, Row
+from transformer.trying.losses import Loss, SampleLoss
 from transformer.trying.significance import surely_better
 
 FEW_TOKENS = 192
@@ -149,7 +155,7 @@ _BUT_LAST: Sentence = say(
 _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no loss can be computed.")
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("There was no leak in training"),
     threshold=PART,
@@ -168,14 +174,14 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no l
     cause=LEAK,
     finds=("trained-on-a-leak", "leaks-as-it-was-trained"),
 )
-def leak(patient: Patient) -> Measured:
+def leak(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
-        raise NotTested("This model does not generate text, so there are no later pieces that it could see.")
+        raise NotTestable("This model does not generate text, so there are no later pieces that it could see.")
     rows = readable(patient)
     try:
         found = on_pairs(patient, rows)
-    except NotTested:
+    except NotTestable:
         drawn = _on_drawn(patient)
         if drawn is None:
             raise
@@ -184,22 +190,22 @@ def leak(patient: Patient) -> Measured:
     return drawn or replace(found, said=joined(" ", [found.said, _BUT_LAST]))
 
 
-def readable(patient: Patient) -> list[Row]:
+def readable(patient: ExaminationContext) -> list[SampleLoss]:
     """The pairs, or texts of a decoder alone, that have a piece that others come after."""
     if not patient.samples.targets and patient.anatomy.reads:
         return []
     return [row for row in pairs_that_fit(patient) if row.first + 1 < len(row.target)]
 
 
-def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
+def on_pairs(patient: ExaminationContext, rows: list[SampleLoss]) -> DoctorTestResult:
     """What pairs say; `NotTested` where that is nothing."""
     if not rows:
-        raise NotTested(_NO_PAIRS)
+        raise NotTestable(_NO_PAIRS)
     closed, chance = _losses(patient, rows, HEALTHY), math.log(len(patient.model.output_weight))
     pads = patient.config.pad_id is not None
     tried = [(_losses(patient, rows, way), way) for way in WAYS if pads or not way.width]
     if not all(math.isfinite(loss.mean) for loss in (closed, *(loss for loss, _ in tried))):
-        raise NotTested(_NOT_FINITE)
+        raise NotTestable(_NOT_FINITE)
     said = WAYS[0].said(closed.mean, tried[0][0].mean)
     if pads and min(closed.mean, *(loss.mean for loss, _ in tried)) > KNOWN * chance:
         tried += [(_losses(patient, rows, way), way) for way in WIDER]
@@ -217,11 +223,11 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
             "The model predicts the pairs badly both with the causal mask and without it, so this test cannot show "
             "whether there was a leak."
         )
-        raise NotTested(joined(" ", [said, unknown]))
-    return Measured(verdict="well", number=share, said=said)
+        raise NotTestable(joined(" ", [said, unknown]))
+    return DoctorTestResult(verdict="well", number=share, said=said)
 
 
-def _in_one_layer(patient: Patient, rows: list[Row], seeing: Loss, way: Way) -> tuple[Loss, Way]:
+def _in_one_layer(patient: ExaminationContext, rows: list[SampleLoss], seeing: Loss, way: Way) -> tuple[Loss, Way]:
     """The way in which one layer saw all, if the pairs are known far better so than in the way that was found."""
     n_layers = patient.anatomy.attention("decoder").n_layers
     pads = patient.config.pad_id is not None
@@ -247,7 +253,7 @@ def _in_one_layer(patient: Patient, rows: list[Row], seeing: Loss, way: Way) -> 
     return found if better else (seeing, way)
 
 
-def _on_drawn(patient: Patient) -> Measured | None:
+def _on_drawn(patient: ExaminationContext) -> DoctorTestResult | None:
     """What texts say that are drawn by chance: None where they show no leak."""
     site = patient.anatomy.attention("decoder").site("*", "mask")
     closed, open_ = (tap_of(Replacer({site: mask})) for mask in (HEALTHY.mask, WAYS[0].mask))
@@ -264,19 +270,19 @@ def _on_drawn(patient: Patient) -> Measured | None:
     return replace(_leaking(WAYS[0], said, share, "broken"), why=_WHY_DRAWN)
 
 
-def _leaking(way: Way, said: Sentence, share: float, verdict: Verdict) -> Measured:
+def _leaking(way: Way, said: Sentence, share: float, verdict: Verdict) -> DoctorTestResult:
     """The finding that a model was trained so."""
-    return Measured(
+    return DoctorTestResult(
         verdict=verdict,
         number=share,
         said=said,
         headline=way.headline,
         causes=joined(" ", [way.line, _AGAIN]),
-        shown=Shown(page="masks", panel="checks"),
+        shown=PageTarget(page="masks", panel="checks"),
     )
 
 
-def _is_looked_up(patient: Patient, rows: list[Row], way: Way) -> bool:
+def _is_looked_up(patient: ExaminationContext, rows: list[SampleLoss], way: Way) -> bool:
     """Whether the pieces are known from what was read, and not from the source and their places.
 
     With targets that are not shifted, a decoder that takes no notice of what it has written knows them, too; so the
@@ -289,7 +295,7 @@ def _is_looked_up(patient: Patient, rows: list[Row], way: Way) -> bool:
 
 
 @torch.inference_mode()
-def _losses(patient: Patient, rows: list[Row], way: Way) -> Loss:
+def _losses(patient: ExaminationContext, rows: list[SampleLoss], way: Way) -> Loss:
     """The loss of each pair, of the pieces that something comes after: the last one cannot be looked up."""
     layer = "*" if way.layer is None else way.layer
     tap = tap_of(Replacer({patient.anatomy.attention("decoder").site(layer, "mask"): way.mask}))
@@ -304,7 +310,7 @@ def _losses(patient: Patient, rows: list[Row], way: Way) -> Loss:
     return Loss(tuple(totals), tuple(counts))
 
 
-def _texts(patient: Patient, rows: list[Row], way: Way) -> Texts:
+def _texts(patient: ExaminationContext, rows: list[SampleLoss], way: Way) -> Texts:
     """Rows as they are read in a way; together they are padded."""
     config, reads = patient.config, patient.anatomy.reads
     source = padded([row.source for row in rows], config.fill_id)
@@ -318,7 +324,7 @@ def _texts(patient: Patient, rows: list[Row], way: Way) -> Texts:
 
 
 @torch.inference_mode()
-def _loss(patient: Patient, texts: list[Texts], tap: Tap) -> float:
+def _loss(patient: ExaminationContext, texts: list[Texts], tap: Tap) -> float:
     """The mean loss of the pieces of texts, each from those before it, in nats."""
     total, n = 0.0, 0
     for one in texts:

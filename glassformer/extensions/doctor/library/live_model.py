@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glassformer.extensions.importers.library import import_inputs
-from glassformer.extensions.importers.library.import_inputs import NOTHING, Given
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs
 from glassformer.extensions.importers.library.opening import QuestionsError, incomplete, made
 from glassformer.extensions.importers.library.tutorial_import import import_opened
 from glassformer.extensions.weight_files.library import weights
@@ -191,7 +191,7 @@ def _pair(tokenizer: object) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _given(pair: Sequence[Any]) -> Iterator[Given]:
+def _given(pair: Sequence[Any]) -> Iterator[ImportInputs]:
     """Tokenizers as files: paths as they are, {"piece": id} and lists of pieces written to files of their own."""
     with TemporaryDirectory() as folder:
         paths = []
@@ -210,4 +210,4 @@ def _given(pair: Sequence[Any]) -> Iterator[Given]:
                 ) from None
             paths.append(Path(folder) / f"tokenizer-{i}.json")
             paths[-1].write_text(content, encoding="utf-8")
-        yield NOTHING if not paths else Given(pieces=paths[0]) if len(paths) == 1 else Given(*paths[:2])
+        yield NOTHING if not paths else ImportInputs(pieces=paths[0]) if len(paths) == 1 else ImportInputs(*paths[:2])

@@ -19,8 +19,15 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.context import Patient, Test
-from glassformer.extensions.doctor.library.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict, at_most
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import (
+    MOST_OF_CHANCE,
+    DoctorTestResult,
+    NotTestable,
+    PageTarget,
+    Verdict,
+    at_most,
+)
 from glassformer.extensions.doctor.library.output_tests import FEW, outputs
 from glassformer.extensions.doctor.library.output_tests import TESTS as OUTPUTS
 from glassformer.extensions.doctor.library.text_passes import Texts, pairs_that_fit, read
@@ -29,7 +36,7 @@ from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
 from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
-from transformer.trying.losses import MASKS, Row, loss_of
+from transformer.trying.losses import MASKS, SampleLoss, loss_of
 from transformer.trying.significance import POOR
 
 REPORTED_GAP = 0.15
@@ -54,12 +61,12 @@ class Pair:
     is_right: bool  # whether the model wrote what is right
 
 
-def pairs_of(patient: Patient) -> tuple[Pair, ...]:
+def pairs_of(patient: ExaminationContext) -> tuple[Pair, ...]:
     """The pairs of a patient, the worst first; none if it has none, or writes nothing."""
     return patient.once(_pairs)
 
 
-def _pairs(patient: Patient) -> tuple[Pair, ...]:
+def _pairs(patient: ExaminationContext) -> tuple[Pair, ...]:
     samples = patient.samples
     if not samples.targets or not patient.anatomy.writes:
         return ()
@@ -72,7 +79,7 @@ def _pairs(patient: Patient) -> tuple[Pair, ...]:
     return tuple(sorted(found, key=lambda one: (one.loss is not None, -(one.loss or 0.0))))
 
 
-def _loss(patient: Patient, i: int) -> float | None:
+def _loss(patient: ExaminationContext, i: int) -> float | None:
     try:
         mean = loss_of(patient.checkpoint, patient.samples.only([i])).mean
     except (GlassformerError, IndexError, RuntimeError):  # it does not fit, or the model is damaged
@@ -80,10 +87,14 @@ def _loss(patient: Patient, i: int) -> float | None:
     return mean if math.isfinite(mean) else None
 
 
-def worst(patient: Patient) -> Shown:
+def worst(patient: ExaminationContext) -> PageTarget:
     """Teacher forcing of the pair that the model knows worst; the page alone if there is none."""
     pairs = [one for one in pairs_of(patient) if one.loss is not None]
-    return Shown(page="forcing", source=pairs[0].source, reference=pairs[0].right) if pairs else Shown(page="forcing")
+    return (
+        PageTarget(page="forcing", source=pairs[0].source, reference=pairs[0].right)
+        if pairs
+        else PageTarget(page="forcing")
+    )
 
 
 _NO_PAIRS: Sentence = say(
@@ -102,12 +113,12 @@ class Guesses:
     places: np.ndarray  # where in its target it stood, from 0 at the first piece to 1 at the last [N]
 
 
-def guesses(patient: Patient) -> Guesses:
+def guesses(patient: ExaminationContext) -> Guesses:
     """All guesses; `NotTested` where no pair could be read."""
     return patient.once(_guesses)
 
 
-def _guesses(patient: Patient) -> Guesses:
+def _guesses(patient: ExaminationContext) -> Guesses:
     parts = []
     for row in pairs_that_fit(patient):
         patient.pause()
@@ -115,12 +126,12 @@ def _guesses(patient: Patient) -> Guesses:
             parts.append(_of_row(patient, row))
     losses, hits, places = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
     if not (np.isfinite(losses).all() and losses.size):
-        raise NotTested(_NOT_READ)
+        raise NotTestable(_NOT_READ)
     return Guesses(losses, hits, places)
 
 
 @torch.inference_mode()
-def _of_row(patient: Patient, row: Row) -> np.ndarray:
+def _of_row(patient: ExaminationContext, row: SampleLoss) -> np.ndarray:
     """Loss, hit and place of each piece that counts [3, N]."""
     wanted, source = torch.tensor(row.target, device=patient.model.device), torch.tensor([row.source])
     before = [patient.config.decoder_start_id, *row.target[:-1]]
@@ -140,7 +151,7 @@ _SURE: Sentence = say(
 )
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("Predictions on the pairs are far better than chance"),
     threshold=MOST_OF_CHANCE,
@@ -160,25 +171,25 @@ _SURE: Sentence = say(
         "trained-on-a-leak",
     ),
 )  # fmt: skip
-def loss(patient: Patient) -> Measured:
+def loss(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the loss on the pairs is far below that of guessing."""
     parts, samples = patient.anatomy, patient.samples
     if not parts.gives_logits:
-        raise NotTested(_NO_LOSS)
+        raise NotTestable(_NO_LOSS)
     if not samples.targets and ((parts.reads and parts.writes) or not len(samples)):
-        raise NotTested(_NO_PAIRS)
+        raise NotTestable(_NO_PAIRS)
     if parts.fills:
         return _judged(patient, loss_of(patient.checkpoint, samples).mean if len(samples) else math.nan, None)
     found = guesses(patient)
     judged = _judged(patient, float(found.losses.mean()), found)
     if not samples.targets and judged.verdict != "well":
-        raise NotTested(_NO_PAIRS)
+        raise NotTestable(_NO_PAIRS)
     return judged
 
 
-def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
+def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> DoctorTestResult:
     if not math.isfinite(mean):
-        raise NotTested(_NOT_READ)
+        raise NotTestable(_NOT_READ)
     chance = math.log(len(patient.model.output_weight))
     perplexity = math.exp(min(mean, 50.0))
     said = (
@@ -196,13 +207,15 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     )  # fmt: skip
     share = mean / chance if chance else 0.0
     if share < MOST_OF_CHANCE:
-        return Measured(verdict="well", number=share, said=said)
-    shown = Shown(page="step") if found is None else worst(patient)
+        return DoctorTestResult(verdict="well", number=share, said=said)
+    shown = PageTarget(page="step") if found is None else worst(patient)
     meaning: Sentence | Literal[""] = _SURE if share >= SURE else ""
-    return Measured(verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown)
+    return DoctorTestResult(
+        verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown
+    )
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("Late pieces are predicted as accurately as early ones"),
     threshold=LATER_WORSE,
@@ -218,24 +231,26 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
         "from a different number than in training, or the attention window is too narrow."
     ),
 )
-def loss_by_position(patient: Patient) -> Measured:
+def loss_by_position(patient: ExaminationContext) -> DoctorTestResult:
     """Whether pieces late in a text are guessed as well as early ones."""
     found = _of_pairs(patient)
     inner = found.places < 1 if patient.anatomy.reads else found.places <= 1  # the end mark has a test of its own
     halves = [found.losses[inner & one] for one in (found.places < 0.5, found.places >= 0.5)]
     if not all(map(len, halves)):
-        raise NotTested("The references are too short to compare their halves.")
+        raise NotTestable("The references are too short to compare their halves.")
     early, late = (float(one.mean()) for one in halves)
     said = say(
         "The perplexity is {early:,.1f} in the first half of the references and {late:,.1f} in the second.",
         early=math.exp(min(early, 50)), late=math.exp(min(late, 50)),
     )  # fmt: skip
     if late - early < LATER_WORSE:
-        return Measured(verdict="well", number=late - early, said=said)
-    return Measured(verdict="look", number=late - early, said=said, shown=Shown(page="positions", panel="table"))
+        return DoctorTestResult(verdict="well", number=late - early, said=said)
+    return DoctorTestResult(
+        verdict="look", number=late - early, said=said, shown=PageTarget(page="positions", panel="table")
+    )
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("The model does as well when it writes as when it predicts the reference"),
     threshold=GAP,
@@ -254,11 +269,11 @@ def loss_by_position(patient: Patient) -> Measured:
         "never learnt to write."
     ),
 )
-def free_running(patient: Patient) -> Measured:
+def free_running(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model writes about as well as it guesses."""
     found, written = _of_pairs(patient), [one for one in outputs(patient) if one.wanted]
     if not written:
-        raise NotTested(_NOT_READ)
+        raise NotTestable(_NOT_READ)
     right = float(found.hits.mean())
     shared = []  # the share of pieces that two texts have in common, wherever they stand: their F1
     for one in written:
@@ -271,27 +286,27 @@ def free_running(patient: Patient) -> Measured:
         guessed=right, written=right - gap,
     )  # fmt: skip
     if gap < GAP:
-        return Measured(verdict="well", number=gap, said=said)
-    return Measured(verdict="look", number=gap, said=said, shown=Shown(page="masks", panel="checks"))
+        return DoctorTestResult(verdict="well", number=gap, said=said)
+    return DoctorTestResult(verdict="look", number=gap, said=said, shown=PageTarget(page="masks", panel="checks"))
 
 
-def _of_pairs(patient: Patient) -> Guesses:
+def _of_pairs(patient: ExaminationContext) -> Guesses:
     """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
         if patient.anatomy.fills:
-            raise NotTested("This model does not generate text.")
-        raise NotTested(_NO_LOSS)
+            raise NotTestable("This model does not generate text.")
+        raise NotTestable(_NO_LOSS)
     if not patient.samples.targets:
-        raise NotTested(_NO_PAIRS)
+        raise NotTestable(_NO_PAIRS)
     found = guesses(patient)
     if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
-        raise NotTested("Predictions are hardly better than chance at any position.")
+        raise NotTestable("Predictions are hardly better than chance at any position.")
     if len(found.losses) < FEW_PIECES:
-        raise NotTested("The pairs have fewer than {n} pieces in total. Provide more pairs.", n=FEW_PIECES)
+        raise NotTestable("The pairs have fewer than {n} pieces in total. Provide more pairs.", n=FEW_PIECES)
     return found
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("The loss matches training"),
     why=say(
@@ -310,16 +325,16 @@ def _of_pairs(patient: Patient) -> Guesses:
         "first."
     ),
 )
-def reported(patient: Patient) -> Measured:
+def reported(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the loss on the pairs is about that of the training."""
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
-        raise NotTested(
+        raise NotTestable(
             "The loss reported in training is unknown. Provide the reported loss on texts that the model was not "
             "trained on."
         )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
-        raise NotTested("Without pairs, there is no loss to compare with the loss reported in training.")
+        raise NotTestable("Without pairs, there is no loss to compare with the loss reported in training.")
     # What is hidden in a text already cannot be asked for, and what hangs on it is not known.
     whole = [i for i, text in enumerate(patient.samples.sources) if not any(mask in text for mask in MASKS)]
     mean = loss_of(patient.checkpoint, patient.samples.only(whole) if whole else patient.samples).mean
@@ -330,11 +345,11 @@ def reported(patient: Patient) -> Measured:
         was=was,
     )
     if gap < needed:
-        return Measured(verdict="well", number=gap, threshold=needed, said=said)
-    return Measured(verdict="look", number=gap, threshold=needed, said=said, shown=worst(patient))
+        return DoctorTestResult(verdict="well", number=gap, threshold=needed, said=said)
+    return DoctorTestResult(verdict="look", number=gap, threshold=needed, said=said, shown=worst(patient))
 
 
-def _of_curve(patient: Patient) -> float | None:
+def _of_curve(patient: ExaminationContext) -> float | None:
     """The loss on texts that were not trained on, of the epoch that was kept."""
     checkpoint = patient.checkpoint
     try:
@@ -348,7 +363,7 @@ def _of_curve(patient: Patient) -> float | None:
     return found if math.isfinite(found) else None
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("Some outputs are right"),
     threshold=0.0,
@@ -358,19 +373,19 @@ def _of_curve(patient: Patient) -> float | None:
     ),
     meaning=say("Whatever the model has learnt, it does not do this task."),
 )
-def right(patient: Patient) -> Measured:
+def right(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model writes anything that is right, where other tests find what it does bad, too."""
     if not patient.anatomy.writes:
-        raise NotTested("This model does not generate text.")
+        raise NotTestable("This model does not generate text.")
     if not patient.samples.targets:
-        raise NotTested(_NO_PAIRS)
+        raise NotTestable(_NO_PAIRS)
     found = [one for one in outputs(patient) if one.wanted]
     if not found:
-        raise NotTested(_NOT_READ)
+        raise NotTestable(_NOT_READ)
     n = sum(one.text.split() == (one.wanted or "").split() for one in found)
     said = say("Outputs that equal their references: {right} of {n}.", right=n, n=len(found))
     if n:
-        return Measured(verdict="well", number=n / len(found), said=said)
+        return DoctorTestResult(verdict="well", number=n / len(found), said=said)
     # A decoder alone may go on in its own way, and for as long as it may.
     reads, guessed = patient.anatomy.reads, loss.measure(patient)
     others = [one.measure(patient) for one in (*OUTPUTS, free_running)] if reads else []
@@ -378,7 +393,7 @@ def right(patient: Patient) -> Measured:
     poor = reads and (guessed.number or 0.0) >= POOR
     verdict: Verdict = "broken" if bad else "look" if poor else "not_applicable"
     headline: Sentence | Literal[""] = say("None of its {n} outputs is right.", n=len(found)) if bad else ""
-    return Measured(verdict=verdict, number=0.0, said=said, headline=headline, shown=worst(patient))
+    return DoctorTestResult(verdict=verdict, number=0.0, said=said, headline=headline, shown=worst(patient))
 
 
 TESTS = (loss, loss_by_position, free_running, right, reported)

@@ -28,9 +28,9 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown, at_least
-from glassformer.extensions.doctor.library.input_rows import Drawing, Row, result
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget, at_least
+from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, result
 from glassformer.extensions.doctor.library.text_passes import Texts, read
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say
@@ -48,7 +48,7 @@ SHORT, LONG = 0.5, 2.0
 _FEW: Sentence = say("There are fewer than {n} outputs, too few to judge. Provide more texts.", n=FEW)
 
 of_outputs = partial(
-    Test,
+    DoctorTest,
     "behaviour",
     threshold=HALF,
     why=say(
@@ -59,7 +59,7 @@ of_outputs = partial(
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
+class TestedOutput:
     """One output."""
 
     trace: Trace  # its run
@@ -69,12 +69,12 @@ class Output:
     wanted: str | None  # what it should have been; None if nobody knows
 
 
-def outputs(patient: Patient) -> list[Output]:
+def outputs(patient: ExaminationContext) -> list[TestedOutput]:
     """The outputs of all runs that were made."""
     wanted: Sequence[str | None] = patient.samples.targets or [None] * len(patient.samples)
     ends = patient.config.end_ids
     return [
-        Output(
+        TestedOutput(
             run,
             tuple(i for i in run.tgt_ids if i not in ends),
             run.output_text,
@@ -86,28 +86,28 @@ def outputs(patient: Patient) -> list[Output]:
     ]
 
 
-def _judgeable(patient: Patient) -> list[Output]:
+def _judgeable(patient: ExaminationContext) -> list[TestedOutput]:
     """The outputs of a patient; `NotTested` where they cannot be judged."""
     found = outputs(patient)
     if not patient.anatomy.writes:
-        raise NotTested("This model does not generate text.")
+        raise NotTestable("This model does not generate text.")
     if len(found) < FEW:
-        raise NotTested(_FEW)
+        raise NotTestable(_FEW)
     if not patient.anatomy.reads and not patient.samples.targets:
-        raise NotTested(
+        raise NotTestable(
             "A decoder-only model may continue a text indefinitely, so its outputs cannot be judged without pairs. "
             "Provide pairs that show how a text should continue."
         )
     return found
 
 
-def _judged(share: float, said: Sentence, faulty: Sequence[Output]) -> Measured:
+def _judged(share: float, said: Sentence, faulty: Sequence[TestedOutput]) -> DoctorTestResult:
     """What is said of outputs: something is the matter where half or more are wrong."""
     if share < HALF:
-        return Measured(verdict="well", number=share, said=said)
+        return DoctorTestResult(verdict="well", number=share, said=said)
     sources = tuple(one.trace.query.source for one in faulty)
-    shown = Shown(page="step", source=sources[0]) if sources else None
-    return Measured(verdict="look", number=share, said=said, places=sources, shown=shown)
+    shown = PageTarget(page="step", source=sources[0]) if sources else None
+    return DoctorTestResult(verdict="look", number=share, said=said, places=sources, shown=shown)
 
 
 @of_outputs(
@@ -120,7 +120,7 @@ def _judged(share: float, said: Sentence, faulty: Sequence[Output]) -> Measured:
     ),
     cause=BELOW + 7,
 )
-def ending(patient: Patient) -> Measured:
+def ending(patient: ExaminationContext) -> DoctorTestResult:
     """Outputs that never end. One that is cut before it is as long as its reference says nothing."""
     found = _judgeable(patient)
     pieces = patient.checkpoint.tgt_tokenizer.encode
@@ -146,7 +146,7 @@ def ending(patient: Patient) -> Measured:
         "themselves, or there was too little training."
     ),
 )
-def repetition(patient: Patient) -> Measured:
+def repetition(patient: ExaminationContext) -> DoctorTestResult:
     """Outputs that run in circles."""
     found = _judgeable(patient)
     faulty = [one for one in found if loops(one.ids) and not loops(one.trace.src_ids)]
@@ -180,13 +180,13 @@ def loops(ids: Sequence[int]) -> bool:
         "copy."
     ),
 )
-def copying(patient: Patient) -> Measured:
+def copying(patient: ExaminationContext) -> DoctorTestResult:
     """Outputs that are the source."""
     if patient.anatomy.writes and not patient.anatomy.reads:
-        raise NotTested("A decoder-only model has no source to copy.")
+        raise NotTestable("A decoder-only model has no source to copy.")
     found = _judgeable(patient)
     if not _is_to_change(patient, found):
-        raise NotTested(
+        raise NotTestable(
             "It is unknown whether outputs should differ from their sources. Provide pairs in which they differ."
         )
     copies = [one for one in found if _bare(one.text) == _bare(one.trace.source_text)]
@@ -196,7 +196,7 @@ def copying(patient: Patient) -> Measured:
     return _judged(share, said, faulty)
 
 
-def _is_to_change(patient: Patient, found: Sequence[Output]) -> bool:
+def _is_to_change(patient: ExaminationContext, found: Sequence[TestedOutput]) -> bool:
     """Whether outputs should differ from their sources, as the pairs say, or else the card."""
     if patient.samples.targets:
         same = sum(_bare(one.wanted or "") == _bare(one.trace.source_text) for one in found)
@@ -209,7 +209,7 @@ def _bare(text: str) -> str:
     return "".join(text.casefold().split())
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("Outputs have the right length"),
     why=say(
@@ -218,7 +218,7 @@ def _bare(text: str) -> str:
     ),
     meaning=say("Outputs so short or so long cannot be correct: most of the content is missing or superfluous."),
 )
-def lengths(patient: Patient) -> Measured:
+def lengths(patient: ExaminationContext) -> DoctorTestResult:
     """Outputs that are far too short or too long."""
     found = _judgeable(patient)
     if patient.samples.targets:
@@ -229,16 +229,16 @@ def lengths(patient: Patient) -> Measured:
         said = say("{share:.0%} of {n} outputs are not empty.", share=written / wanted, n=wanted)
     ratio = written / max(1, wanted)
     if SHORT < ratio < LONG:
-        return Measured(verdict="well", number=ratio, threshold=SHORT, said=said)
-    short, shown = ratio <= SHORT, Shown(page="step", source=found[0].trace.query.source)
+        return DoctorTestResult(verdict="well", number=ratio, threshold=SHORT, said=said)
+    short, shown = ratio <= SHORT, PageTarget(page="step", source=found[0].trace.query.source)
     causes = say("The training targets have no end mark, or the model repeats itself.")
     if short:
         causes = say("The training targets start with an end mark, or the start id is the id of the end mark.")
     nearer = SHORT if short else LONG
-    return Measured(verdict="look", number=ratio, threshold=nearer, said=said, causes=causes, shown=shown)
+    return DoctorTestResult(verdict="look", number=ratio, threshold=nearer, said=said, causes=causes, shown=shown)
 
 
-@Test(
+@DoctorTest(
     "behaviour",
     say("Different sources, different outputs"),
     threshold=HALF,
@@ -250,11 +250,11 @@ def lengths(patient: Patient) -> Measured:
     ),
     finds=("source-is-lost", "no-cross-attention"),
 )
-def variety(patient: Patient) -> Measured:
+def variety(patient: ExaminationContext) -> DoctorTestResult:
     """One output to many sources."""
     by_source = {one.trace.src_ids: one for one in _judgeable(patient)}
     if len(by_source) < FEW:
-        raise NotTested(_FEW)
+        raise NotTestable(_FEW)
     (ids, n), *_ = Counter(one.ids for one in by_source.values()).most_common(1)
     expected = Counter(one.wanted for one in by_source.values() if one.wanted is not None).most_common(1)
     share = (n if n > 1 else 0) / len(by_source)
@@ -262,7 +262,7 @@ def variety(patient: Patient) -> Measured:
         "The most common output was written for {share:.0%} of {n} different sources.", share=share, n=len(by_source)
     )
     if expected and expected[0][1] >= n:
-        return Measured(verdict="well", number=share, said=said)
+        return DoctorTestResult(verdict="well", number=share, said=said)
     return _judged(share, said, [one for one in by_source.values() if one.ids == ids])
 
 
@@ -277,7 +277,7 @@ SOURCE_SEEN = 0.01
 """Nats a piece. A cross-attention that is cut moves nothing at all; `calibrated` has what the shipped models do."""
 
 
-@Test(
+@DoctorTest(
     "wiring",
     say("Token order matters"),
     threshold=ORDER_SEEN,
@@ -294,7 +294,7 @@ SOURCE_SEEN = 0.01
     cause=BELOW,
     finds=("positions-missing",),
 )
-def positions(patient: Patient) -> Measured:
+def positions(patient: ExaminationContext) -> DoctorTestResult:
     """Let tokens change places: the first layer's attention must give the last one something else."""
     if patient.config.placing.adds == "nothing":
         return _no_positions(patient)
@@ -302,7 +302,7 @@ def positions(patient: Patient) -> Measured:
     for stack in patient.anatomy.stacks:
         patient.pause()
         if not _tells(patient, stack):
-            raise NotTested(
+            raise NotTestable(
                 "The first layer of this model ignores positions by design, and no other layer can show whether "
                 "the model uses them."
             )
@@ -322,12 +322,12 @@ def positions(patient: Patient) -> Measured:
         )
     )
     places = tuple(name for name, far in found.items() if far <= ORDER_SEEN)
-    shown = Shown(page="positions", panel="table")
-    return Measured(verdict="broken" if lost else "well", number=least, said=said, places=places, shown=shown)
+    shown = PageTarget(page="positions", panel="table")
+    return DoctorTestResult(verdict="broken" if lost else "well", number=least, said=said, places=places, shown=shown)
 
 
-def _no_positions(patient: Patient) -> Measured:
-    return Measured(
+def _no_positions(patient: ExaminationContext) -> DoctorTestResult:
+    return DoctorTestResult(
         verdict="look",
         said=say("According to its config, this model does not use positions."),
         meaning=say("The encoder reads every sentence as an unordered bag of pieces: the order is lost.")
@@ -339,18 +339,18 @@ def _no_positions(patient: Patient) -> Measured:
             "Some models are trained without positions. If this one was trained with positions, its config is "
             "wrong: enter the kind of positions used in training."
         ),
-        shown=Shown(page="inside", panel="model"),
+        shown=PageTarget(page="inside", panel="model"),
     )
 
 
-def _tells(patient: Patient, stack: Stack) -> bool:
+def _tells(patient: ExaminationContext, stack: Stack) -> bool:
     """Whether the first layer of a stack has positions, and sees more than one token."""
     window = patient.config.window(0) if stack.name == "decoder" else 0
     return 0 not in patient.config.unplaced_layers and (not window or window > 2) and patient.config.max_len > 2
 
 
 @torch.inference_mode()
-def _turned(patient: Patient, stack: Stack, seed: int) -> float:
+def _turned(patient: ExaminationContext, stack: Stack, seed: int) -> float:
     """How far the first attention's output at the last token moves, as a share of its length."""
     drawing = Drawing(patient.checkpoint, seed)
     window = patient.config.window(0) if stack.name == "decoder" else 0
@@ -372,7 +372,7 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     return float(far)
 
 
-@Test(
+@DoctorTest(
     "wiring",
     say("The output depends on the source"),
     threshold=SOURCE_SEEN,
@@ -394,13 +394,15 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     finds=("source-is-lost", "no-cross-attention"),
     sees=("collapsed-embeddings",),
 )
-def source(patient: Patient) -> Measured:
+def source(patient: ExaminationContext) -> DoctorTestResult:
     """Give the decoder the memory of another source: what it thinks must change."""
     if "cross" not in patient.anatomy.kinds:
-        raise NotTested("This model has no cross-attention: it reads one text only.")
+        raise NotTestable("This model has no cross-attention: it reads one text only.")
     rows = patient.written
     if not rows:
-        raise NotTested("This test compares different sources, but there are no sentences. Provide pairs or sentences.")
+        raise NotTestable(
+            "This test compares different sources, but there are no sentences. Provide pairs or sentences."
+        )
     drawing, config = Drawing(patient.checkpoint, patient.seed), patient.config
     says_nothing = config.unk_id if config.unk_id is not None else config.eos_id
     moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}
@@ -415,14 +417,14 @@ def source(patient: Patient) -> Measured:
             moves[name].append(_divergence(patient, row, ids))
     means = {name: fmean(values) for name, values in moves.items()}
     used = max(means.values()) > SOURCE_SEEN
-    shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
+    shown = PageTarget(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
     said = say("The next piece's probabilities change by {another:.2g} nats (KL) if the model reads another "
                "sentence's source, by {shuffled:.2g} if the source is shuffled, and by {blank:.2g} if it is blank.",
                another=means["another"], shuffled=means["shuffled"], blank=means["blank"])  # fmt: skip
-    return Measured(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)
+    return DoctorTestResult(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)
 
 
-def _divergence(patient: Patient, row: Row, other: tuple[int, ...]) -> float:
+def _divergence(patient: ExaminationContext, row: InputRow, other: tuple[int, ...]) -> float:
     """Mean over the target's tokens of how far the next piece's probabilities are from those with another source."""
     target = torch.tensor([row.target])
     logits = [result(patient.model, torch.tensor([ids]), target)[0] for ids in (row.source, other)]

@@ -25,17 +25,17 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
 from glassformer.extensions.doctor.library.findings import (
     MOST_PLACES,
-    Measured,
-    NotTested,
-    Shown,
+    DoctorTestResult,
+    NotTestable,
+    PageTarget,
     Verdict,
     at_least,
     at_most,
 )
-from glassformer.extensions.doctor.library.input_rows import Row
+from glassformer.extensions.doctor.library.input_rows import InputRow
 from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of, spectrum, work_of
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.taps import NO_TAP, Tap
@@ -60,7 +60,7 @@ TABLES = ("src_table", "tgt_table", "output_table")
 
 _TOO_SMALL: Final = say("All matrices of this model are too small for this test.")
 
-of_weights = partial(Test, "weights")
+of_weights = partial(DoctorTest, "weights")
 
 
 @of_weights(
@@ -71,7 +71,7 @@ of_weights = partial(Test, "weights")
     finds=("NaN-in-one-tensor", "infinite-norm"),
 )
 @torch.inference_mode()
-def finite(patient: Patient) -> Measured:
+def finite(patient: ExaminationContext) -> DoctorTestResult:
     """NaN and infinite values: among the parameters, and in what is computed of the first sentence."""
     damaged: dict[str, int] = {}
     for name, parameter in patient.model.named_parameters():
@@ -80,11 +80,11 @@ def finite(patient: Patient) -> Measured:
             damaged[name] = n
     row = patient.rows[0]
     site = _first_site(patient, row)
-    n, shown = sum(damaged.values()), Shown(page="inside", source=row.text)
+    n, shown = sum(damaged.values()), PageTarget(page="inside", source=row.text)
     if not n and site is None:
         said = say("All parameters are finite, and so is everything computed from a sentence.")
-        return Measured(verdict="well", number=0, said=said, shown=shown)
-    return Measured(
+        return DoctorTestResult(verdict="well", number=0, said=said, shown=shown)
+    return DoctorTestResult(
         verdict="broken",
         number=n,
         said=say_n(
@@ -119,7 +119,7 @@ def finite(patient: Patient) -> Measured:
     )
 
 
-def _first_site(patient: Patient, row: Row) -> str | None:
+def _first_site(patient: ExaminationContext, row: InputRow) -> str | None:
     """Where a pass first computes what is not finite, if it does."""
     src, tgt = torch.tensor([row.source]), torch.tensor([row.target])
 
@@ -130,7 +130,7 @@ def _first_site(patient: Patient, row: Row) -> str | None:
     return first_site(made, tap=NO_TAP)
 
 
-def each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+def each(patient: ExaminationContext) -> Iterator[tuple[str, Tensor]]:
     """The tensors whose values are all finite: what is in the others is said by a test of its own."""
     for name, parameter in patient.model.named_parameters():
         patient.pause()
@@ -138,18 +138,20 @@ def each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
             yield name, parameter.detach()
 
 
-def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+def _matrices(patient: ExaminationContext) -> Iterator[tuple[str, Tensor]]:
     """What is multiplied by, with the tables of pieces, where they are large enough to say something of them."""
     large = ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
     return ((name, one) for name, one in large if not name.endswith(ADDED))
 
 
-def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fault: Verdict = "broken") -> Measured:
+def _found(
+    bad: list[str], number: float, *, said: Sentence, well: Sentence, fault: Verdict = "broken"
+) -> DoctorTestResult:
     """What was found of tensors, some of which may be bad: `said` of those that are, or that all is well."""
-    shown = Shown(page="doctor", panel="parameters", tensor=bad[0] if bad else None)
+    shown = PageTarget(page="doctor", panel="parameters", tensor=bad[0] if bad else None)
     if not bad:
-        return Measured(verdict="well", number=number, said=well, shown=shown)
-    return Measured(verdict=fault, number=number, said=said, places=tuple(bad), shown=shown)
+        return DoctorTestResult(verdict="well", number=number, said=well, shown=shown)
+    return DoctorTestResult(verdict=fault, number=number, said=said, places=tuple(bad), shown=shown)
 
 
 @of_weights(
@@ -162,7 +164,7 @@ def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fau
         "or a scale was multiplied into the weights. Save the model in float32 or bfloat16."
     ),
 )
-def precision(patient: Patient) -> Measured:
+def precision(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the values fit into 16 bits, in which checkpoints are saved, and how many of the file have them."""
     most, where, narrow = 0.0, "", patient.checkpoint.narrow
     for name, one in each(patient):
@@ -179,12 +181,12 @@ def precision(patient: Patient) -> Measured:
             share=narrow,
         )
     )
-    return Measured(
+    return DoctorTestResult(
         verdict="look" if too_large else "well",
         number=most,
         said=said,
         places=(where,) if too_large else (),
-        shown=Shown(page="doctor", panel="parameters", tensor=where),
+        shown=PageTarget(page="doctor", panel="parameters", tensor=where),
     )
 
 
@@ -203,7 +205,7 @@ def precision(patient: Patient) -> Measured:
     ),
     finds=("no-cross-attention",),
 )
-def constant(patient: Patient) -> Measured:
+def constant(patient: ExaminationContext) -> DoctorTestResult:
     """Matrices and tables in which all values are equal, such as 0."""
     bad = [name for name, one in _matrices(patient) if bool((one == one[0, 0]).all())]
     said = say_n(
@@ -234,11 +236,11 @@ def constant(patient: Patient) -> Measured:
     ),
     of_a_leak=True,
 )
-def initial(patient: Patient) -> Measured:
+def initial(patient: ExaminationContext) -> DoctorTestResult:
     """Matrices that are still as they were drawn, from a uniform distribution."""
     found = {name: found for name, one in _matrices(patient) if (found := largest_of(one)) is not None}
     if not found:
-        raise NotTested(_TOO_SMALL)
+        raise NotTestable(_TOO_SMALL)
     bad = [name for name, ratio in found.items() if ratio < UNIFORM]
     said = say_n(
         "{n} matrix still has its initial values: {first}.",
@@ -268,11 +270,11 @@ def initial(patient: Patient) -> Measured:
         "the matrix was compressed to a low rank on purpose."
     ),
 )
-def rank(patient: Patient) -> Measured:
+def rank(patient: ExaminationContext) -> DoctorTestResult:
     """Spread of the singular values of what is multiplied by: in a table, rows are looked up."""
     matrices = [pair for pair in _matrices(patient) if not pair[0].endswith("table") and bool(pair[1].any())]
     if not matrices:
-        raise NotTested(_TOO_SMALL)
+        raise NotTestable(_TOO_SMALL)
     found, work = dict[str, float](), 0
     for name, one in sorted(matrices, key=lambda pair: work_of(tuple(pair[1].shape))):  # the smaller first
         patient.pause()
@@ -280,7 +282,7 @@ def rank(patient: Patient) -> Measured:
         if work <= WORK and (values := spectrum(one)) is not None:
             found[name] = values.effective_rank
     if not found:
-        raise NotTested("All matrices of this model are too large for this test.")
+        raise NotTestable("All matrices of this model are too large for this test.")
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
     said = say_n(
@@ -309,7 +311,7 @@ def rank(patient: Patient) -> Measured:
         "decay was applied to the norms, or the tensor was missing, so the gains stayed 0."
     ),
 )
-def norm_gains(patient: Patient) -> Measured:
+def norm_gains(patient: ExaminationContext) -> DoctorTestResult:
     """Gains of norms that are 0."""
     found: dict[str, float] = {}
     for name, one in each(patient):
@@ -317,7 +319,7 @@ def norm_gains(patient: Patient) -> Measured:
             size = one.float().abs()
             found[name] = float((size <= NO_GAIN * size.median()).float().mean())
     if not found:
-        raise NotTested("This model has no norms, or its norms have no gains.")
+        raise NotTestable("This model has no norms, or its norms have no gains.")
     bad = [name for name, share in found.items() if share > MOST]
     said = say_n(
         "{n} norm has a gain of 0 in most dimensions: {first}.",
@@ -346,7 +348,7 @@ def norm_gains(patient: Patient) -> Measured:
     of_a_leak=True,
     sees=("layer-as-it-was-drawn",),
 )
-def drawn_layers(patient: Patient) -> Measured:
+def drawn_layers(patient: ExaminationContext) -> DoctorTestResult:
     """Layers whose matrices all have a deviation that programs draw with."""
     found, usual = {}, (*USUAL, patient.config.d_model**-0.5)
     for one in patient.anatomy.stacks:
@@ -360,7 +362,7 @@ def drawn_layers(patient: Patient) -> Measured:
                 near = min(_distance(sizes, drawn) for drawn in usual)
                 found[f"{one.name}.layers.{i}"] = near if all(map(is_unstructured, matrices)) else max(near, ONE)
     if not found:
-        raise NotTested(_TOO_SMALL)
+        raise NotTestable(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]
     said = say_n(
         "In {n} layer ({first}), all matrices still have a typical initial standard deviation.",
@@ -396,10 +398,10 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
     ),
     finds=("keys-drowned-in-noise",),
 )
-def balance(patient: Patient) -> Measured:
+def balance(patient: ExaminationContext) -> DoctorTestResult:
     """Whether W_Q and W_K are of one size."""
     if patient.config.score_scale is not None or patient.config.qk_norm:
-        raise NotTested("This model scales its scores in its own way, so W_Q and W_K may differ in size.")
+        raise NotTestable("This model scales its scores in its own way, so W_Q and W_K may differ in size.")
     found = {}
     for kind in patient.anatomy.kinds:
         for layer, attention in enumerate(patient.model.attentions(kind)):
@@ -408,7 +410,7 @@ def balance(patient: Patient) -> Measured:
             if 0 < query < math.inf and 0 < key < math.inf:
                 found[f"{kind}.{layer + 1}"] = key / query
     if not found:
-        raise NotTested("This model has no W_Q and W_K that can be compared.")
+        raise NotTestable("This model has no W_Q and W_K that can be compared.")
     mean = math.exp(sum(map(math.log, found.values())) / len(found))
     said = say(
         "On average over {n} attention sub-layers, the standard deviation of W_K is {times:.2f} times that of W_Q.",
@@ -417,10 +419,10 @@ def balance(patient: Patient) -> Measured:
     )
     number = max(mean, 1 / mean)
     if 1 / APART < mean < APART:
-        return Measured(verdict="well", number=number, said=said)
+        return DoctorTestResult(verdict="well", number=number, said=said)
     places = tuple(name for name, times in found.items() if not 1 / APART < times < APART)
-    shown = Shown(page="doctor", panel="parameters")
-    return Measured(verdict="look", number=number, said=said, places=places, shown=shown)
+    shown = PageTarget(page="doctor", panel="parameters")
+    return DoctorTestResult(verdict="look", number=number, said=said, places=places, shown=shown)
 
 
 @of_weights(
@@ -434,7 +436,7 @@ def balance(patient: Patient) -> Measured:
     ),
     finds=("untied-output", "untied-sides"),
 )
-def copies(patient: Patient) -> Measured:
+def copies(patient: ExaminationContext) -> DoctorTestResult:
     """Tables that look like copies of each other and are not equal."""
     tables = [(name, one) for name, one in each(patient) if name in TABLES]
     alike: dict[str, float] = {}
@@ -442,18 +444,20 @@ def copies(patient: Patient) -> Measured:
         if one.shape == two.shape and not torch.equal(one, two):
             alike[f"{name}, {other}"] = float(torch.cosine_similarity(one.float(), two.float(), dim=1).mean())
     most = max(alike.values(), default=None)
-    shown = Shown(page="doctor", panel="parameters", tensor="src_table")
+    shown = PageTarget(page="doctor", panel="parameters", tensor="src_table")
     # Where there is nothing to compare, the threshold is told all the same.
     if most is None or most <= COPY:
         said = say("Tied tables are identical, and no other tables look like copies of each other.")
-        return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
+        return DoctorTestResult(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
     said = say(
         "Two tables are almost but not exactly equal: the cosine similarity of their corresponding rows is "
         "{most:.4f} on average.",
         most=most,
     )
     places = tuple(name for name, cosine in alike.items() if cosine > COPY)
-    return Measured(verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown)
+    return DoctorTestResult(
+        verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
+    )
 
 
 _WHY_COPIES: Final = say(
@@ -472,7 +476,7 @@ _WHY_COPIES: Final = say(
         "no text uses these rows, which only bring the table to a round size."
     ),
 )
-def zero_rows(patient: Patient) -> Measured:
+def zero_rows(patient: ExaminationContext) -> DoctorTestResult:
     """Rows of the embeddings that are all 0, but for padding."""
     bad: list[str] = []
     n = 0

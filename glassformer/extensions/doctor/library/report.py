@@ -34,7 +34,7 @@ from glassformer.extensions.doctor.library import (
     tokenizer_tests,
     wiring_tests,
 )
-from glassformer.extensions.doctor.library.context import BELOW, LEAK, Origin, Patient, Test
+from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext, Origin
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict, not_applicable
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.loss_tests import Pair, pairs_of
@@ -43,7 +43,7 @@ from transformer.errors import GlassformerError, shown
 from transformer.i18n import Sentence, joined, say, say_n, through
 from transformer.trying.losses import Samples
 
-TESTS: tuple[Test, ...] = (
+TESTS: tuple[DoctorTest, ...] = (
     *parameter_tests.TESTS,
     *wiring_tests.TESTS,
     *output_tests.ORDER_TESTS,
@@ -81,7 +81,7 @@ Progress = Callable[[int, int, Sentence], None]
 """Told how many tests are done, how many there are, and what the next one tests."""
 
 
-def run_test(test: Test, patient: Patient) -> Finding:
+def run_test(test: DoctorTest, patient: ExaminationContext) -> Finding:
     """The finding of one test; a test that cannot run says why."""
     begun = time.perf_counter()
     try:
@@ -117,7 +117,7 @@ def examine(
         tests: Names of the only tests to make; empty for all.
         pause: Called now and then.
     """
-    patient, findings = Patient(checkpoint, pairs, seed, pause, reported), []
+    patient, findings = ExaminationContext(checkpoint, pairs, seed, pause, reported), []
     made = [test for test in TESTS if not tests or test.name in tests]
     for n, test in enumerate(made):
         progress(n, len(made), test.title)
@@ -144,7 +144,7 @@ class Report:
     pairs: tuple[Pair, ...] = ()  # what was made of the first pairs; none without pairs
 
     @staticmethod
-    def of(patient: Patient, findings: Sequence[Finding]) -> Report:
+    def of(patient: ExaminationContext, findings: Sequence[Finding]) -> Report:
         """The report of a patient."""
         checkpoint = patient.checkpoint
         return Report(

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, PageName, Shown, at_most
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget, at_most
 from transformer.errors import ConfigError, DataError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import StackName
@@ -63,7 +63,7 @@ def with_setting(**changes: Any) -> Neighbour:
     return Neighbour(f"{name} = {str(value).lower() if isinstance(value, bool) else value}", changes)
 
 
-def _table(patient: Patient, stack: StackName) -> Tensor | None:
+def _table(patient: ExaminationContext, stack: StackName) -> Tensor | None:
     """The table that is added to the embeddings [position, D]; None where there is none."""
     return getattr(patient.model.stack(stack).embedding.positions, "table", None)
 
@@ -82,7 +82,7 @@ class _Shifted(nn.Module):
         return self._rows[(places + self._by) % len(self._rows)]
 
 
-def fitting(patient: Patient) -> Samples:
+def fitting(patient: ExaminationContext) -> Samples:
     """The patient's sentences that the model can read, as many as can be scored in a few seconds."""
     checkpoint, samples, config = patient.checkpoint, patient.scored, patient.config
     places, work = [], 0.0
@@ -101,7 +101,7 @@ def fitting(patient: Patient) -> Samples:
     return samples.only(places)
 
 
-def as_it_is(patient: Patient) -> Loss:
+def as_it_is(patient: ExaminationContext) -> Loss:
     """The loss of the patient's own model; a `QueryError` where it gives no logits, or what is not finite."""
     found = patient.losses.get("")
     if found is None:
@@ -109,7 +109,7 @@ def as_it_is(patient: Patient) -> Loss:
     return found
 
 
-def _scored(patient: Patient, model: Scorable) -> Loss:
+def _scored(patient: ExaminationContext, model: Scorable) -> Loss:
     samples = fitting(patient)
     found = loss_of(model, samples) if len(samples) else NO_LOSS
     if not all(abs(one) < float("inf") for one in found.totals):
@@ -117,7 +117,7 @@ def _scored(patient: Patient, model: Scorable) -> Loss:
     return found
 
 
-def loss_of_neighbour(patient: Patient, neighbour: Neighbour) -> Loss | None:
+def loss_of_neighbour(patient: ExaminationContext, neighbour: Neighbour) -> Loss | None:
     """The loss of a neighbour on the same texts; None if no model has this setting."""
     if neighbour.name not in patient.losses:
         patient.pause()
@@ -129,7 +129,7 @@ def loss_of_neighbour(patient: Patient, neighbour: Neighbour) -> Loss | None:
     return patient.losses[neighbour.name]
 
 
-def neighbour_of(patient: Patient, neighbour: Neighbour) -> Variant | None:
+def neighbour_of(patient: ExaminationContext, neighbour: Neighbour) -> Variant | None:
     """The model with another setting; None if it would have other parameters. The next one may change it.
 
     A `ConfigError` where the setting contradicts others.
@@ -147,11 +147,11 @@ def neighbour_of(patient: Patient, neighbour: Neighbour) -> Variant | None:
     return found
 
 
-Values = Callable[[Patient], Iterator[Neighbour]]  # those of one setting that are tried
+Values = Callable[[ExaminationContext], Iterator[Neighbour]]  # those of one setting that are tried
 _SETTINGS: list[Values] = []
 
 of_setting = partial(
-    Test,
+    DoctorTest,
     "wiring",
     why=say(
         "In the shipped checkpoints, changing a setting lowers the loss by at most {most:g} nats per piece; most "
@@ -163,41 +163,41 @@ of_setting = partial(
 )
 
 
-def tried(page: PageName) -> Callable[[Values], Callable[[Patient], Measured]]:
+def tried(page: PageName) -> Callable[[Values], Callable[[ExaminationContext], DoctorTestResult]]:
     """Decorates the values of a setting, which a page shows: what comes of trying them."""
 
-    def look_of(values: Values) -> Callable[[Patient], Measured]:
+    def look_of(values: Values) -> Callable[[ExaminationContext], DoctorTestResult]:
         _SETTINGS.append(values)
 
         @wraps(values)
-        def look(patient: Patient) -> Measured:
-            return _measured(patient, values, Shown(page=page))
+        def look(patient: ExaminationContext) -> DoctorTestResult:
+            return _measured(patient, values, PageTarget(page=page))
 
         return look
 
     return look_of
 
 
-def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
+def _measured(patient: ExaminationContext, values: Values, shown: PageTarget) -> DoctorTestResult:
     """Try the neighbours."""
     if patient.broken_below:
-        raise NotTested(
+        raise NotTestable(
             "Settings can be compared only after these tests pass: {tests}. Until then, any change may lower the "
             "loss by chance.",
             tests=", ".join(patient.broken_below),
         )
     before = as_it_is(patient)
     if not before.totals:
-        raise NotTested("There are no texts that the model can read, so settings cannot be compared. Provide some.")
+        raise NotTestable("There are no texts that the model can read, so settings cannot be compared. Provide some.")
     if len(before.totals) < FEWEST:
-        raise NotTested(
+        raise NotTestable(
             say_n("Only {n} text is short enough for the model, too few to compare settings. Provide more pairs.",
                   "Only {n} texts are short enough for the model, too few to compare settings. Provide more pairs.",
                   len(before.totals))
         )  # fmt: skip
     losses = [(one, loss) for one in values(patient) if (loss := loss_of_neighbour(patient, one))]
     if not losses:
-        raise NotTested("The shapes of this model's parameters allow no other value of this setting.")
+        raise NotTestable("The shapes of this model's parameters allow no other value of this setting.")
     best, after = min(losses, key=lambda pair: pair[1].mean)
     gain = before.mean - after.mean
     needed = GAIN + max(0.0, before.mean - EASY) / 2
@@ -209,7 +209,7 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
                      "{n} other values were tried on {texts}: with the best, {best}, the loss is {after:.3g} nats "
                      "per piece; with the model's own value, it is {before:.3g}.", len(losses), best=best.name,
                      texts=_texts(before), after=after.mean, before=before.mean)  # fmt: skip
-        return Measured(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
+        return DoctorTestResult(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
     parts = patient.anatomy
     judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
     explains = after.mean <= EXPLAINS * math.log(len(patient.model.output_weight))  # else something else is wrong
@@ -223,8 +223,8 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         after=after.mean,
     )
     if judged and not explains:
-        raise NotTested(joined(" ", [said, _POOR]))
-    return Measured(
+        raise NotTestable(joined(" ", [said, _POOR]))
+    return DoctorTestResult(
         verdict="broken" if sure else "look",
         number=gain,
         threshold=needed,
@@ -249,7 +249,7 @@ def _texts(loss: Loss) -> Sentence:
     return say_n("{n} text", "{n} texts", len(loss.totals))
 
 
-def _another_explains_more(patient: Patient, gain: float, values: Values) -> bool:
+def _another_explains_more(patient: ExaminationContext, gain: float, values: Values) -> bool:
     """Whether another setting is far better still: then that one is wrong, and this one gains by chance."""
     before = as_it_is(patient).mean
     others = (one for other in _SETTINGS if other is not values for one in other(patient))
@@ -300,7 +300,7 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
     sees=("too-few-heads", "too-many-heads", "scores-scaled-by-width", "keys-drowned-in-noise"),
 )
 @tried("inside")
-def score_scale(patient: Patient) -> Iterator[Neighbour]:
+def score_scale(patient: ExaminationContext) -> Iterator[Neighbour]:
     """What q . k is multiplied by in code that does not divide it by the root of d_head."""
     config = patient.config
     usual = config.d_head**-0.5
@@ -326,7 +326,7 @@ def score_scale(patient: Patient) -> Iterator[Neighbour]:
     sees=("scores-not-scaled", "keys-drowned-in-noise"),
 )
 @tried("inside")
-def n_heads(patient: Patient) -> Iterator[Neighbour]:
+def n_heads(patient: ExaminationContext) -> Iterator[Neighbour]:
     """Down to a quarter and up to four times the number, the projections as wide as they are."""
     config = patient.config
     width, shared = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
@@ -344,7 +344,7 @@ def n_heads(patient: Patient) -> Iterator[Neighbour]:
     cause=BELOW + 5,
 )
 @tried("inside")
-def scale_embedding(patient: Patient) -> Iterator[Neighbour]:
+def scale_embedding(patient: ExaminationContext) -> Iterator[Neighbour]:
     """The other way."""
     yield with_setting(scale_embedding=not patient.config.scale_embedding)
 
@@ -359,7 +359,7 @@ def scale_embedding(patient: Patient) -> Iterator[Neighbour]:
     finds=("norms-swapped",),
 )
 @tried("inside")
-def norm(patient: Patient) -> Iterator[Neighbour]:
+def norm(patient: ExaminationContext) -> Iterator[Neighbour]:
     """A norm after the sum or before the sub-layer: the parameters are the same."""
     if patient.config.norm != "both" and patient.config.norm_kind != "none":
         yield with_setting(norm="post" if patient.config.norm == "pre" else "pre")
@@ -374,7 +374,7 @@ def norm(patient: Patient) -> Iterator[Neighbour]:
     cause=BELOW + 6,
 )
 @tried("inside")
-def activation(patient: Patient) -> Iterator[Neighbour]:
+def activation(patient: ExaminationContext) -> Iterator[Neighbour]:
     """The others, but for an approximation of the model's own."""
     for name in ("relu", "gelu", "silu"):
         if name != patient.config.activation.removesuffix("_tanh"):
@@ -394,7 +394,7 @@ def activation(patient: Patient) -> Iterator[Neighbour]:
     sees=("dead-neurons",),
 )
 @tried("positions")
-def position_shift(patient: Patient) -> Iterator[Neighbour]:
+def position_shift(patient: ExaminationContext) -> Iterator[Neighbour]:
     """Tables of positions that begin one or two rows earlier or later, of one stack or of both."""
     stacks = tuple(one.name for one in patient.anatomy.stacks if _table(patient, one.name) is not None)
     sets = [stacks, *((one,) for one in stacks)] if len(stacks) > 1 else [stacks] if stacks else []

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.context import ExaminationContext
 from transformer.errors import GlassformerError
-from transformer.model.taps import NO_TAP, Tap, Visitor, tap_of
+from transformer.model.taps import NO_TAP, Hook, Tap, tap_of
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.trying.losses import Row, row_of
+from transformer.trying.losses import SampleLoss, row_of
 
 LENGTH = 16
 ROWS = 16
@@ -34,12 +34,12 @@ class Texts:
     target: Tensor  # what the decoder reads [B, T]; nothing for an encoder alone
 
 
-def own_texts(patient: Patient) -> list[Texts]:
+def own_texts(patient: ExaminationContext) -> list[Texts]:
     """What was read and written in each run of the patient."""
     return [Texts(torch.tensor([one.src_ids]), torch.tensor([one.read_ids])) for one in patient.traces]
 
 
-def random_texts(patient: Patient, *, most: int = MOST_TOKENS, longest: int = LENGTH) -> list[Texts]:
+def random_texts(patient: ExaminationContext, *, most: int = MOST_TOKENS, longest: int = LENGTH) -> list[Texts]:
     """Texts of pieces that are drawn by the patient's seed, as many as can be read in a few seconds.
 
     `most` is of tokens, `longest` of the pieces of a text.
@@ -61,7 +61,7 @@ def ordinary(tokenizer: AnyTokenizer) -> Tensor:
     return torch.tensor(ids or list(range(tokenizer.size)))
 
 
-def _drawn(patient: Patient, source: Tensor, target: Tensor, length: int, draw: torch.Generator) -> Texts:
+def _drawn(patient: ExaminationContext, source: Tensor, target: Tensor, length: int, draw: torch.Generator) -> Texts:
     config = patient.config
 
     def rows(ids: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
@@ -75,7 +75,7 @@ def _drawn(patient: Patient, source: Tensor, target: Tensor, length: int, draw: 
     return Texts(rows(source, config.source_start, config.source_end), rows(target, (config.decoder_start_id,), ()))
 
 
-def pairs_that_fit(patient: Patient) -> Iterator[Row]:
+def pairs_that_fit(patient: ExaminationContext) -> Iterator[SampleLoss]:
     """The patient's pairs as ids, or its texts alone: those that the model has rows and room for."""
     n_source, n_target = len(patient.model.src_table), len(patient.model.target_table)
     for i in range(len(patient.samples)):
@@ -89,7 +89,7 @@ def pairs_that_fit(patient: Patient) -> Iterator[Row]:
             yield row
 
 
-def read_again(patient: Patient, texts: list[Texts], visitor: Visitor) -> None:
+def read_again(patient: ExaminationContext, texts: list[Texts], visitor: Hook) -> None:
     """Read all of some texts, so that a visitor sees what is computed."""
     for one in texts:
         patient.pause()
@@ -97,7 +97,7 @@ def read_again(patient: Patient, texts: list[Texts], visitor: Visitor) -> None:
 
 
 @torch.inference_mode()
-def read(patient: Patient, texts: Texts, *, tap: Tap = NO_TAP) -> Tensor:
+def read(patient: ExaminationContext, texts: Texts, *, tap: Tap = NO_TAP) -> Tensor:
     """One pass: the last vectors of the decoder [B, T, D], or of an encoder alone [B, S, D]."""
     model = patient.model
     memory = model.encode(texts.source, tap=tap) if patient.anatomy.reads else None

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, at_most
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_most
 from transformer.errors import GlassformerError, TokenizerError
 from transformer.i18n import Sentence, say
 from transformer.text.normalise import normalise
@@ -31,7 +31,7 @@ _NAMES: dict[str, frozenset[str]] = {
 """What pieces of each kind are called in the families that are in use."""
 _NO_TEXT: Sentence = say("There is no text to test the tokenizer with. Provide some.")
 
-of_tokenizers = partial(Test, "tokenizer")
+of_tokenizers = partial(DoctorTest, "tokenizer")
 
 
 @of_tokenizers(
@@ -48,7 +48,7 @@ of_tokenizers = partial(Test, "tokenizer")
     ),
     sees=("swapped-tokenizers",),
 )
-def vocabulary_sizes(patient: Patient) -> Measured:
+def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
     """Whether every piece has a row, and every row a piece."""
     model, checkpoint, config = patient.model, patient.checkpoint, patient.config
     found = [("src_table", len(model.src_table), checkpoint.src_tokenizer.size, config.src_vocab_size)]
@@ -65,7 +65,7 @@ def vocabulary_sizes(patient: Patient) -> Measured:
         name=name, rows=rows, pieces=pieces, said=said,
     )  # fmt: skip
     places = (name,) if apart else ()
-    return Measured(verdict="broken" if apart else "well", number=float(apart), said=text, places=places)
+    return DoctorTestResult(verdict="broken" if apart else "well", number=float(apart), said=text, places=places)
 
 
 @of_tokenizers(
@@ -81,21 +81,21 @@ def vocabulary_sizes(patient: Patient) -> Measured:
     cause=BELOW + 7,
     finds=("swapped-tokenizers",),
 )
-def exchanged_tokenizers(patient: Patient) -> Measured:
+def exchanged_tokenizers(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model does far better with source and target tokenizers exchanged."""
     checkpoint = patient.checkpoint
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
-        raise NotTested("There is only one tokenizer, so source and target tokenizers cannot be swapped.")
+        raise NotTestable("There is only one tokenizer, so source and target tokenizers cannot be swapped.")
     if not len(patient.samples):
-        raise NotTested("There is no text to test whether the tokenizers are swapped. Provide some.")
+        raise NotTestable("There is no text to test whether the tokenizers are swapped. Provide some.")
     if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
-        raise NotTested("Both tokenizers split the texts the same way, so swapping them changes nothing.")
+        raise NotTestable("Both tokenizers split the texts the same way, so swapping them changes nothing.")
     here, there = _loss(patient, source, target), _loss(patient, target, source)
     gain: float | None = None
     if there is None:
         if here is None:
-            raise NotTested("The model cannot process the texts with the two tokenizers in either order.")
+            raise NotTestable("The model cannot process the texts with the two tokenizers in either order.")
         gain, said = 0.0, say("With the source and target tokenizers swapped, the model cannot process the texts.")
     elif here is None:
         said = say("The model can process the texts only with the source and target tokenizers swapped.")
@@ -106,7 +106,7 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
             "{there:.2f}.",
             here=here.mean, there=there.mean,
         )  # fmt: skip
-    return Measured(
+    return DoctorTestResult(
         verdict="well" if gain is not None and gain < FAR_BETTER else "broken",
         number=gain,
         threshold=FAR_BETTER,  # also where no number could be measured
@@ -120,7 +120,7 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
     )
 
 
-def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss | None:
+def _loss(patient: ExaminationContext, source: AnyTokenizer, target: AnyTokenizer) -> Loss | None:
     """The loss with these tokenizers; None if a text does not fit."""
     steps, samples = patient.config.normalisation, patient.samples
     read = [i for text in samples.sources for i in source.encode(normalise(text, steps)).ids]
@@ -145,7 +145,7 @@ class Spelled:
     tokenizer: AnyTokenizer  # that of its side
 
 
-def spelled(patient: Patient) -> list[Spelled]:
+def spelled(patient: ExaminationContext) -> list[Spelled]:
     """The patient's texts as pieces, those of the target after those of the source."""
     checkpoint, samples = patient.checkpoint, patient.samples
     texts = [(text, checkpoint.src_tokenizer) for text in samples.sources]
@@ -154,12 +154,12 @@ def spelled(patient: Patient) -> list[Spelled]:
     return [Spelled(text, tokenizer.encode(text), tokenizer) for text, tokenizer in normal]
 
 
-def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
+def _tokenizers(patient: ExaminationContext) -> list[AnyTokenizer]:
     """Those that split text, each once; `NotTested` where there are none."""
     source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:
-        raise NotTested(
+        raise NotTestable(
             "This model came without a tokenizer, so the row numbers of its embedding table serve as pieces."
         )
     return found
@@ -180,7 +180,7 @@ def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
         "config.json."
     ),
 )
-def special_ids(patient: Patient) -> Measured:
+def special_ids(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the special ids of the config are those of the tokenizer."""
     tokenizers = _tokenizers(patient)
     ids = {kind: i for kind in _NAMES if (i := getattr(patient.config, f"{kind}_id")) is not None}
@@ -195,7 +195,7 @@ def special_ids(patient: Patient) -> Measured:
     faulty = [*wrong, *odd]
     if not faulty:
         said = say("All {n} special ids belong to special pieces of the tokenizer.", n=len(ids))
-        return Measured(verdict="well", number=0.0, said=said)
+        return DoctorTestResult(verdict="well", number=0.0, said=said)
     name, i, piece = faulty[0]
     said = (
         say("{name} is {i}, but the tokenizer has no piece with this id.", name=name, i=i)
@@ -203,7 +203,7 @@ def special_ids(patient: Patient) -> Measured:
         else say("{name} is {i}, but in the tokenizer this id belongs to “{piece}”.", name=name, i=i, piece=piece)
     )
     places = tuple(dict.fromkeys(f"{name} = {i}" for name, i, _ in faulty))
-    return Measured(verdict="broken" if wrong else "look", number=float(len(faulty)), said=said, places=places)
+    return DoctorTestResult(verdict="broken" if wrong else "look", number=float(len(faulty)), said=said, places=places)
 
 
 def _is_another(kind: str, piece: str) -> bool:
@@ -236,12 +236,12 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
         "wrong mark for spaces, or the tokenizer belongs to a different language."
     ),
 )
-def round_trip(patient: Patient) -> Measured:
+def round_trip(patient: ExaminationContext) -> DoctorTestResult:
     """Whether a text that was split into pieces and joined again is the same text."""
     _tokenizers(patient)
     known = [one for one in spelled(patient) if not _unknown(one, patient) and one.encoding.ids]
     if not known:
-        raise NotTested(_NO_TEXT)
+        raise NotTestable(_NO_TEXT)
     lost = [one.text for one in known if not _is_same(one)]
     share = 1 - len(lost) / len(known)
     said = say(
@@ -250,8 +250,8 @@ def round_trip(patient: Patient) -> Measured:
         n=len(known),
     )
     if share >= FEW_COME_BACK:
-        return Measured(verdict="well", number=share, said=said)
-    return Measured(verdict="look", number=share, said=said, places=tuple(lost))
+        return DoctorTestResult(verdict="well", number=share, said=said)
+    return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(lost))
 
 
 def _is_same(one: Spelled) -> bool:
@@ -287,24 +287,24 @@ def _bare(text: str) -> str:
     ),
     sees=("swapped-tokenizers",),
 )
-def unknown_pieces(patient: Patient) -> Measured:
+def unknown_pieces(patient: ExaminationContext) -> DoctorTestResult:
     """How much of the texts the tokenizers have no pieces for."""
     _tokenizers(patient)
     if patient.config.unk_id is None:
-        raise NotTested("This model has no unknown piece.")
+        raise NotTestable("This model has no unknown piece.")
     texts = spelled(patient)
     n_pieces = sum(len(one.encoding.ids) for one in texts)
     if not n_pieces:
-        raise NotTested(_NO_TEXT)
+        raise NotTestable(_NO_TEXT)
     missing = [piece for one in texts for piece in _unknown(one, patient)]
     share = len(missing) / n_pieces
     said = say("{share:.1%} of {n:,} pieces are unknown.", share=share, n=n_pieces)
     if share < MANY_UNKNOWN:
-        return Measured(verdict="well", number=share, said=said)
-    return Measured(verdict="look", number=share, said=said, places=tuple(dict.fromkeys(missing)))
+        return DoctorTestResult(verdict="well", number=share, said=said)
+    return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(dict.fromkeys(missing)))
 
 
-def _unknown(one: Spelled, patient: Patient) -> Sequence[str]:
+def _unknown(one: Spelled, patient: ExaminationContext) -> Sequence[str]:
     pairs = zip(one.encoding.ids, one.encoding.pieces, strict=True)
     return [piece for i, piece in pairs if i == patient.config.unk_id]
 

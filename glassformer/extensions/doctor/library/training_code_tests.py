@@ -12,9 +12,9 @@ from functools import partial
 
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested
-from glassformer.extensions.doctor.library.input_rows import Drawing, Row, moved
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable
+from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, moved
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say, say_n
 
@@ -22,13 +22,13 @@ SEEN = 1e-6
 """Of the spread of logits. What is not read moves nothing, or by rounding alone."""
 ORDER_SEEN = 1e-4  # rounding moves sums that are taken in another order
 
-of_code = partial(Test, "wiring")
+of_code = partial(DoctorTest, "wiring")
 
 
-def _logits(patient: Patient, *rows: Row) -> Tensor:
+def _logits(patient: ExaminationContext, *rows: InputRow) -> Tensor:
     """Logits [B, T, V] of rows that are read together."""
     if patient.own is None or not patient.anatomy.writes:
-        raise NotTested("There is no forward pass of a training that gives logits.")
+        raise NotTestable("There is no forward pass of a training that gives logits.")
     return patient.own.logits(patient.checkpoint, rows)
 
 
@@ -40,11 +40,11 @@ def _far(before: Tensor, after: Tensor) -> Tensor:
     return far
 
 
-def _found(well: bool, number: float, said: Sentence) -> Measured:
-    return Measured(verdict="well" if well else "broken", number=number, said=said)
+def _found(well: bool, number: float, said: Sentence) -> DoctorTestResult:
+    return DoctorTestResult(verdict="well" if well else "broken", number=number, said=said)
 
 
-def _agreeing(patient: Patient, number: float, said: Sentence) -> Measured:
+def _agreeing(patient: ExaminationContext, number: float, said: Sentence) -> DoctorTestResult:
     """The finding where two computations have to give the same."""
     most = 0.0 if patient.own is None else patient.own.agrees
     return replace(_found(number <= most, number, said), threshold=most)
@@ -58,7 +58,7 @@ def _agreeing(patient: Patient, number: float, said: Sentence) -> Measured:
         "way round."
     ),
 )
-def own_finite(patient: Patient) -> Measured:
+def own_finite(patient: ExaminationContext) -> DoctorTestResult:
     """Whether any logit is NaN or infinite."""
     odd = sum(int((~_logits(patient, row).isfinite()).sum()) for row in patient.rows)
     return _found(not odd, odd, say_n("{n:,} logit is NaN or infinite.", "{n:,} logits are NaN or infinite.", odd))
@@ -77,7 +77,7 @@ def own_finite(patient: Patient) -> Measured:
         "diagonal: True means “may not attend”."
     ),
 )
-def own_leak(patient: Patient) -> Measured:
+def own_leak(patient: ExaminationContext) -> DoctorTestResult:
     """Change later pieces: earlier rows must not move."""
     most = max(float(far[:place].max()) for place, far in _changed(patient))
     said = say(
@@ -86,7 +86,7 @@ def own_leak(patient: Patient) -> Measured:
     return _if_a_mask(patient, _found(most <= SEEN, most, said))
 
 
-def _if_a_mask(patient: Patient, found: Measured) -> Measured:
+def _if_a_mask(patient: ExaminationContext, found: DoctorTestResult) -> DoctorTestResult:
     """A finding that names masks as its cause, or none of them where logits differ without any."""
     agrees, past = own_agrees.measure(patient), own_past.measure(patient)
     if found.verdict == "well" or agrees.verdict == "well" or past.verdict != "well":  # an inverted one hides the past
@@ -108,7 +108,7 @@ def _if_a_mask(patient: Patient, found: Measured) -> Measured:
         "False."
     ),
 )
-def own_past(patient: Patient) -> Measured:
+def own_past(patient: ExaminationContext) -> DoctorTestResult:
     """Change earlier pieces: the last row must move."""
     least = min(float(far[-1]) for place, far in _changed(patient) if place < len(far) - 1)
     said = say(
@@ -118,7 +118,7 @@ def own_past(patient: Patient) -> Measured:
     return _found(least > SEEN, least, said)
 
 
-def _changed(patient: Patient) -> Iterator[tuple[int, Tensor]]:
+def _changed(patient: ExaminationContext) -> Iterator[tuple[int, Tensor]]:
     """A place in a target of which the piece is exchanged, and how far the logits of each token move [T]."""
     drawing = Drawing(patient.checkpoint, patient.seed)
     for row in patient.rows:
@@ -127,7 +127,7 @@ def _changed(patient: Patient) -> Iterator[tuple[int, Tensor]]:
             patient.pause()
             other = drawing.another(row.target[place])
             target = (*row.target[:place], other, *row.target[place + 1 :])
-            yield place, _far(before, _logits(patient, Row(row.source, target))[0])
+            yield place, _far(before, _logits(patient, InputRow(row.source, target))[0])
 
 
 @of_code(
@@ -138,7 +138,7 @@ def _changed(patient: Patient) -> Iterator[tuple[int, Tensor]]:
         "memory_key_padding_mask), or the axes of batch and tokens are exchanged (batch_first)."
     ),
 )
-def own_batch(patient: Patient) -> Measured:
+def own_batch(patient: ExaminationContext) -> DoctorTestResult:
     """Read rows of several lengths together, and each alone."""
     rows = _lengths(patient)
     together = _logits(patient, *rows)
@@ -153,14 +153,14 @@ def own_batch(patient: Patient) -> Measured:
     return _if_a_mask(patient, _agreeing(patient, most, said))
 
 
-def _lengths(patient: Patient) -> list[Row]:
+def _lengths(patient: ExaminationContext) -> list[InputRow]:
     """Rows of different lengths; of one, where nothing can fill them up."""
     whole = patient.rows[:3]
     if patient.config.pad_id is None:
         n, m = (min(map(len, side)) for side in ([r.source for r in whole], [r.target for r in whole]))
-        return [Row(row.source[:n], row.target[:m]) for row in whole]
+        return [InputRow(row.source[:n], row.target[:m]) for row in whole]
     ends = patient.config.source_end
-    half = [Row((*r.source[: len(r.source) // 2], *ends), r.target[: len(r.target) // 2]) for r in whole]
+    half = [InputRow((*r.source[: len(r.source) // 2], *ends), r.target[: len(r.target) // 2]) for r in whole]
     return [*whole, *half]
 
 
@@ -173,15 +173,15 @@ def _lengths(patient: Patient) -> list[Row]:
         "decoder."
     ),
 )
-def own_order(patient: Patient) -> Measured:
+def own_order(patient: ExaminationContext) -> DoctorTestResult:
     """Turn the source round: the logits must move."""
     if not patient.anatomy.reads:
-        raise NotTested("This model has no encoder: a causal mask alone tells its tokens apart.")
+        raise NotTestable("This model has no encoder: a causal mask alone tells its tokens apart.")
     drawing, most = Drawing(patient.checkpoint, patient.seed), 0.0
     for row in patient.rows:
         patient.pause()
         ids = drawing.source(len(row.source))
-        before, after = (_logits(patient, Row(one, row.target))[0] for one in (ids, ids[::-1]))
+        before, after = (_logits(patient, InputRow(one, row.target))[0] for one in (ids, ids[::-1]))
         most = max(most, float(_far(before, after).max()))
     said = say("When the source is turned round, logits change by {most:.3g} of their standard deviation.", most=most)
     return _found(most > ORDER_SEEN, most, said)
@@ -198,10 +198,10 @@ def own_order(patient: Patient) -> Measured:
         "dropout that eval() does not switch off, or a residual connection or norm that is missing."
     ),
 )
-def own_agrees(patient: Patient) -> Measured:
+def own_agrees(patient: ExaminationContext) -> DoctorTestResult:
     """Compute the same logits from the same parameters."""
     if patient.own is None or not patient.anatomy.writes:
-        raise NotTested("There is no forward pass of a training that gives logits.")
+        raise NotTestable("There is no forward pass of a training that gives logits.")
     far = patient.own.difference(patient.checkpoint, patient.rows)
     said = say(
         "For targets of one token, the logits differ from this program's by {far:.3g} of their standard deviation.",

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.extensions.doctor.library import output_tests, training_code_tests, wiring_tests
-from glassformer.extensions.doctor.library.context import BELOW, LEAK, Patient, Test
+from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
 from glassformer.extensions.doctor.library.input_rows import Forward, OwnCode
 from glassformer.extensions.doctor.library.live_model import Read, bare, reader
@@ -65,7 +65,7 @@ class _TimeIsUpError(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WatchOutcome:
     """What a watch found."""
 
     report: Report | None  # the last verdict of each test; None if nothing could be examined
@@ -85,7 +85,7 @@ class Watching:
     every: int  # steps from one examination to the next
     out: Path  # the folder of what is written
     seconds: float  # of one examination
-    tests: tuple[Test, ...]  # that are made
+    tests: tuple[DoctorTest, ...]  # that are made
     partly: bool  # whether the user chose them
     fail_on: Literal["broken", "look"]  # from which verdict on the status is 1
     writer: Any  # of scalars; None for none
@@ -97,7 +97,7 @@ class Watching:
     _last: dict[str, Finding] = field(default_factory=dict)
     _report: Report | None = None
 
-    def begin(self, tests: Sequence[Test]) -> None:
+    def begin(self, tests: Sequence[DoctorTest]) -> None:
         """Make some tests of a model that has learnt nothing; an error says why it cannot be read or called."""
         with undisturbed(self.model):
             patient = self._patient(time.perf_counter() + self.seconds)
@@ -122,7 +122,7 @@ class Watching:
         self._loss = loss.detach() if isinstance(loss, Tensor) else loss
         return self.examine() if self.steps % self.every == 0 else None
 
-    def examine(self, *, tests: Sequence[Test] | None = None) -> Report | None:
+    def examine(self, *, tests: Sequence[DoctorTest] | None = None) -> Report | None:
         """Examine the model now; None if it cannot be read, which the line says."""
         end, self._done = time.perf_counter() + self.seconds, self.steps
         record = {"schema": SCHEMA, "version": SCHEMA_VERSION, "step": self.steps, "loss": _number(self._loss)}
@@ -143,19 +143,19 @@ class Watching:
         self._write({**record, **_verdicts(report), "skipped": names, "seconds": seconds})
         return report
 
-    def _patient(self, end: float) -> Patient:
+    def _patient(self, end: float) -> ExaminationContext:
         """What is examined now, until some time."""
         parameter = torch.zeros(1) if self.model is None else next(self.model.parameters())
         own = None if self.forward is None else OwnCode(self.forward, parameter.device, parameter.dtype)
-        return Patient(self.read(f"{self.called}@{self.steps}"), self.samples, pause=_until(end), own=own)
+        return ExaminationContext(self.read(f"{self.called}@{self.steps}"), self.samples, pause=_until(end), own=own)
 
-    def close(self) -> Outcome:
+    def close(self) -> WatchOutcome:
         """Examine the model as it is at the end, write report.html, and say how it went."""
         if self._done != self.steps:
             self.examine()
         path = self.out / PAGE
         path.write_text(page(self.called, self._records, self._report), encoding="utf-8")
-        return Outcome(self._report, self.status, path, self.out / LINES)
+        return WatchOutcome(self._report, self.status, path, self.out / LINES)
 
     @property
     def status(self) -> int:
@@ -266,7 +266,7 @@ def undisturbed(model: nn.Module | None) -> Iterator[None]:
             np.random.set_state(array)
 
 
-def _made(patient: Patient, tests: Sequence[Test]) -> tuple[list[Finding], list[Test]]:
+def _made(patient: ExaminationContext, tests: Sequence[DoctorTest]) -> tuple[list[Finding], list[DoctorTest]]:
     """The findings of the tests for which there is time, and the other tests."""
     findings: list[Finding] = []
     for i, test in enumerate(tests):
@@ -281,7 +281,7 @@ def _made(patient: Patient, tests: Sequence[Test]) -> tuple[list[Finding], list[
     return findings, []
 
 
-def _reported(patient: Patient, findings: Sequence[Finding]) -> Report:
+def _reported(patient: ExaminationContext, findings: Sequence[Finding]) -> Report:
     """The report, with what was made of the pairs if that was computed anyway and there is time."""
     if any(one.test == "loss" for one in findings):
         try:

@@ -23,9 +23,9 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, Patient, Test
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown
-from glassformer.extensions.doctor.library.input_rows import Drawing, Row, moved, result
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget
+from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, moved, result
 from transformer.analysis.mask_checks import check_causality
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
@@ -44,12 +44,12 @@ WHY: Final = say(
     "logits by less than a tenth of the threshold; a wrong mask, position or cached key changes them far more."
 )
 
-of_wiring = partial(Test, "wiring")
+of_wiring = partial(DoctorTest, "wiring")
 
 
-def _needs_decoder(patient: Patient) -> None:
+def _needs_decoder(patient: ExaminationContext) -> None:
     if not patient.anatomy.writes:
-        raise NotTested("This model has no decoder, so nothing in it has to be kept from looking ahead.")
+        raise NotTestable("This model has no decoder, so nothing in it has to be kept from looking ahead.")
 
 
 @of_wiring(
@@ -68,7 +68,7 @@ def _needs_decoder(patient: Patient) -> None:
     cause=BELOW,
     finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
 )
-def causality(patient: Patient) -> Measured:
+def causality(patient: ExaminationContext) -> DoctorTestResult:
     """Change later pieces: earlier rows must not move at all."""
     _needs_decoder(patient)
     drawing, most, seen = Drawing(patient.checkpoint, patient.seed), 0.0, set()
@@ -83,14 +83,14 @@ def causality(patient: Patient) -> Measured:
             earlier = movement.kept[:place]
             most = max(most, float(earlier.max(initial=0.0)))
             seen |= {place - int(i) for i in earlier.nonzero()[0]}
-    shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
+    shown = PageTarget(page="masks", panel="checks", source=patient.rows[0].text)
     if not seen:
         said = say_n(
             "Later pieces were replaced in {n} text; no earlier logit changed.",
             "Later pieces were replaced in {n} texts; no earlier logit changed.",
             len(patient.rows),
         )
-        return Measured(verdict="well", number=0.0, said=said, shown=shown)
+        return DoctorTestResult(verdict="well", number=0.0, said=said, shown=shown)
     said = say_n(
         "Changing a piece affects logits up to {n} token before it, by up to {most:.3g}.",
         "Changing a piece affects logits up to {n} tokens before it, by up to {most:.3g}.",
@@ -99,7 +99,7 @@ def causality(patient: Patient) -> Measured:
     )
     # Each layer looks one token further than the one before it.
     by_one = max(seen) <= patient.config.n_decoder_layers < max(len(row.target) for row in patient.rows) - 1
-    return Measured(verdict="broken", number=most, said=said, causes=_BY_ONE if by_one else "", shown=shown)
+    return DoctorTestResult(verdict="broken", number=most, said=said, causes=_BY_ONE if by_one else "", shown=shown)
 
 
 _BY_ONE: Final = say(
@@ -126,7 +126,7 @@ _BY_ONE: Final = say(
     finds=("mask-shows-one-too-few",),
 )
 @torch.inference_mode()
-def own_token(patient: Patient) -> Measured:
+def own_token(patient: ExaminationContext) -> DoctorTestResult:
     """Each row of decoder self-attention has some weight on its own token, in some head."""
     _needs_decoder(patient)
     own = patient.anatomy.attention("decoder")
@@ -139,11 +139,11 @@ def own_token(patient: Patient) -> Measured:
             weights = recorder.values[own.site(layer, "weights")][0]  # [H, T, T]
             if float(weights.diagonal(dim1=-2, dim2=-1).max()) == 0:
                 blind[layer] = None
-    shown = Shown(page="attention", panel="overview", source=patient.rows[0].text, kind="decoder")
+    shown = PageTarget(page="attention", panel="overview", source=patient.rows[0].text, kind="decoder")
     if not blind:
         said = say("In every decoder layer, at least one self-attention head lets a token attend to itself.")
-        return Measured(verdict="well", number=0, said=said, shown=shown)
-    return Measured(
+        return DoctorTestResult(verdict="well", number=0, said=said, shown=shown)
+    return DoctorTestResult(
         verdict="broken",
         number=len(blind),
         said=say_n(
@@ -192,21 +192,21 @@ of_padding = partial(
 
 
 @of_padding(say("Source padding is hidden"), finds=("source-padding-leaks",))
-def padding_source(patient: Patient) -> Measured:
+def padding_source(patient: ExaminationContext) -> DoctorTestResult:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
-        raise NotTested("This model has no encoder, so there is no separate source that could be padded.")
+        raise NotTestable("This model has no encoder, so there is no separate source that could be padded.")
     return _padding(patient, "encoder")
 
 
 @of_padding(say("Target padding is hidden"), finds=("target-padding-leaks",))
-def padding_target(patient: Patient) -> Measured:
+def padding_target(patient: ExaminationContext) -> DoctorTestResult:
     """Pads inside and after what the decoder reads: what they hold must not be seen."""
     _needs_decoder(patient)
     return _padding(patient, "decoder")
 
 
-def _padding(patient: Patient, stack: StackName) -> Measured:
+def _padding(patient: ExaminationContext, stack: StackName) -> DoctorTestResult:
     """Put two pads on the left and on the right of what a stack reads.
 
     The decoder's first token is read whatever it is, as some models start with their padding id: there "left" is
@@ -214,20 +214,20 @@ def _padding(patient: Patient, stack: StackName) -> Measured:
     """
     pad = patient.config.pad_id
     if pad is None:
-        raise NotTested("This model has no padding piece, so there is nothing to hide.")
+        raise NotTestable("This model has no padding piece, so there is nothing to hide.")
     far = {"left": 0.0, "right": 0.0}
     for row in patient.rows:
         patient.pause()
         n = len(row.source if stack == "encoder" else row.target)
         for side, place in (("left", int(stack == "decoder")), ("right", n)):
             far[side] = max(far[side], _leak(patient, row, stack, pad, place))
-    shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
+    shown = PageTarget(page="masks", panel="checks", source=patient.rows[0].text)
     leaking = [side for side, moves in far.items() if moves > 0]
     if not leaking:
         said = say("Replacing the vectors of the padding, on the left and on the right, changed nothing else.")
-        return Measured(verdict="well", number=0.0, said=said, shown=shown)
+        return DoctorTestResult(verdict="well", number=0.0, said=said, shown=shown)
     most, mask = max(far.values()), "source" if stack == "encoder" else "target"
-    return Measured(
+    return DoctorTestResult(
         verdict="broken",
         number=most,
         said=say(
@@ -239,7 +239,7 @@ def _padding(patient: Patient, stack: StackName) -> Measured:
     )
 
 
-def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) -> float:
+def _leak(patient: ExaminationContext, row: InputRow, stack: StackName, pad: int, place: int) -> float:
     """How far the rows of real tokens move when two pads at a place hold something else."""
     ids = row.source if stack == "encoder" else row.target
     mixed = torch.tensor([[*ids[:place], pad, pad, *ids[place:]]])
@@ -266,18 +266,18 @@ def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) ->
     ),
     finds=("source-padding-leaks",),
 )
-def batch(patient: Patient) -> Measured:
+def batch(patient: ExaminationContext) -> DoctorTestResult:
     """Read sentences of several lengths together, and each alone."""
     model, rows = patient.model, patient.rows
     if patient.config.pad_id is None:  # then only texts of one length can be read together
         n_source, n_target = min(len(row.source) for row in rows), min(len(row.target) for row in rows)
-        rows = [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
+        rows = [InputRow(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
     if len(rows) < 2:
-        raise NotTested("This test needs at least two texts that the model can read together.")
+        raise NotTestable("This test needs at least two texts that the model can read together.")
     fill = patient.config.fill_id
     together = result(model, padded([r.source for r in rows], fill), padded([r.target for r in rows], fill))
 
-    def far(i: int, row: Row) -> float:
+    def far(i: int, row: InputRow) -> float:
         alone = result(model, torch.tensor([row.source]), torch.tensor([row.target]))[0]
         return float(moved(alone, together[i, : len(alone)]).max())
 
@@ -319,12 +319,12 @@ def batch(patient: Patient) -> Measured:
     ),
 )
 @torch.inference_mode()
-def cache(patient: Patient) -> Measured:
+def cache(patient: ExaminationContext) -> DoctorTestResult:
     """Read the target token by token with a cache, and at once without."""
     _needs_decoder(patient)
     model = patient.model
 
-    def far(_: int, row: Row) -> float:
+    def far(_: int, row: InputRow) -> float:
         src, tgt = torch.tensor([row.source]), torch.tensor([row.target])
         whole = result(model, src, tgt)[0]  # [T, V]
         memory = model.encode(src) if patient.anatomy.reads else None
@@ -347,23 +347,23 @@ def cache(patient: Patient) -> Measured:
 
 
 def _compared(
-    patient: Patient,
-    rows: list[Row],
-    far: Callable[[int, Row], float],
+    patient: ExaminationContext,
+    rows: list[InputRow],
+    far: Callable[[int, InputRow], float],
     *,
     well: Sentence,
     said: Callable[[float], Sentence],
-) -> Measured:
+) -> DoctorTestResult:
     """How far the logits of any row move between two ways of computing them, by `far`."""
     most, worst = 0.0, rows[0]
     for i, row in enumerate(rows):
         patient.pause()
         most, worst = max((most, worst), (far(i, row), row), key=lambda one: one[0])
-    shown = Shown(page="masks", panel="checks", source=worst.text)
+    shown = PageTarget(page="masks", panel="checks", source=worst.text)
     if most <= AGREES:
-        return Measured(verdict="well", number=most, said=well, shown=shown)
+        return DoctorTestResult(verdict="well", number=most, said=well, shown=shown)
     places = () if worst.text is None else (worst.text,)
-    return Measured(verdict="broken", number=most, said=said(most), places=places, shown=shown)
+    return DoctorTestResult(verdict="broken", number=most, said=said(most), places=places, shown=shown)
 
 
 TESTS = (causality, own_token, padding_source, padding_target, batch, cache)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from glassformer.extensions.doctor.examinations import Asked, Progress, examinations
+from glassformer.extensions.doctor.examinations import ExaminationProgress, ExaminationRequest, examinations
 from glassformer.extensions.doctor.library.report import Report
 from glassformer.extensions.doctor.page import findings
 from glassformer.runs import loading
@@ -27,7 +27,7 @@ WITH_THESE, WITH_EXAMPLES, AGAIN = "examine_these", "examine_examples", "examine
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExaminationSettings:
     """What a session wants of a checkpoint."""
 
     given: Samples | None = None  # its own sentences; None for the examples
@@ -37,19 +37,19 @@ class Wanted:
     is_stopped: bool = False  # whether the last examination was stopped
 
 
-def wanted(checkpoint: Checkpoint) -> Wanted:
+def wanted(checkpoint: Checkpoint) -> ExaminationSettings:
     """What the session wants of a checkpoint."""
-    found: Wanted = st.session_state.get(WANTED, {}).get(checkpoint.content_hash, Wanted())
+    found: ExaminationSettings = st.session_state.get(WANTED, {}).get(checkpoint.content_hash, ExaminationSettings())
     return found
 
 
-def want(content_hash: str, wish: Wanted) -> None:
+def want(content_hash: str, wish: ExaminationSettings) -> None:
     """Callback: want something else of a checkpoint."""
     st.session_state[WANTED] = {**st.session_state.get(WANTED, {}), content_hash: wish}
     st.session_state[PROBLEM] = None
 
 
-def stop(asked: Asked, wish: Wanted) -> None:
+def stop(asked: ExaminationRequest, wish: ExaminationSettings) -> None:
     """Callback: want an examination no more."""
     examinations().withdraw(asked, loading.visitor())
     want(asked.content_hash, replace(wish, is_asked=False, is_stopped=True))
@@ -100,7 +100,7 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
         )
         st.caption(said)
         if wanted(checkpoint).given is not None:
-            wish = Wanted(is_asked=True)
+            wish = ExaminationSettings(is_asked=True)
             st.button(say("Examine with the examples"), key=WITH_EXAMPLES, on_click=want, args=(which, wish))
         problem: Sentence | None = st.session_state.get(PROBLEM)
         if problem is not None:
@@ -112,7 +112,7 @@ def _take(content_hash: str) -> None:
     texts = pairs.with_tabs(st.session_state.get(TEXTS) or "")
     try:
         given = samples_of(texts, label=say("The sentences"))
-        want(content_hash, Wanted(given, st.session_state.get(REPORTED), is_asked=True))
+        want(content_hash, ExaminationSettings(given, st.session_state.get(REPORTED), is_asked=True))
     except DataError as error:
         st.session_state[PROBLEM] = error.sentence
 
@@ -128,7 +128,7 @@ LOOK_SECONDS: Final = 0.7
 def draw(checkpoint: Checkpoint) -> None:
     """Draw what is known of a checkpoint's health; small ones are examined without being asked to."""
     wish = wanted(checkpoint)
-    asked = Asked.of(checkpoint, wish.given, wish.seed, wish.reported)
+    asked = ExaminationRequest.of(checkpoint, wish.given, wish.seed, wish.reported)
     seen = _begun(checkpoint, asked, wish)
     if seen is None:
         _offer(checkpoint, wish)
@@ -141,7 +141,7 @@ def draw(checkpoint: Checkpoint) -> None:
     own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
 
 
-def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> JobStatus | None:
+def _begun(checkpoint: Checkpoint, asked: ExaminationRequest, wish: ExaminationSettings) -> JobStatus | None:
     """How far the examination is, which begins now if it shall; None if it does not."""
     if wish.is_stopped:
         seen = examinations().look(asked)
@@ -152,7 +152,7 @@ def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> JobStatus | No
     return seen
 
 
-def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
+def _offer(checkpoint: Checkpoint, wish: ExaminationSettings) -> None:
     """Draw the button that begins an examination."""
     numbers = checkpoint.config.count_parameters()
     if wish.is_stopped:
@@ -164,14 +164,14 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
             n=numbers,
         )
         st.info(said, icon=":material/hourglass_top:")
-    begun = Wanted(wish.given, wish.reported, wish.seed, is_asked=True)
+    begun = ExaminationSettings(wish.given, wish.reported, wish.seed, is_asked=True)
     st.button(
         say("Examine"), key=EXAMINE, type="primary", icon=":material/stethoscope:",
         on_click=want, args=(checkpoint.content_hash, begun),
     )  # fmt: skip
 
 
-def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None:
+def _follow(asked: ExaminationRequest, wish: ExaminationSettings, link: Link, was_under_way: bool) -> None:
     """Draw an examination as far as it is; while it is under way this runs again and again."""
     seen = examinations().look(asked, loading.visitor())
     if was_under_way and (seen is None or not seen.is_under_way):
@@ -179,7 +179,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
     if seen is None:
         return
     report: Report | None = seen.result
-    so_far: Progress = seen.so_far or Progress()
+    so_far: ExaminationProgress = seen.so_far or ExaminationProgress()
     if report is not None:
         _verdict(report)
     elif seen.state == "failed":
@@ -224,7 +224,9 @@ def _sentences(report: Report) -> Sentence:
     )
 
 
-def _progress(seen: JobStatus, so_far: Progress, asked: Asked, wish: Wanted) -> None:
+def _progress(
+    seen: JobStatus, so_far: ExaminationProgress, asked: ExaminationRequest, wish: ExaminationSettings
+) -> None:
     """Draw how far an examination is, and the button that stops it."""
     done, whole = len(so_far.findings), len(examinations().tests)
     if seen.state == "waiting":

@@ -9,7 +9,7 @@ from glassformer.extensions.doctor.library.findings import (
     VERDICTS,
     Finding,
     PageName,
-    Shown,
+    PageTarget,
     Verdict,
 )
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS
@@ -73,7 +73,7 @@ def pairs(report: Report, link: Link) -> None:
     height: Literal["content", "auto"] = "content" if len(report.pairs) <= MOST_PLACES else "auto"
     st.dataframe(table(columns), hide_index=True, height=height, key="pairs_of_report", column_config=shown)
     first = report.pairs[0]
-    where = leads_to(Shown(page="forcing", source=first.source, reference=first.right), link)
+    where = leads_to(PageTarget(page="forcing", source=first.source, reference=first.right), link)
     menu.link("forcing", LABELS["forcing"], where, icon=":material/arrow_forward:")
 
 
@@ -172,7 +172,7 @@ _PANELS: Final[dict[str, str]] = {
 }
 
 
-def leads_to(shown: Shown, link: Link) -> Link:
+def leads_to(shown: PageTarget, link: Link) -> Link:
     """The link to where something shows, from that of the page at hand.
 
     Its way of decoding and its changes are left out: the doctor examined the model without them.

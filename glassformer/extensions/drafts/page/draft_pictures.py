@@ -10,9 +10,9 @@ from glassformer.charts.theme import literal, shortened
 from glassformer.extensions.drafts.drafts_look import DraftsLook
 from glassformer.extensions.drafts.rounds import (
     Drafted,
+    DraftPosition,
+    DraftRound,
     How,
-    Place,
-    Round,
     Rounded,
     draft_and_check,
     layers_there,
@@ -155,12 +155,12 @@ def text_of(scene: Checked) -> str:
     return scene.run.checkpoint.tgt_tokenizer.decode(scene.drafted.ids) or NO_TEXT
 
 
-def _end_of(one: Round) -> int:
+def _end_of(one: DraftRound) -> int:
     """The place behind what a round wrote."""
     return one.start + len(one.written)
 
 
-def _cells(scene: Checked, n: int, one: Round) -> list[PieceCell | None]:
+def _cells(scene: Checked, n: int, one: DraftRound) -> list[PieceCell | None]:
     """A round's cells, one for each place of the output."""
     cells: list[PieceCell | None] = [None] * len(scene.drafted.ids)
     for i, place in enumerate(one.places[: len(cells) - one.start]):
@@ -169,7 +169,7 @@ def _cells(scene: Checked, n: int, one: Round) -> list[PieceCell | None]:
     return cells
 
 
-def fate_of(one: Round, i: int) -> Fate:
+def fate_of(one: DraftRound, i: int) -> Fate:
     """What became of the place of a round."""
     if i < one.accepted:
         return "good"
@@ -178,7 +178,7 @@ def fate_of(one: Round, i: int) -> Fate:
     return "added" if one.places[i].proposed is None else "replaced"
 
 
-def _cell(scene: Checked, n: int, one: Round, i: int, place: Place) -> PieceCell:
+def _cell(scene: Checked, n: int, one: DraftRound, i: int, place: DraftPosition) -> PieceCell:
     pieces, fate = scene.run.trace.vocabulary, fate_of(one, i)
     own, there = pieces[place.chosen], "" if place.proposed is None else pieces[place.proposed]
     said = [say("round {round}, place {place}: {fate}", round=n + 1, place=one.start + i + 1, fate=NAMES[fate])]

@@ -29,13 +29,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.target import Asked
+from glassformer.extensions.effects.attribution.target import AttributionTarget
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
 from transformer.model.taps import Recorder, Replacer
 from transformer.model.transformer import Transformer
-from transformer.runs.array_records import Arrays, Progress
+from transformer.runs.array_records import ArrayRecord, Progress
 
 Baseline = Literal["zero", "mean"]
 
@@ -48,7 +48,7 @@ _MOST_VALUES = 2**26  # that are kept for the way back, 256 MB, about
 
 
 @dataclass(frozen=True, eq=False)
-class Integrated(Arrays):
+class Integrated(ArrayRecord):
     """Integrated gradients of one step."""
 
     credit: np.ndarray  # of each piece, in nats [P]
@@ -84,7 +84,7 @@ def _with_gradients(model: Transformer) -> Iterator[None]:
         yield
 
 
-def embeddings(asked: Asked) -> Tensor:
+def embeddings(asked: AttributionTarget) -> Tensor:
     """The pieces' embeddings as they enter, after the run's changes [1, tokens, D]."""
     recorder = Recorder([asked.tokens])
     with torch.inference_mode(False), torch.no_grad():
@@ -92,7 +92,7 @@ def embeddings(asked: Asked) -> Tensor:
     return recorder.values[asked.tokens].clone()
 
 
-def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
+def baseline_of(asked: AttributionTarget, kind: Baseline) -> Tensor:
     """The embedding of no particular piece, as it would enter [D]."""
     model, stack = asked.model, asked.model.stack(asked.stack)
     table = model.src_table if asked.stack == "encoder" else model.target_table
@@ -102,7 +102,7 @@ def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
     return (total / len(table) * stack.embedding.scale).cpu()
 
 
-def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
+def gradient(asked: AttributionTarget, x: Tensor) -> tuple[Tensor, Tensor]:
     """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text per row."""
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
@@ -122,7 +122,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
     return values.detach().cpu(), slopes
 
 
-def input_times_gradient(asked: Asked) -> np.ndarray:
+def input_times_gradient(asked: AttributionTarget) -> np.ndarray:
     """Input x gradient of each piece, in nats, float64 [P]."""
     x = embeddings(asked)
     _, slopes = gradient(asked, x)
@@ -130,7 +130,7 @@ def input_times_gradient(asked: Asked) -> np.ndarray:
 
 
 def integrating(
-    asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None
+    asked: AttributionTarget, *, baseline: Baseline = "zero", n_points: int | None = None
 ) -> Generator[Progress, None, Integrated]:
     """Integrated gradients of each piece, in parts: yields before each how many points on the line are done.
 
@@ -150,7 +150,7 @@ def integrating(
         n *= 2
 
 
-def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int) -> Generator[Progress, None, Tensor]:
+def _mean_gradient(asked: AttributionTarget, start: Tensor, x: Tensor, n: int) -> Generator[Progress, None, Tensor]:
     """The mean of the gradient on the line from `start` to x [1, tokens, D]."""
     nodes, weights = np.polynomial.legendre.leggauss(n)  # on -1 to 1
     places = torch.tensor((nodes + 1) / 2, dtype=x.dtype)[:, None, None]  # [n, 1, 1]
@@ -164,7 +164,7 @@ def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int) -> Generator[
     return total
 
 
-def _rows(asked: Asked) -> int:
+def _rows(asked: AttributionTarget) -> int:
     """How many rows fit into memory, with all that the way back needs of them."""
     config, n_tokens = asked.model.config, asked.read_ids.size(1) + asked.src_ids.size(1)
     heads, d_ff = (
@@ -175,6 +175,6 @@ def _rows(asked: Asked) -> int:
     return max(1, _MOST_VALUES // (n_layers * of_a_token * n_tokens + 4 * config.tgt_vocab_size))
 
 
-def _by_piece(asked: Asked, credit: Tensor) -> np.ndarray:
+def _by_piece(asked: AttributionTarget, credit: Tensor) -> np.ndarray:
     """Summed over dimensions [tokens, D] -> [P], in float64; padding is no piece."""
     return credit.double().sum(dim=-1)[: asked.n_pieces].numpy()

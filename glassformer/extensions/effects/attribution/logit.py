@@ -33,15 +33,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.target import Asked
+from glassformer.extensions.effects.attribution.target import AttributionTarget
 from transformer.model.anatomy import Kind as Attention
 from transformer.model.anatomy import Sublayer
 from transformer.model.layers import Around, Residual
 from transformer.model.linear import Linear, linear, widened
 from transformer.model.norms import Norm
-from transformer.model.taps import Onlooker, Tap
+from transformer.model.taps import Observer, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 
 Kind = Literal[
     "tokens", "positions", "embedding_norm", "head", "attention", "attention_bias", "ffn", "ffn_bias", "norm",
@@ -53,7 +53,7 @@ into the stream."""
 
 
 @dataclass(frozen=True)
-class Part:
+class LogitPart:
     """One part of a logit's sum."""
 
     kind: Kind  # what it is
@@ -70,11 +70,11 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Contributions(Arrays):
+class Contributions(ArrayRecord):
     """The parts of one step's logits."""
 
     pieces: tuple[int, ...]  # whose logits, ids [C]
-    parts: tuple[Part, ...]  # in the order of the computation [P]
+    parts: tuple[LogitPart, ...]  # in the order of the computation [P]
     values: np.ndarray  # what each part adds [C, P]
     logits: np.ndarray  # as the model computed them [C]
     # What the parts would add up to if nothing were rounded, by the model's own last vector [C]; the logits
@@ -96,7 +96,7 @@ CHANGED = 1e-3  # further from the model's arithmetic than this share of the val
 
 
 @dataclass
-class Reading:
+class LogitReading:
     """The way back from the output to the embedding."""
 
     model: Transformer  # the model
@@ -104,13 +104,13 @@ class Reading:
     seen: dict[str, Tensor]  # what the step's row was at every site that is needed, float64
     direction: Tensor  # in which the stream is read where the way back has come to [C, D]
     # The parts that were passed, the last first, with what they add [C].
-    found: list[tuple[Part, Tensor]] = field(default_factory=list)
+    found: list[tuple[LogitPart, Tensor]] = field(default_factory=list)
 
-    def add(self, part: Part, vector: Tensor) -> None:
+    def add(self, part: LogitPart, vector: Tensor) -> None:
         """A part for one vector [D]."""
         self.found.append((part, self.direction @ vector))
 
-    def through(self, norm: Norm, read: Tensor, wrote: Tensor, part: Part) -> None:
+    def through(self, norm: Norm, read: Tensor, wrote: Tensor, part: LogitPart) -> None:
         """Go back through a norm that read one vector and wrote another."""
         gamma = widened(norm.weight).cpu().double()
         beta = torch.zeros_like(gamma) if norm.bias is None else widened(norm.bias).cpu().double()
@@ -121,10 +121,10 @@ class Reading:
         scaled = gamma * self.direction / size
         self.direction = scaled - norm.centre(scaled)
 
-    def changed(self, near: Part, value: Tensor, computed: Tensor) -> None:
+    def changed(self, near: LogitPart, value: Tensor, computed: Tensor) -> None:
         """A part for what is in the stream but was not computed by the model."""
         if is_changed(value, computed):
-            self.add(Part("changed", near.layer, near.sublayer), value - computed)
+            self.add(LogitPart("changed", near.layer, near.sublayer), value - computed)
 
 
 def is_changed(value: Tensor, computed: Tensor) -> bool:
@@ -132,10 +132,10 @@ def is_changed(value: Tensor, computed: Tensor) -> bool:
     return float((value - computed).abs().max()) > CHANGED * (1e-6 + float(computed.abs().max()))
 
 
-def walk_back(reading: Reading) -> None:
+def walk_back(reading: LogitReading) -> None:
     """Go back from the decoder's last vector to its embedding, and record every part on the way."""
     decoder, seen = reading.model.decoder, reading.seen
-    n_layers, final = len(decoder.layers), Part("final_norm")
+    n_layers, final = len(decoder.layers), LogitPart("final_norm")
     whole, wrote = seen[f"decoder.{n_layers - 1}.output"], seen["decoder.output"]
     norm = reading.tap.child("decoder").setting("final_norm", decoder.final_norm)
     if isinstance(norm, Norm):
@@ -148,39 +148,39 @@ def walk_back(reading: Reading) -> None:
     _embedding(reading)
 
 
-def _layer(reading: Reading, layer: int) -> bool:
+def _layer(reading: LogitReading, layer: int) -> bool:
     """Go back through a layer; returns whether the stream goes on before it."""
     seen, parts = reading.seen, reading.model.anatomy.stack("decoder").sublayers
     start = f"decoder.{layer - 1}.output" if layer else "decoder.embedding.output"
     before = [start, *(f"decoder.{layer}.{part}.{_after(reading, layer, part)}" for part in parts)]
-    reading.changed(Part("changed", layer), seen[f"decoder.{layer}.output"], seen[before.pop()])
+    reading.changed(LogitPart("changed", layer), seen[f"decoder.{layer}.output"], seen[before.pop()])
     return all(
         _sublayer(reading, layer, part, seen[site])
         for part, site in zip(reversed(parts), reversed(before), strict=True)
     )
 
 
-def _layers(reading: Reading) -> Any:
+def _layers(reading: LogitReading) -> Any:
     """The decoder's layers, whose parts are found by name."""
     return reading.model.decoder.layers
 
 
-def _around(reading: Reading, layer: int, part: Sublayer) -> Around:
+def _around(reading: LogitReading, layer: int, part: Sublayer) -> Around:
     """What stands around a sub-layer in this run."""
     module: Residual = getattr(_layers(reading)[layer], f"{part}_residual")
     return reading.tap.child("decoder", layer, part).setting("around", module.around)
 
 
-def _after(reading: Reading, layer: int, part: Sublayer) -> str:
+def _after(reading: LogitReading, layer: int, part: Sublayer) -> str:
     """The site of the stream after a sub-layer."""
     return "norm" if _around(reading, layer, part).post else "residual"
 
 
-def _sublayer(reading: Reading, layer: int, part: Sublayer, before: Tensor) -> bool:
+def _sublayer(reading: LogitReading, layer: int, part: Sublayer, before: Tensor) -> bool:
     """Go back through a sub-layer and what stands around it; returns whether the stream goes on before it."""
     module: Residual = getattr(_layers(reading)[layer], f"{part}_residual")
     how, seen, place = _around(reading, layer, part), reading.seen, f"decoder.{layer}.{part}"
-    here, whole = Part("norm", layer, part), seen[f"{place}.residual"]
+    here, whole = LogitPart("norm", layer, part), seen[f"{place}.residual"]
     if how.post and how.norms and not how.skips:
         reading.through(module.norm, whole, seen[f"{place}.norm"], here)
     elif how.post:
@@ -201,37 +201,37 @@ def _sublayer(reading: Reading, layer: int, part: Sublayer, before: Tensor) -> b
     return how.adds
 
 
-def _weight(reading: Reading, module: Linear, place: str, name: str) -> Tensor:
+def _weight(reading: LogitReading, module: Linear, place: str, name: str) -> Tensor:
     """The matrix that a linear map went by in this run."""
     return reading.tap.child(*place.split("."), name).setting("weight", module.weight)
 
 
-def _attention(reading: Reading, layer: int, part: Sublayer) -> None:
+def _attention(reading: LogitReading, layer: int, part: Sublayer) -> None:
     """What each head adds, and the bias of W_O."""
     place, layers = f"decoder.{layer}.{part}", _layers(reading)
     out: Linear = getattr(layers[layer], part).out_proj
     weight = _weight(reading, out, place, "out_proj")  # [D, H * d]
     heads, output = reading.seen[f"{place}.heads"], reading.seen[f"{place}.output"]  # [H, d], [D]
     if is_changed(output, _applied(weight, out.bias, heads.flatten())):
-        reading.add(Part("attention", layer, part), output)
+        reading.add(LogitPart("attention", layer, part), output)
         return
     if out.bias is not None:
-        reading.add(Part("attention_bias", layer, part), widened(out.bias).cpu().double())
+        reading.add(LogitPart("attention_bias", layer, part), widened(out.bias).cpu().double())
     columns = (reading.direction @ widened(weight).cpu().double()).unflatten(1, heads.shape)  # [C, H, d]
     for head in reversed(range(len(heads))):
-        reading.found.append((Part("head", layer, part, head), columns[:, head] @ heads[head]))
+        reading.found.append((LogitPart("head", layer, part, head), columns[:, head] @ heads[head]))
 
 
-def _feed_forward(reading: Reading, layer: int, part: Sublayer) -> None:
+def _feed_forward(reading: LogitReading, layer: int, part: Sublayer) -> None:
     """What the feed-forward sub-layer adds, and its last bias by itself."""
-    place, here = f"decoder.{layer}.{part}", Part("ffn", layer, part)
+    place, here = f"decoder.{layer}.{part}", LogitPart("ffn", layer, part)
     down: Linear = _layers(reading)[layer].ffn.down_proj
     output, weight = reading.seen[f"{place}.output"], _weight(reading, down, place, "down_proj")
     bias = None if down.bias is None else widened(down.bias).cpu().double()
     if bias is None or is_changed(output, _applied(weight, down.bias, reading.seen[f"{place}.activation"])):
         reading.add(here, output)
         return
-    reading.add(Part("ffn_bias", layer, part), bias)
+    reading.add(LogitPart("ffn_bias", layer, part), bias)
     reading.add(here, output - bias)
 
 
@@ -241,19 +241,19 @@ def _applied(weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
     return linear(x.to(weight.device, dtype)[None], weight, bias)[0].cpu().double()
 
 
-def _embedding(reading: Reading) -> None:
+def _embedding(reading: LogitReading) -> None:
     """What the stream begins with."""
-    seen, norm, here = reading.seen, reading.model.decoder.embedding.norm, Part("embedding_norm")
+    seen, norm, here = reading.seen, reading.model.decoder.embedding.norm, LogitPart("embedding_norm")
     tokens, positions = seen["decoder.embedding.tokens"], seen.get("decoder.embedding.positions")
     total, output = tokens if positions is None else tokens + positions, seen["decoder.embedding.output"]
     if norm is None:
-        reading.changed(Part("changed"), output, total)
+        reading.changed(LogitPart("changed"), output, total)
     else:
         reading.through(norm, seen["decoder.embedding.sum"], output, here)
-        reading.changed(Part("changed"), seen["decoder.embedding.sum"], total)
+        reading.changed(LogitPart("changed"), seen["decoder.embedding.sum"], total)
     if positions is not None:
-        reading.add(Part("positions"), positions)
-    reading.add(Part("tokens"), tokens)
+        reading.add(LogitPart("positions"), positions)
+    reading.add(LogitPart("tokens"), tokens)
 
 
 _NAMES = ("tokens", "positions", "sum", "output", "heads", "activation", "output_norm", "residual", "norm")
@@ -261,7 +261,7 @@ _NEEDED = ("logits", *(f"decoder*.{name}" for name in _NAMES))
 
 
 @torch.inference_mode()
-def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
+def contributions(asked: AttributionTarget, pieces: Sequence[int] = ()) -> Contributions:
     """The parts of a step's logits, for its own piece and others; a difference has the differences of parts."""
     model, ids = asked.model, (asked.piece, *pieces)
     seen: dict[str, Tensor] = {}  # the last token's row of each site, in float64
@@ -270,13 +270,13 @@ def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
         rows = value if site.endswith("embedding.positions") else value[0]
         seen[site] = rows[..., -1, :].cpu().double()
 
-    asked.logits(tap=asked.tap.also(Onlooker(_NEEDED, keep)))
+    asked.logits(tap=asked.tap.also(Observer(_NEEDED, keep)))
     table = widened(asked.tap.setting("output_weight", model.output_weight)[list(ids)]).cpu().double()  # [C, D]
-    reading = Reading(model, asked.tap, seen, table * model.config.output_scale)
+    reading = LogitReading(model, asked.tap, seen, table * model.config.output_scale)
     before_cap = reading.direction @ seen["decoder.output"]
     if model.output_bias is not None:
         bias = widened(model.output_bias)[list(ids)].cpu().double()
-        reading.found.append((Part("output_bias"), bias))
+        reading.found.append((LogitPart("output_bias"), bias))
         before_cap = before_cap + bias
     walk_back(reading)
     parts, values = zip(*reversed(reading.found), strict=True)

@@ -27,8 +27,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.target import Asked
-from transformer.runs.array_records import Arrays, Progress
+from glassformer.extensions.effects.attribution.target import AttributionTarget
+from transformer.runs.array_records import ArrayRecord, Progress
 from transformer.runs.interventions.targets import AtPlace
 
 MOST_TOKENS = 1024  # that are read at once, all rows together
@@ -36,7 +36,7 @@ MOST_LOGITS = 2**22  # that are made at once, 16 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Hiding(Arrays):
+class OcclusionEffects(ArrayRecord):
     """Log-probabilities of each step's piece, in nats."""
 
     plain: np.ndarray  # with all pieces in sight [N]
@@ -72,7 +72,7 @@ def hider(places: Tensor, stack: str) -> tuple[AtPlace, ...]:
     return (AtPlace(f"{stack}.*.self_attn.mask", of_others), *([crossing] if stack == "encoder" else []))
 
 
-def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
+def hiding(asked: Sequence[AttributionTarget]) -> Generator[Progress, None, OcclusionEffects]:
     """Hide each piece from each of a run's steps, one at a time, in order; yields its progress before each part."""
     rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
     pieces = torch.tensor([one.piece for one in asked])
@@ -87,11 +87,11 @@ def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
     hidden = np.stack(hidden_rows, axis=1)  # [N, P]
     if last.stack == "decoder":
         hidden[np.arange(n_pieces) >= np.array(rows)[:, None]] = np.nan
-    return Hiding(plain.copy(), hidden)
+    return OcclusionEffects(plain.copy(), hidden)
 
 
 @torch.inference_mode()
-def _log_probs(asked: Asked, places: Tensor, rows: list[int], pieces: Tensor) -> Tensor:
+def _log_probs(asked: AttributionTarget, places: Tensor, rows: list[int], pieces: Tensor) -> Tensor:
     """Of the pieces, in the rows of the steps, with a piece hidden in each row of the batch [n, N]."""
     model, tap, n = asked.model, asked.tap.also(*hider(places, asked.stack)), len(places)
     memory, mask = None, None

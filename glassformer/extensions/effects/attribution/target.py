@@ -38,16 +38,16 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Kind, StackName
 from transformer.model.attention import MultiHeadAttention, share_heads
 from transformer.model.linear import widened
-from transformer.model.taps import NO_TAP, Onlooker, Tap
+from transformer.model.taps import NO_TAP, Observer, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_of_run
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AttributionTarget:
     """One step and its piece."""
 
     model: Transformer  # the model
@@ -72,7 +72,7 @@ class Asked:
         """The site where the pieces enter."""
         return f"{self.stack}.embedding.tokens"
 
-    def about(self, piece: int) -> Asked:
+    def about(self, piece: int) -> AttributionTarget:
         """The same step with another piece."""
         return replace(self, piece=piece)
 
@@ -97,7 +97,9 @@ class Asked:
             return float(self.log_probs()[0])
 
 
-def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP) -> Asked:
+def ask(
+    checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP
+) -> AttributionTarget:
     """Ask why a step, from 0, wrote its piece, or another possible piece; `tap` is the run's besides the query.
 
     A QueryError says that the trace is of another checkpoint, that the model writes nothing, or that there is no such
@@ -108,15 +110,15 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
     return _asked(checkpoint, trace, step, piece, tap)
 
 
-def ask_each(checkpoint: Runnable, trace: Trace) -> tuple[Asked, ...]:
+def ask_each(checkpoint: Runnable, trace: Trace) -> tuple[AttributionTarget, ...]:
     """Ask why each step wrote its piece; see `ask`."""
     tap = _tap(checkpoint, trace, NO_TAP)
     return tuple(_asked(checkpoint, trace, step, None, tap) for step in range(trace.n_steps))
 
 
-def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap: Tap) -> Asked:
+def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap: Tap) -> AttributionTarget:
     with torch.inference_mode(False):  # what it holds is used where gradients are taken
-        return Asked(
+        return AttributionTarget(
             model=checkpoint.model,
             src_ids=torch.tensor([trace.src_ids], dtype=torch.long),
             read_ids=torch.tensor([trace.read_ids[: trace.row_of(step) + 1]], dtype=torch.long),
@@ -144,7 +146,7 @@ def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed(Arrays):
+class AttentionCredit(ArrayRecord):
     """What a step's row takes from each piece."""
 
     kind: Kind  # by which attention: cross-attention, or the self-attention of a decoder that is alone
@@ -172,7 +174,7 @@ def _mean(values: np.ndarray, layer: int | None, head: int | None) -> np.ndarray
 
 
 @torch.inference_mode()
-def weigh(asked: Asked) -> Weighed:
+def weigh(asked: AttributionTarget) -> AttentionCredit:
     """Weigh what a step's row takes from each piece."""
     parts = asked.model.anatomy
     attention = parts.attention("cross" if parts.reads else "decoder")
@@ -186,7 +188,7 @@ def weigh(asked: Asked) -> Weighed:
         if fnmatchcase(site, attention.site("*", "*")):
             seen[site] = value[0, :, -1] if site.endswith("weights") else value[0]
 
-    asked.logits(tap=asked.tap.also(Onlooker(["*_attn.weights", attention.site("*", "values")], keep)))
+    asked.logits(tap=asked.tap.also(Observer(["*_attn.weights", attention.site("*", "values")], keep)))
     n, weights, lengths, together = asked.n_pieces, [], [], []
     for layer, module in enumerate(asked.model.attentions(attention.kind)):
         alpha = seen[attention.site(layer, "weights")][:, :n]  # [H, P]
@@ -196,10 +198,12 @@ def weigh(asked: Asked) -> Weighed:
         weights.append(alpha.double().numpy())
         lengths.append((alpha * written.norm(dim=-1)).double().numpy())
         together.append(torch.einsum("hp,hpd->pd", alpha, written).norm(dim=-1).double().numpy())
-    return Weighed(attention.kind, np.stack(weights), np.stack(lengths), np.stack(together), _rolled(asked, maps))
+    return AttentionCredit(
+        attention.kind, np.stack(weights), np.stack(lengths), np.stack(together), _rolled(asked, maps)
+    )
 
 
-def _weight(asked: Asked, module: MultiHeadAttention, place: str) -> Tensor:
+def _weight(asked: AttributionTarget, module: MultiHeadAttention, place: str) -> Tensor:
     """W_O as the run went by it [D, H * d]."""
     return asked.tap.child(*place.split("."), "out_proj").setting("weight", module.out_proj.weight).cpu()
 
@@ -211,7 +215,7 @@ def _written(weight: Tensor, values: Tensor, *, n_heads: int) -> Tensor:
     return torch.einsum("hkd,mhd->hkm", shared, columns)
 
 
-def _rolled(asked: Asked, maps: Mapping[str, np.ndarray]) -> np.ndarray:
+def _rolled(asked: AttributionTarget, maps: Mapping[str, np.ndarray]) -> np.ndarray:
     """Rollout of the last row [P]."""
 
     def of(kind: Kind) -> np.ndarray:

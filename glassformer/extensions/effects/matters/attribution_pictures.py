@@ -21,8 +21,8 @@ from glassformer.charts.credit import (
 )
 from glassformer.extensions.effects.attribution.gradients import Baseline, Integrated, input_times_gradient
 from glassformer.extensions.effects.attribution.logit import Contributions, contributions
-from glassformer.extensions.effects.attribution.occlusion import Hiding
-from glassformer.extensions.effects.attribution.target import Asked, Weighed, ask, weigh
+from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects
+from glassformer.extensions.effects.attribution.target import AttentionCredit, AttributionTarget, ask, weigh
 from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Plot
@@ -31,7 +31,7 @@ from glassformer.state.click import Click, cell_of, place_of
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 
 NAMES: Final = {
     "attention": say("Attention"),
@@ -78,7 +78,7 @@ MEANINGS: Final = {
 }
 
 
-def how_to_read(run: ViewedRun, weighed: Weighed) -> str:
+def how_to_read(run: ViewedRun, weighed: AttentionCredit) -> str:
     """How to read the table, and what each column shows and cannot show, a line each."""
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
@@ -138,7 +138,7 @@ class StepView:
     hidden: np.ndarray  # the same with each piece hidden [piece]; NaN where it cannot be
 
     @staticmethod
-    def of(pieces: Sequence[str], weights: np.ndarray, hiding: Hiding, step: int) -> StepView:
+    def of(pieces: Sequence[str], weights: np.ndarray, hiding: OcclusionEffects, step: int) -> StepView:
         """One step of what was measured."""
         n = len(pieces)
         return StepView(pieces, weights[:n], float(np.exp(hiding.plain[step])), np.exp(hiding.hidden[step, :n]))
@@ -258,10 +258,10 @@ def key_of(run: ViewedRun, name: str, *more: Hashable) -> Hashable:
     return ("credit", name, trace.query, trace.src_ids, trace.read_ids, *more)
 
 
-_Found = TypeVar("_Found", bound=np.ndarray | Arrays)
+_Found = TypeVar("_Found", bound=np.ndarray | ArrayRecord)
 
 
-def _made(run: ViewedRun, name: str, work: Callable[[Asked], _Found], *more: Hashable) -> _Found:
+def _made(run: ViewedRun, name: str, work: Callable[[AttributionTarget], _Found], *more: Hashable) -> _Found:
     """What some work makes of the step, once for all who look at it."""
     checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
     key = key_of(run, name, step, *more)
@@ -280,13 +280,13 @@ def has_step(run: ViewedRun) -> bool:
 class Owed(RunScene):
     """What a step owes to each piece, by several measures; None for what is not measured yet."""
 
-    weighed: Weighed
-    hiding: Hiding | None = None
+    weighed: AttentionCredit
+    hiding: OcclusionEffects | None = None
     gradient: np.ndarray | None = None
     integrated: Integrated | None = None
 
 
-def weighed_of(run: ViewedRun) -> Weighed:
+def weighed_of(run: ViewedRun) -> AttentionCredit:
     """What the step's row takes from each piece."""
     return _made(run, "weighed", weigh)
 

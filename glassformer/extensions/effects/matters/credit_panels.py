@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
-from glassformer.extensions.effects.attribution.occlusion import Hiding, hiding
-from glassformer.extensions.effects.attribution.target import Weighed, ask, ask_each
+from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects, hiding
+from glassformer.extensions.effects.attribution.target import AttentionCredit, ask, ask_each
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.matters import attribution_pictures as pictures
 from glassformer.extensions.effects.matters.attribution_pictures import (
@@ -92,7 +92,7 @@ def _credit(run: OpenRun) -> None:
 # ---------------------------------------------------------------- what may take long is measured when it is asked for
 
 
-def _hiding(run: OpenRun) -> Hiding | None:
+def _hiding(run: OpenRun) -> OcclusionEffects | None:
     """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
     checkpoint, trace = run.checkpoint, run.trace
     key = key_of(run, "hiding", trace.tgt_ids)
@@ -130,7 +130,7 @@ def _seconds(run: OpenRun, rows: int) -> float:
 # ---------------------------------------------------------------- do attention and hiding agree?
 
 
-def _compare(run: OpenRun, weighed: Weighed, hidden: Hiding) -> None:
+def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> None:
     """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
     view, whole = run.looking.view, "encoder" in run.trace.kinds
     here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)

@@ -44,7 +44,7 @@ EFFECTS: Final[dict[Effect, Sentence]] = {
 
 
 @dataclass(frozen=True)
-class Words:
+class EffectLabels:
     """What a measure is called."""
 
     title: Sentence  # of the map, with its unit
@@ -52,53 +52,53 @@ class Words:
     meaning: Sentence  # how it is made
 
 
-WORDS: Final[dict[tuple[Shown, bool], Words]] = {
-    ("log_prob", False): Words(
+WORDS: Final[dict[tuple[Shown, bool], EffectLabels]] = {
+    ("log_prob", False): EffectLabels(
         say("Log-probability of the output with each head removed in turn"),
         say("change, nats"),
         say("The output's log-probability without the head, minus its log-probability with the head. A value below "
             "0 means that the output needs the head."),
     ),
-    ("log_prob", True): Words(
+    ("log_prob", True): EffectLabels(
         say("Log-probability at this step with each head removed in turn"),
         say("change, nats"),
         say("The piece's log-probability without the head, minus its log-probability with the head. A value below "
             "0 means that the piece needs the head."),
     ),
-    ("probability", False): Words(
+    ("probability", False): EffectLabels(
         say("Mean probability of the output's pieces with each head removed in turn"),
         say("mean change"),
         say("Each piece's probability without the head, minus its probability with the head, averaged over the "
             "steps."),
     ),
-    ("probability", True): Words(
+    ("probability", True): EffectLabels(
         say("Probability at this step with each head removed in turn"),
         say("change"),
         say("The probability of this step's piece without the head, minus its probability with the head."),
     ),
-    ("kl", False): Words(
+    ("kl", False): EffectLabels(
         say("Mean KL divergence with each head removed in turn"),
         say("KL, nats"),
         say("How much the distribution of the next piece changes: Σ p ln(p/p′), averaged over the steps. Here p is "
             "the probability with the head, and p′ the probability without it."),
     ),
-    ("kl", True): Words(
+    ("kl", True): EffectLabels(
         say("KL divergence at this step with each head removed in turn"),
         say("KL, nats"),
         say("How much the distribution of the next piece changes: Σ p ln(p/p′). Here p is the probability with the "
             "head, and p′ the probability without it."),
     ),
-    ("pieces", False): Words(
+    ("pieces", False): EffectLabels(
         say("Number of changed choices with each head removed in turn"),
         say("steps"),
         say("The number of steps at which removing the head changes the most probable piece."),
     ),
-    ("pieces", True): Words(
+    ("pieces", True): EffectLabels(
         say("Whether removing each head changes the choice at this step"),
         say("changed"),
         say("1 if removing the head changes the most probable piece, otherwise 0."),
     ),
-    ("vectors", False): Words(
+    ("vectors", False): EffectLabels(
         say("Change of the final vectors with each head removed in turn"),
         say("change relative to length"),
         say("This encoder-only model generates no output, so this number is how much the final vectors change, as "
@@ -162,7 +162,7 @@ def written(value: float, measure: Shown) -> Sentence:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class EffectVerdict:
     """Whether the head with the most concentrated rows is the one whose absence changes most."""
 
     # "agree", "disagree", or "nothing" where no head has an effect worth its name.
@@ -173,7 +173,7 @@ class Verdict:
     n_heads: int  # of how many
 
 
-def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) -> Verdict | None:
+def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) -> EffectVerdict | None:
     """Compare the two orders of the heads of one attention [L, H]; None if there are no numbers to compare.
 
     An effect is the larger the farther it is from 0; one that is smaller than `least` is none.
@@ -188,7 +188,7 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
     outcome: Literal["agree", "disagree", "nothing"] = "agree" if seen == owed else "disagree"
     if sizes[owed] < least:
         outcome = "nothing"
-    return Verdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)
+    return EffectVerdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)
 
 
 _WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
@@ -200,7 +200,7 @@ _WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
 
 
 def said(
-    one: Verdict, kind: Kind, effects: np.ndarray, sharp: np.ndarray, measure: Shown, step: int | None
+    one: EffectVerdict, kind: Kind, effects: np.ndarray, sharp: np.ndarray, measure: Shown, step: int | None
 ) -> Sentence:
     """The sentences of a verdict, with effects and concentrations [L, H]; `step` is None for the whole output."""
     whole = _WHAT[measure][step is not None]

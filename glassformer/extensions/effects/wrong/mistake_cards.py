@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 from glassformer.extensions.effects.wrong import mistake_figures as figures
-from glassformer.extensions.effects.wrong.mistake_figures import LEAK, Card, Measure, Side, Sides
+from glassformer.extensions.effects.wrong.mistake_figures import LEAK, Card, CardMeasure, RunSides, Side
 from glassformer.extensions.what_if.interventions.layer_changes import EmbeddingScale, NoResidual, SwapNorms
 from glassformer.extensions.what_if.interventions.mask_changes import CausalMask, PaddingMask
 from glassformer.extensions.what_if.interventions.piece_changes import Pads
@@ -55,16 +55,16 @@ def _drowned(config: ModelConfig) -> tuple[Intervention, ...]:
 # ---------------------------------------------------------------- what is compared
 
 
-def _padded(side: Side) -> Sides:
+def _padded(side: Side) -> RunSides:
     """Both sides read padding behind the source, as in a batch with a longer sentence; one of them masks its rows."""
     right, wrong = (side.changed((*PADDED, *more)) for more in ((), ROWS_OF_PADDING))
-    return Sides(right, wrong, right, wrong)
+    return RunSides(right, wrong, right, wrong)
 
 
-def _two_models(side: Side) -> Sides:
+def _two_models(side: Side) -> RunSides:
     """Both models write; then the leak reads the right output, once with the future open and once as it is in use."""
     healthy, leak = (_of(name, side.query) for name in (HEALTHY, LEAK))
-    return Sides(healthy, leak, leak.changed((CausalMask("off"),)), leak)
+    return RunSides(healthy, leak, leak.changed((CausalMask("off"),)), leak)
 
 
 def _of(name: str, query: Query) -> Side:
@@ -141,7 +141,7 @@ def _has_no_table(checkpoint: Checkpoint) -> Sentence | None:
 CARDS: Final[tuple[Card, ...]] = (
     Card(
         "leak",
-        Measure(figures.LOSS, figures.loss, form=".2g", labels=(SEEN, UNSEEN), model=LEAK),
+        CardMeasure(figures.LOSS, figures.loss, form=".2g", labels=(SEEN, UNSEEN), model=LEAK),
         figures.loss_by_piece((SEEN, UNSEEN), model=LEAK),
         lambda _: (CausalMask("off"),),
         unfit=_no_leak,
@@ -154,7 +154,7 @@ CARDS: Final[tuple[Card, ...]] = (
     ),
     Card(
         "inverted",
-        Measure(
+        CardMeasure(
             say("Mean weight that a row of decoder self-attention gives to later tokens"), figures.on_later, form=".1%"
         ),
         figures.first_maps,
@@ -163,7 +163,7 @@ CARDS: Final[tuple[Card, ...]] = (
     ),
     Card(
         "axis",
-        Measure(say("Mean weight that a real source token gives to padding"), figures.on_pads, form=".1%"),
+        CardMeasure(say("Mean weight that a real source token gives to padding"), figures.on_pads, form=".1%"),
         figures.pads_by_row,
         lambda _: (*PADDED, *ROWS_OF_PADDING),
         sites=figures.reading_maps,
@@ -191,7 +191,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card("norms", figures.LOSS_MEASURE, figures.size_by_layer, lambda _: (SwapNorms("all"),), sites=figures.stream),
     Card(
         "nan",
-        Measure(
+        CardMeasure(
             say("Share of pieces in the output without the mistake whose probability is NaN"),
             figures.lost,
             form=".0%",
@@ -204,7 +204,7 @@ CARDS: Final[tuple[Card, ...]] = (
     ),
     Card(
         "residual",
-        Measure(
+        CardMeasure(
             say(
                 "Mean cosine between the vectors of two tokens after the last layer; 1 means that all vectors "
                 "point in the same direction"
@@ -217,7 +217,7 @@ CARDS: Final[tuple[Card, ...]] = (
     ),
     Card(
         "embedding",
-        Measure(
+        CardMeasure(
             say("Size of a token’s embedding divided by the size of its position vector, averaged over all tokens"),
             figures.ratio,
             form=".1f",

@@ -21,7 +21,7 @@ from glassformer.extensions.what_if.two_runs import first_difference
 from glassformer.runs.picture import Plot
 from transformer.analysis import teacher_forced_pass
 from transformer.analysis.stream import rms
-from transformer.analysis.teacher_forced_pass import AtOnce
+from transformer.analysis.teacher_forced_pass import TeacherForcedPass
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 from transformer.i18n.sentence import read_table
@@ -51,7 +51,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Sides:
+class RunSides:
     """What a card compares."""
 
     right: Side  # the two runs
@@ -61,17 +61,17 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MistakeResult:
     """What came of the two."""
 
-    sides: Sides  # what was compared
+    sides: RunSides  # what was compared
     right: Trace  # the right run
     wrong: Trace | None  # the other; None if it could not be done
     outcome: Outcome  # what became of the output
     site: str = ""  # where the model first computed what is not finite; "" if nowhere
     problem: str = ""  # why it could not be done; "" if it could
-    read_right: AtOnce | None = None  # the right output, read at once; None where that could not be done
-    read_wrong: AtOnce | None = None  # the right output, read at once; None where that could not be done
+    read_right: TeacherForcedPass | None = None  # the right output, read at once; None where that could not be done
+    read_wrong: TeacherForcedPass | None = None  # the right output, read at once; None where that could not be done
 
     @property
     def parts(self) -> Anatomy:
@@ -85,24 +85,24 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Measure:
+class CardMeasure:
     """The one number of a card."""
 
     name: Sentence  # what it is, with its unit
-    of: Callable[[Found, AtOnce], float]  # computes it from one reading of the right output
+    of: Callable[[MistakeResult, TeacherForcedPass], float]  # computes it from one reading of the right output
     form: str = ".2f"  # how it is written, as `format` takes it
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two numbers are of
     model: str = ""  # the one checkpoint that both numbers are of, where the outputs are of two; "" otherwise
     finite: bool = True  # there is none where something is not finite; if not, it counts just that
 
-    def numbers(self, found: Found) -> tuple[float | None, float | None]:
+    def numbers(self, found: MistakeResult) -> tuple[float | None, float | None]:
         """The right number and the other; None where there is none."""
         right, wrong = (None if one is None else self.of(found, one) for one in (found.read_right, found.read_wrong))
         return right, wrong
 
 
 @dataclass(frozen=True)
-class Said:
+class CardTexts:
     """What is said of a mistake."""
 
     title: Sentence  # what it is called
@@ -113,7 +113,7 @@ class Said:
     outcomes: Mapping[Outcome, Sentence]  # for "same" and "changed", and what else needs its own: what that means here
 
 
-SAID: Final = {name: Said(**row) for name, row in read_table(Path(__file__).with_name("cards.toml")).items()}
+SAID: Final = {name: CardTexts(**row) for name, row in read_table(Path(__file__).with_name("cards.toml")).items()}
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Card:
     """A mistake."""
 
     mistake: Mistake  # its name in an address
-    measure: Measure  # the number
-    charts: Callable[[Found], Sequence[Plot]]  # draws one chart, or two maps that belong together
+    measure: CardMeasure  # the number
+    charts: Callable[[MistakeResult], Sequence[Plot]]  # draws one chart, or two maps that belong together
     change: Callable[[ModelConfig], tuple[Intervention, ...]]  # the interventions that make the mistake in a model
     # What has to be recorded for the number and the chart; losses need nothing.
     sites: Callable[[ModelConfig], Sequence[str]] = lambda _: ()
@@ -130,16 +130,16 @@ class Card:
     unfit: Callable[[Checkpoint], Sentence | None] = lambda _: None
     seen_on: str = "reverse"  # A shipped checkpoint in which it can be
     # What is compared, where it is not one model with and without the change.
-    sides: Callable[[Side], Sides] | None = None
+    sides: Callable[[Side], RunSides] | None = None
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two outputs are of
 
     @property
-    def said(self) -> Said:
+    def said(self) -> CardTexts:
         """What is said of it."""
         return SAID[self.mistake]
 
 
-def happened(found: Found) -> Sentence:
+def happened(found: MistakeResult) -> Sentence:
     """What became of the output, in a sentence."""
     match found.outcome:
         case "same":
@@ -181,24 +181,26 @@ Values = list[tuple[Sentence, np.ndarray | None]]
 
 
 def _both(
-    found: Found, of: Callable[[AtOnce], np.ndarray], labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+    found: MistakeResult,
+    of: Callable[[TeacherForcedPass], np.ndarray],
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG),
 ) -> Values:
     """A value of both readings."""
     reads = found.read_right, found.read_wrong
     return [(label, None if read is None else of(read)) for label, read in zip(labels, reads, strict=True)]
 
 
-def loss(found: Found, read: AtOnce) -> float:
+def loss(found: MistakeResult, read: TeacherForcedPass) -> float:
     """The mean loss of the right output."""
     return read.mean_loss
 
 
 def loss_by_piece(
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG), *, model: str = ""
-) -> Callable[[Found], Sequence[Plot]]:
+) -> Callable[[MistakeResult], Sequence[Plot]]:
     """Draws the loss of each piece of the right output on both sides, where they are of one model with its name."""
 
-    def draw(found: Found) -> Sequence[Plot]:
+    def draw(found: MistakeResult) -> Sequence[Plot]:
         title = (
             say("“{model}”: loss of each piece of the output without the mistake", model=model)
             if model
@@ -228,34 +230,34 @@ def decoder_maps(config: ModelConfig) -> list[str]:
     return [own.site("*", "weights"), own.site("*", "mask")]
 
 
-def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
+def layers(read: TeacherForcedPass, attention: Attention) -> list[np.ndarray]:
     """One attention's value at each layer."""
     return [read.values[attention.site(layer, "weights")] for layer in range(attention.n_layers)]
 
 
-def on_later(found: Found, read: AtOnce) -> float:
+def on_later(found: MistakeResult, read: TeacherForcedPass) -> float:
     """The share of its weight that a row of the decoder gives to later tokens."""
     return teacher_forced_pass.on_later(layers(read, found.parts.attention("decoder")))
 
 
-def largest_weight(found: Found, read: AtOnce) -> float:
+def largest_weight(found: MistakeResult, read: TeacherForcedPass) -> float:
     """How much its largest weight has of a row's."""
     return teacher_forced_pass.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
 
 
-def first_maps(found: Found) -> Sequence[Plot]:
+def first_maps(found: MistakeResult) -> Sequence[Plot]:
     """The decoder's first map of its own tokens, on average over its heads, on both sides."""
     both = (RIGHT, found.read_right), (WRONG, found.read_wrong)
     return [_map(found, read, 0, label) for label, read in both if read is not None]
 
 
-def spreading(found: Found) -> Sequence[Plot]:
+def spreading(found: MistakeResult) -> Sequence[Plot]:
     """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
     n_maps, read = min(2, found.parts.attention("decoder").n_layers), found.read_wrong
     return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(n_maps)]
 
 
-def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Plot:
+def _map(found: MistakeResult, read: TeacherForcedPass, layer: int, label: Sentence) -> Plot:
     own, queries = found.parts.attention("decoder"), list(found.right.read_pieces)
     weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
     lost = ~np.isfinite(weights)
@@ -278,7 +280,7 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Plot:
     return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_MEAN)
 
 
-def one_row(found: Found) -> Sequence[Plot]:
+def one_row(found: MistakeResult) -> Sequence[Plot]:
     """The row of weights, of all heads, in which both sides differ most."""
     one = found.parts.attention("cross" if found.parts.reads else "decoder")
     both = _both(found, lambda read: np.stack(layers(read, one)))  # [layer, head, Q, K]
@@ -312,20 +314,20 @@ def reading_maps(config: ModelConfig) -> list[str]:
     return [anatomy(config).attention("encoder").site("*", "weights")]
 
 
-def _source(found: Found, read: AtOnce) -> tuple[list[str], np.ndarray]:
+def _source(found: MistakeResult, read: TeacherForcedPass) -> tuple[list[str], np.ndarray]:
     """The tokens of the source, and which of them are padding, bool [S]."""
     checkpoint = found.sides.read_right.checkpoint
     pieces = [checkpoint.src_tokenizer.piece(i) for i in read.src_ids]
     return pieces, np.array(read.src_ids) == checkpoint.config.pad_id
 
 
-def on_pads(found: Found, read: AtOnce) -> float:
+def on_pads(found: MistakeResult, read: TeacherForcedPass) -> float:
     """The share of its weight that a real token of the source gives to padding."""
     _, pads = _source(found, read)
     return float(teacher_forced_pass.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
 
 
-def pads_by_row(found: Found) -> Sequence[Plot]:
+def pads_by_row(found: MistakeResult) -> Sequence[Plot]:
     """How much of its weight each token of the source gives to padding."""
     if found.read_right is None:
         return []
@@ -355,8 +357,8 @@ def stream(config: ModelConfig) -> list[str]:
 
 
 def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
-              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Plot]]:  # fmt: skip
-    def draw(found: Found) -> Sequence[Plot]:
+              limits: tuple[float, float] | None = None) -> Callable[[MistakeResult], Sequence[Plot]]:  # fmt: skip
+    def draw(found: MistakeResult) -> Sequence[Plot]:
         sites = stream(found.sides.read_right.checkpoint.config)
         figure = two_lines_spec(
             [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")],
@@ -371,7 +373,7 @@ def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str,
     return draw
 
 
-def likeness(found: Found, read: AtOnce) -> float:
+def likeness(found: MistakeResult, read: TeacherForcedPass) -> float:
     """The mean cosine between two tokens' vectors at the end of the stack."""
     return teacher_forced_pass.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
 
@@ -398,12 +400,12 @@ def embeddings(config: ModelConfig) -> list[str]:
     return [f"{anatomy(config).stacks[0].name}.embedding.{name}" for name in ("tokens", "positions")]
 
 
-def ratio(found: Found, read: AtOnce) -> float:
+def ratio(found: MistakeResult, read: TeacherForcedPass) -> float:
     """How many times as large as the position the token's own vector is, on average."""
     return float(_ratios(found, read).mean())
 
 
-def ratio_by_token(found: Found) -> Sequence[Plot]:
+def ratio_by_token(found: MistakeResult) -> Sequence[Plot]:
     """The same of each token, on both sides."""
     if found.read_right is None:
         return []
@@ -422,15 +424,15 @@ def ratio_by_token(found: Found) -> Sequence[Plot]:
     return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
-def _ratios(found: Found, read: AtOnce) -> np.ndarray:
+def _ratios(found: MistakeResult, read: TeacherForcedPass) -> np.ndarray:
     tokens, positions = (read.values[site] for site in embeddings(found.sides.read_right.checkpoint.config))
     return rms(tokens) / np.maximum(rms(positions), np.finfo(np.float32).tiny)
 
 
-def lost(found: Found, read: AtOnce) -> float:
+def lost(found: MistakeResult, read: TeacherForcedPass) -> float:
     """The share of the right output's pieces whose probability is not a number."""
     return float(np.mean(~np.isfinite(read.losses)))
 
 
-LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
-LARGEST = Measure(say("Largest weight of a row, averaged over all rows of all heads"), largest_weight, form=".1%")
+LOSS_MEASURE = CardMeasure(LOSS, loss, form=".3f")
+LARGEST = CardMeasure(say("Largest weight of a row, averaged over all rows of all heads"), largest_weight, form=".1%")

@@ -13,11 +13,11 @@ from glassformer.extensions.effects.wrong.mistake_cards import CARDS
 from glassformer.extensions.effects.wrong.mistake_figures import (
     LEAK,
     Card,
-    Found,
-    Measure,
+    CardMeasure,
+    MistakeResult,
     Outcome,
+    RunSides,
     Side,
-    Sides,
     happened,
 )
 from glassformer.extensions.what_if.comparison import comparing
@@ -32,7 +32,7 @@ from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
-from transformer.analysis.teacher_forced_pass import AtOnce, read_at_once
+from transformer.analysis.teacher_forced_pass import TeacherForcedPass, read_at_once
 from transformer.errors import NotFiniteError, QueryError
 from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import Template, written
@@ -44,7 +44,7 @@ from transformer.runs.trace import Trace
 ENDED: Final = "end of sentence"
 
 
-def look(card: Card, side: Side) -> Found:
+def look(card: Card, side: Side) -> MistakeResult:
     """Run a card on a model and a sentence.
 
     Raises:
@@ -56,20 +56,20 @@ def look(card: Card, side: Side) -> Found:
     try:
         wrong = _trace(sides.wrong)
     except QueryError as error:
-        found = Found(sides, right, None, "refused", problem=error.sentence)
+        found = MistakeResult(sides, right, None, "refused", problem=error.sentence)
         if isinstance(error, NotFiniteError):
             found = replace(found, outcome="not_finite", site=site_of(error))
     else:
-        found = Found(sides, right, wrong, outcome_of(right, wrong))
+        found = MistakeResult(sides, right, wrong, outcome_of(right, wrong))
     readings = [_read(card, one, right) for one in (sides.read_right, sides.read_wrong)]
     return replace(found, read_right=readings[0], read_wrong=readings[1])
 
 
-def _sides(card: Card, side: Side) -> Sides:
+def _sides(card: Card, side: Side) -> RunSides:
     if card.sides is not None:
         return card.sides(side)
     wrong_side = side.changed(card.change(side.checkpoint.config))
-    return Sides(side, wrong_side, side, wrong_side)
+    return RunSides(side, wrong_side, side, wrong_side)
 
 
 def changes(card: Card, side: Side) -> bool:
@@ -117,7 +117,7 @@ def site_of(error: NotFiniteError) -> str:
     return str(said.values.get("site", "")) if isinstance(said, Template) else ""
 
 
-def meaning_of(card: Card, found: Found) -> Sentence | None:
+def meaning_of(card: Card, found: MistakeResult) -> Sentence | None:
     """What the outcome means on this card; None where there is no other side."""
     outcomes = card.said.outcomes
     if found.outcome in outcomes:
@@ -148,7 +148,7 @@ def _trace(side: Side) -> Trace:
     return loading.runner().trace(side.checkpoint, side.query)
 
 
-def _read(card: Card, side: Side, right: Trace) -> AtOnce | None:
+def _read(card: Card, side: Side, right: Trace) -> TeacherForcedPass | None:
     """What one side makes of the right output; None where something is not finite, or it cannot be read."""
     # How pieces are chosen is of no matter for reading.
     query = Query(checkpoint=side.query.checkpoint, source=side.query.source, interventions=side.query.interventions)
@@ -239,7 +239,7 @@ def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
     return CARDS[place]
 
 
-def _told(card: Card, found: Found, run: OpenRun) -> None:
+def _told(card: Card, found: MistakeResult, run: OpenRun) -> None:
     traces, numbers, of = (found.right, found.wrong), card.measure.numbers(found), card.measure
     for column, label, trace, number in zip(st.columns(2, gap="small"), card.labels, traces, numbers, strict=True):
         with column, st.container(border=True):
@@ -264,7 +264,7 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
     menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
 
 
-def _number(measure: Measure, number: float | None) -> None:
+def _number(measure: CardMeasure, number: float | None) -> None:
     if number is None:
         value = NOTHING
     elif measure.model and number < SMALL:
@@ -294,7 +294,7 @@ def output(trace: Trace, first: int | None) -> str:
     return say("“{output}”", output=text)
 
 
-def _charts(card: Card, found: Found, run: OpenRun) -> None:
+def _charts(card: Card, found: MistakeResult, run: OpenRun) -> None:
     drawn = list(card.charts(found))
 
     def one(place: int) -> None:

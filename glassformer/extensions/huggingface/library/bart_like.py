@@ -11,7 +11,7 @@ from functools import partial
 from itertools import product
 
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Present, Settings, always
-from glassformer.extensions.importers.library.keys import AS_IS, Reshape, Rule, Table, cut_rows
+from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     BIAS,
     FORMULA,
@@ -52,8 +52,8 @@ _UNUSED = (
 )
 
 
-def _table(name: Sentence, positions: Reshape | None) -> Table:
-    return Table(name, tuple(_rules(positions)), _UNUSED)
+def _table(name: Sentence, positions: Reshape | None) -> KeyTable:
+    return KeyTable(name, tuple(_rules(positions)), _UNUSED)
 
 
 MARIAN = _table(say("A Marian model."), AS_IS)

@@ -15,7 +15,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused, cut_rows
+from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
 from glassformer.extensions.importers.library.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
@@ -93,13 +93,13 @@ def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
 
 def _table(
     name: Sentence, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None
-) -> Table:
+) -> KeyTable:
     prefixes = (prefix, "")
     rules: list[Rule] = [*renamed(_with_old_norms(body), prefixes=prefixes), *renamed(_with_old_norms(head))]
     if first_row is not None:
         how = cut_rows(first_row)
         rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
-    return Table(name, tuple(rules), tuple(_unused(prefixes)))
+    return KeyTable(name, tuple(rules), tuple(_unused(prefixes)))
 
 
 BERT = _table(say("A BERT model."), BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,
@@ -112,7 +112,7 @@ def _first_row(settings: Settings) -> int:
     return int(settings.whole("pad_token_id", 1).value) + 1
 
 
-def roberta_table(settings: Settings) -> Table:
+def roberta_table(settings: Settings) -> KeyTable:
     """RoBERTa's table; the first rows of its positions are not used."""
     return _table(say("A RoBERTa model."), BERT_BODY, ROBERTA_HEAD, "roberta.", _first_row(settings))
 

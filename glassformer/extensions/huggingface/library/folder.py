@@ -39,9 +39,9 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
     reported,
 )
-from glassformer.extensions.importers.library.import_inputs import Given
+from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names
-from glassformer.extensions.importers.library.keys import Match, Table
+from glassformer.extensions.importers.library.keys import KeyTable, Match
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
 from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
@@ -229,7 +229,7 @@ class _Import:
     def _body(self) -> tuple[Match, dict[str, Known]]:
         """What the tensors become, and the fields of the config that are not about ids."""
         table = self.family.table
-        found = keys.match(table if isinstance(table, Table) else table(self.settings), list(self.weights.tensors))
+        found = keys.match(table if isinstance(table, KeyTable) else table(self.settings), list(self.weights.tensors))
         said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
         has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
         with within(self.weights.label):
@@ -343,7 +343,9 @@ class HuggingFaceReader(Reader):
     keys = frozenset(("model_type", "architectures", "transformers_version"))
     files = (ADAPTER,)
 
-    def import_folder(self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None) -> Imported:
+    def import_folder(
+        self, folder: Path, *, answers: Mapping[str, Any], also: ImportInputs, inside: Path | None
+    ) -> Imported:
         """With its own tokenizer, and none that was given."""
         check_names(answers, ASKED, label=as_typed(folder, inside))
         if also.has_tokenizer:

@@ -17,7 +17,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, Rule, Table
+from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import (
     FORMULA,
     INPUT,
@@ -49,7 +49,7 @@ _GPT2_COLUMNS = {
     "h.{n}.mlp.c_proj.weight": f"{LAYER}.ffn.down_proj.weight",
 }
 
-GPT2 = Table(
+GPT2 = KeyTable(
     say("A GPT-2 model."),
     (
         *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
@@ -94,7 +94,7 @@ _NEOX_NAMES = {
     "layers.{n}.mlp.dense_h_to_4h.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
     "layers.{n}.mlp.dense_4h_to_h.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
 }
-NEOX = Table(
+NEOX = KeyTable(
     say("A GPT-NeoX or Pythia model."),
     (
         *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),

@@ -20,7 +20,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import PLUS_ONE, Rule, Table
+from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.config import MAX_LAYERS
@@ -53,7 +53,7 @@ FREQUENCIES = tuple(
     unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES)
 )
 
-LLAMA = Table(
+LLAMA = KeyTable(
     say("A decoder with LLaMA's tensor names."),
     (*renamed(PLAIN | NORMS | NORMS_OF_HEADS, prefixes=PREFIXES), HEAD),
     FREQUENCIES,
@@ -184,9 +184,9 @@ APPROXIMATE = "gelu_pytorch_tanh"
 TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and meant the approximation
 
 
-def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> Table:
+def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
     plain = renamed(PLAIN, prefixes=PREFIXES)
-    return Table(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD), FREQUENCIES)
+    return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD), FREQUENCIES)
 
 
 GEMMA = _gemma_table(say("A Gemma model."), NORMS)

@@ -15,7 +15,7 @@ from glassformer.extensions.importers.library.config_settings import (
     Settings,
     always,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused
+from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused
 from glassformer.extensions.importers.library.renaming import INPUT, OUTPUT, SOURCE, TARGET, renamed
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
@@ -52,7 +52,7 @@ def _rules() -> Iterator[Rule]:
         yield from renamed(names)
 
 
-T5 = Table(
+T5 = KeyTable(
     say("A T5 model."),
     tuple(_rules()),
     (

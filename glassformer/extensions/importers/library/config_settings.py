@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from glassformer.extensions.importers.library.keys import Table
+from glassformer.extensions.importers.library.keys import KeyTable
 from glassformer.extensions.importers.library.report import Field, How
 from transformer.checkpoint.consistency import first
 from transformer.errors import CheckpointError, ConfigError, shown
@@ -205,7 +205,7 @@ class Family:
     """A family of models."""
 
     name: str  # what people call it
-    table: Table | Callable[[Settings], Table]  # its key table; a few depend on the config
+    table: KeyTable | Callable[[Settings], KeyTable]  # its key table; a few depend on the config
     fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
     always: Mapping[str, Any] = field(default_factory=dict)  # further fields of ours, which no config says
     # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not

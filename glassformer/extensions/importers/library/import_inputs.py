@@ -40,7 +40,7 @@ _LINES_OF_BERT = (rb"^\[UNK\]\r?$", rb"^\[CLS\]\r?$", rb"^\[SEP\]\r?$")
 
 
 @dataclass(frozen=True)
-class Given:
+class ImportInputs:
     """The user's files for a model of another program."""
 
     source_pieces: Path | None = None  # A tokenizer for each side
@@ -58,7 +58,7 @@ class Given:
         return any((self.source_pieces, self.target_pieces, self.pieces))
 
 
-NOTHING = Given()
+NOTHING = ImportInputs()
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def beside(source: Path, sizes: tuple[int, int], *, shared: bool, inside: Path |
     if not shared and sizes[0] == sizes[1] and len(sources) == 2:  # one each, if the names say which
         sources, targets = ([path for path in sources if _side(path) == side] for side in (0, 1))
     if sources and targets and len(sources) == len(targets) == 1:
-        return _taken(Given(sources[0], targets[0]), sizes, shared=shared, inside=inside)
+        return _taken(ImportInputs(sources[0], targets[0]), sizes, shared=shared, inside=inside)
     if names := ", ".join(path.name for path in dict.fromkeys((*sources, *targets))):
         said = say(
             "Several files next to the weights could be the tokenizer, or one side has none: {names}. Give them.",
@@ -126,17 +126,17 @@ def beside(source: Path, sizes: tuple[int, int], *, shared: bool, inside: Path |
     return replace(raw, notes=notes)
 
 
-def _usual(folder: Path) -> Given:
+def _usual(folder: Path) -> ImportInputs:
     """The tokenizers in a folder under the names that programs use."""
 
     def first(*names: str) -> Path | None:
         return next((folder / name for name in names if (folder / name).exists()), None)
 
     source, target = (first(*(side + end for side in names for end in _ENDINGS)) for names in _SIDES)
-    return Given(source, target, first(*_BOTH))
+    return ImportInputs(source, target, first(*_BOTH))
 
 
-def _taken(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None) -> Tokenizers:
+def _taken(given: ImportInputs, sizes: tuple[int, int], *, shared: bool, inside: Path | None) -> Tokenizers:
     """Those that nobody gave; a list is only taken if it is as long as the table."""
     sides = zip((given.source_pieces or given.pieces, given.target_pieces or given.pieces), sizes, strict=True)
     for path, rows in sides:
@@ -167,7 +167,7 @@ def _side(path: Path) -> int | None:
     return meant.index(True) if sum(meant) == 1 else None
 
 
-def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
+def opened(given: ImportInputs, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
     """The given tokenizers, at least one, for tables with this many rows; refuses those that do not fit."""
     source, target = _sides(given, shared=shared, inside=inside)
     with within(source.name):
@@ -184,7 +184,7 @@ def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path |
     return replace(made, files=tuple(dict.fromkeys(Path(one.name).name for one in (source, target))))
 
 
-def _sides(given: Given, *, shared: bool, inside: Path | None) -> tuple[_File, _File]:
+def _sides(given: ImportInputs, *, shared: bool, inside: Path | None) -> tuple[_File, _File]:
     source, target = given.source_pieces or given.pieces, given.target_pieces or given.pieces
     if shared and source and target and source != target:
         raise CheckpointError(

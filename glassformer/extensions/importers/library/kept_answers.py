@@ -29,7 +29,7 @@ _ENDINGS: Final = (*SUFFIXES, ".tar")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptAnswers:
     """Answers that are kept; none if there is no file."""
 
     file: str  # its name
@@ -55,7 +55,7 @@ def paths_of(source: Path) -> list[Path]:
     return [source.with_name(name + ENDING) for name in (bare.name, source.name, f"{source.name}.own")]
 
 
-def read(source: Path, *, inside: Path | None = None) -> Kept:
+def read(source: Path, *, inside: Path | None = None) -> KeptAnswers:
     """The answers that are kept for a file or folder; a `CheckpointError` where their file is damaged."""
     own, others = _own(source, inside)
     answers = {name: value for name, value in _content(own, inside).items() if name != WRITTEN_FOR}
@@ -70,7 +70,7 @@ def read(source: Path, *, inside: Path | None = None) -> Kept:
         )
         for path, other in others.items()
     ]
-    return Kept(own.name, answers, () if answers else tuple(unused))
+    return KeptAnswers(own.name, answers, () if answers else tuple(unused))
 
 
 def write(source: Path, answers: Mapping[str, Any]) -> Path:

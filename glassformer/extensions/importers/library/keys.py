@@ -167,7 +167,7 @@ class Unused:
 
 
 @dataclass(frozen=True)
-class Table:
+class KeyTable:
     """How one kind of program names its tensors."""
 
     name: Sentence  # what it is called
@@ -186,7 +186,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Taken:
+class MatchedTensor:
     """A rule with the tensor that it was found for."""
 
     source: str
@@ -198,14 +198,14 @@ class Taken:
 class Match:
     """What a table makes of the names of a file."""
 
-    table: Table  # the table
+    table: KeyTable  # the table
     prefix: str  # what the names of the model begin with in the file, and the table does not know
-    taken: tuple[Taken, ...]  # what becomes of the tensors, in the order of the file
+    taken: tuple[MatchedTensor, ...]  # what becomes of the tensors, in the order of the file
     ignored: Mapping[str, Sentence]  # name -> why it is not used
     left_over: tuple[str, ...]  # names that the table does not know
 
     @property
-    def sources(self) -> dict[str, Taken]:
+    def sources(self) -> dict[str, MatchedTensor]:
         """For each tensor of the model, where it comes from."""
         return {target: one for one in self.taken for target in one.targets}
 
@@ -254,18 +254,18 @@ class Match:
         return replace(self, taken=kept, ignored={**self.ignored, **ignored})
 
 
-def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mapping[str, str] = NO_NAMES) -> Match:
+def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Mapping[str, str] = NO_NAMES) -> Match:
     """Match names with one table.
 
     `prefix` is left out where a name begins with it; a name in `called` is matched as what it is called there. A
     tensor without the prefix gives way to one with it.
     """
-    taken: list[Taken] = []
+    taken: list[MatchedTensor] = []
     ignored: dict[str, Sentence] = {}
     left: list[str] = []
     for name in names:
         found = _found(table, called.get(name, name.removeprefix(prefix)))
-        if isinstance(found, Taken):
+        if isinstance(found, MatchedTensor):
             taken.append(replace(found, source=name))
         elif found is not None:
             ignored[name] = found.why
@@ -276,7 +276,7 @@ def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mappi
     return Match(table, prefix, tuple(taken), ignored, tuple(left)).leaving(second)
 
 
-def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
+def best_match(tables: Iterable[KeyTable], names: Sequence[str]) -> Match:
     """The match, among those with each table and with each prefix, that gives the most of a model."""
     found = [(given, table) for table in tables for given in prefixes(table, names).items()]
     (prefix, _), table = max(found, key=lambda one: len({*one[0][1].values()}))
@@ -286,7 +286,7 @@ def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
 def check(found: Match, *, label: str) -> None:
     """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
     with within(label):
-        holder: dict[str, Taken] = {}
+        holder: dict[str, MatchedTensor] = {}
         numbers: dict[str, set[int]] = {}
         for one in found.taken:
             for target in one.targets:
@@ -332,14 +332,14 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
     return made
 
 
-def _found(table: Table, name: str) -> Taken | Unused | None:
+def _found(table: KeyTable, name: str) -> MatchedTensor | Unused | None:
     for rule in table.by_form.get(form(name), ()):
         holes = _matched(rule.pattern if isinstance(rule, Unused) else rule.source, name)
         if holes is None:
             continue
         if isinstance(rule, Unused):
             return rule
-        return Taken(name, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
+        return MatchedTensor(name, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
     return None
 
 
@@ -360,7 +360,7 @@ def _filled(pattern: str, holes: Mapping[str, str]) -> str:
     return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
 
 
-def prefixes(table: Table, names: Sequence[str]) -> dict[str, dict[str, str]]:
+def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Each beginning of a name, up to a dot -> what the names behind it give: target -> name; shortest first."""
     given: dict[str, dict[str, str]] = {"": {}}
     ends = (min(names, default=""), max(names, default=""))  # what both begin with, all do
@@ -371,6 +371,6 @@ def prefixes(table: Table, names: Sequence[str]) -> dict[str, dict[str, str]]:
             found = _found(table, name.removeprefix(prefix))
             # Behind the number of one of several layers is no model.
             counted = not _NUMBER.search(prefix) or _NUMBER.search(name.removeprefix(prefix))
-            if isinstance(found, Taken) and (counted or all(one.startswith(prefix) for one in ends)):
+            if isinstance(found, MatchedTensor) and (counted or all(one.startswith(prefix) for one in ends)):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from glassformer.extensions.importers.library import kept_answers
 from glassformer.extensions.importers.library.answer_ranking import scored
-from glassformer.extensions.importers.library.import_inputs import NOTHING, Given
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, as_said
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, OURS, Reader, by_file, by_keys, readers
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport
@@ -97,7 +97,11 @@ def question(field: Field) -> Sentence:
 
 
 def preview(
-    source: Path | str, *, answers: Mapping[str, Any] = NO_ANSWERS, given: Given = NOTHING, inside: Path | None = None
+    source: Path | str,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: ImportInputs = NOTHING,
+    inside: Path | None = None,
 ) -> Imported:
     """Find out what a model of another program is; its values stay in their file.
 
@@ -128,7 +132,7 @@ def ranked(
     samples: Samples,
     *,
     answers: Mapping[str, Any] = NO_ANSWERS,
-    given: Given = NOTHING,
+    given: ImportInputs = NOTHING,
     inside: Path | None = None,
     progress: Progress = silent,
 ) -> ImportReport:
@@ -146,7 +150,7 @@ def ranked(
     return scored(report, build, samples, progress=progress)
 
 
-def _with_kept(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:
+def _with_kept(source: Path | str, answers: Mapping[str, Any], given: ImportInputs, inside: Path | None) -> Imported:
     """What is understood with the answers that are kept beside the model, too."""
     kept = kept_answers.read(kind_of(Path(source), inside=inside)[1], inside=inside)
     try:
@@ -158,7 +162,7 @@ def _with_kept(source: Path | str, answers: Mapping[str, Any], given: Given, ins
     return replace(found, report=kept.told(found.report, answers))
 
 
-def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:
+def _understood(source: Path | str, answers: Mapping[str, Any], given: ImportInputs, inside: Path | None) -> Imported:
     kind, place = kind_of(Path(source), inside=inside)
     if kind == "native":
         raise CheckpointError(
@@ -173,7 +177,7 @@ def load(
     source: Path | str,
     *,
     answers: Mapping[str, Any] = NO_ANSWERS,
-    given: Given = NOTHING,
+    given: ImportInputs = NOTHING,
     inside: Path | None = None,
     progress: Progress = silent,
     device: Device = CPU,

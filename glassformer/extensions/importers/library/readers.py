@@ -21,7 +21,7 @@ from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
-    from glassformer.extensions.importers.library.import_inputs import Given
+    from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.report import Imported
     from glassformer.extensions.weight_files.library.weights import Weights
 
@@ -32,7 +32,9 @@ class Reader:
     keys: Collection[str] = frozenset()  # of a config.json, any of which means a folder of it
     files: Collection[str] = ()  # names of files that mean one, too
 
-    def import_folder(self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None) -> Imported:
+    def import_folder(
+        self, folder: Path, *, answers: Mapping[str, Any], also: ImportInputs, inside: Path | None
+    ) -> Imported:
         """What a folder of it holds; arguments and errors as of `opening.preview`."""
         raise NotImplementedError
 
@@ -43,7 +45,7 @@ class Reader:
         *,
         source: Path,
         answers: Mapping[str, Any],
-        also: Given,
+        also: ImportInputs,
         inside: Path | None,
     ) -> Imported | None:
         """What open weights of it hold, from a file or folder; None where they are not of it."""

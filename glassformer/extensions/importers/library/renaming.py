@@ -18,7 +18,7 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import AS_IS, Match, Reshape, Rule, Taken, Unused, form
+from glassformer.extensions.importers.library.keys import AS_IS, Match, MatchedTensor, Reshape, Rule, Unused, form
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.consistency import clauses
@@ -155,7 +155,7 @@ def _sought(found: Match, role: str) -> str:
 def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
     """The match with names of the model in the place of roles, and copies ignored."""
     role_of = {name: role for role, name in names.items()}
-    kept: list[Taken] = []
+    kept: list[MatchedTensor] = []
     ignored = dict(found.ignored)
     for one in found.taken:
         role = role_of.get(one.source)

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, Taken
+from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, MatchedTensor
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.consistency import Places, Shapes
 from transformer.checkpoint.parameter_layout import Halves
-from transformer.checkpoint.save import Parts
+from transformer.checkpoint.save import CheckpointContents
 from transformer.errors import CheckpointError
 from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.i18n import Sentence, joined, say, say_n
@@ -297,7 +297,7 @@ class Opened:
         for one in self.match.taken:
             yield from self._made(one)
 
-    def _made(self, one: Taken) -> Iterator[tuple[str, Tensor]]:
+    def _made(self, one: MatchedTensor) -> Iterator[tuple[str, Tensor]]:
         made = one.reshape.apply(self.weights.read(one.source), self.facts)
         return zip(one.targets, made, strict=True)
 
@@ -321,9 +321,9 @@ class Content:
                 raise CheckpointError("{label}: was replaced by a different file; open it again.", label=weights.label)
             yield Opened(self.match, self.facts, weights)
 
-    def parts(self) -> Parts:
+    def parts(self) -> CheckpointContents:
         """What a checkpoint folder is made of; the tensors stay in their file until they are written."""
-        return Parts(self.config, self.values, self.vocabularies, self.card)
+        return CheckpointContents(self.config, self.values, self.vocabularies, self.card)
 
 
 @dataclass(frozen=True)
@@ -334,6 +334,6 @@ class Imported:
     content: Content | None  # the model; None while the report asks something
 
     @property
-    def parts(self) -> Parts | None:
+    def parts(self) -> CheckpointContents | None:
         """What a checkpoint folder is made of; None while the report asks something."""
         return None if self.content is None else self.content.parts()

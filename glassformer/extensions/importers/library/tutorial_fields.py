@@ -25,7 +25,7 @@ from glassformer.extensions.importers.library.keys import (
     UNIT_VECTORS,
     WITH_NO_OUTPUT_MAP,
     Match,
-    Taken,
+    MatchedTensor,
     check,
     shapes,
 )
@@ -363,11 +363,11 @@ def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
         shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
         beside = [name for name in unused(found) if name.startswith(layer)]
         if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
-            added.append(Taken(one.source, (output,), WITH_NO_OUTPUT_MAP))
+            added.append(MatchedTensor(one.source, (output,), WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
     no_table = not tables & there.keys() and not _unknown(found, weights, 2)
     if _FIRST in there and no_table and not found.n_layers("decoder"):
-        added.append(Taken(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
+        added.append(MatchedTensor(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 

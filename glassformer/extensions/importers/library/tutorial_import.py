@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import import_inputs, keys, parts, unknown_tensors
-from glassformer.extensions.importers.library.import_inputs import NOTHING, Given, Tokenizers, settled
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS, answered, check_names
 from glassformer.extensions.importers.library.readers import readers
 from glassformer.extensions.importers.library.renaming import check_agreement
@@ -33,7 +33,7 @@ LENGTH = 512  # of texts, where a formula gives any number of positions
 
 
 def import_weights(
-    source: Path, *, answers: Mapping[str, Any], also: Given = NOTHING, inside: Path | None = None
+    source: Path, *, answers: Mapping[str, Any], also: ImportInputs = NOTHING, inside: Path | None = None
 ) -> Imported:
     """Read a file of weights, or the one in a folder.
 
@@ -55,7 +55,7 @@ def import_opened(
     open_again: Callable[[], AbstractContextManager[Weights]],
     *,
     answers: Mapping[str, Any],
-    also: Given = NOTHING,
+    also: ImportInputs = NOTHING,
     beside: Path | None = None,
     inside: Path | None = None,
 ) -> Imported:
@@ -85,7 +85,7 @@ class _Import:
     weights: Weights
     understood: Understanding
     answers: Mapping[str, Any]
-    also: Given
+    also: ImportInputs
     beside: Path | None
     inside: Path | None
     open_again: Callable[[], AbstractContextManager[Weights]]

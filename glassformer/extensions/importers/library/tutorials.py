@@ -18,11 +18,11 @@ from glassformer.extensions.importers.library.keys import (
     FOR_BOTH,
     ONE_MAP,
     SPLIT_ROWS,
+    KeyTable,
     Match,
+    MatchedTensor,
     Reshape,
     Rule,
-    Table,
-    Taken,
     Unused,
 )
 from transformer.i18n import say
@@ -159,9 +159,9 @@ def _positions() -> Iterator[Rule]:
 
 
 @cache
-def tutorials() -> Table:
+def tutorials() -> KeyTable:
     """All rules; thousands, so they are made when the first file is read."""
-    return Table(
+    return KeyTable(
         name=say("An encoder and a decoder whose tensors have names from tutorials."),
         rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
         unused=tuple(
@@ -212,12 +212,12 @@ def _with_final_norm(found: Match, stack: str) -> Match:
     return replace(found, taken=tuple(taken))
 
 
-def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:
+def _alone(one: MatchedTensor, stack: str, *, two_norms: bool, one_table: bool) -> MatchedTensor:
     if set(one.targets) & set(POSITION_OF.values()):
-        return Taken(one.source, (POSITION_OF[stack],), FLATTENED)
+        return MatchedTensor(one.source, (POSITION_OF[stack],), FLATTENED)
     (target, *rest) = one.targets
     if two_norms:
         target = target.replace("cross_attn_residual", "ffn_residual")
     if one_table and target == "tgt_table":
         target = "src_table"
-    return Taken(one.source, (target, *rest), one.reshape)
+    return MatchedTensor(one.source, (target, *rest), one.reshape)

@@ -16,7 +16,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from glassformer.extensions.importers.library import parts
-from glassformer.extensions.importers.library.keys import AS_IS, FLATTENED, FLATTENED_FOR_BOTH, Match, Taken, match
+from glassformer.extensions.importers.library.keys import (
+    AS_IS,
+    FLATTENED,
+    FLATTENED_FOR_BOTH,
+    Match,
+    MatchedTensor,
+    match,
+)
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
@@ -245,7 +252,7 @@ def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
     again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
-    return replace(found, taken=(*kept, Taken(name, targets, reshape)), left_over=left)
+    return replace(found, taken=(*kept, MatchedTensor(name, targets, reshape)), left_over=left)
 
 
 def _ignoring(found: Match, said: Any, weights: Weights) -> Match:

@@ -15,7 +15,7 @@ from glassformer.extensions.importers.library.unknown_tensors import IGNORED
 from glassformer.extensions.importers.open import trial_run
 from glassformer.extensions.tokenizers.languages import language_name
 from glassformer.shared import controls, drawing
-from glassformer.shared.controls import Kept
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.answers import Answer, value_of, with_answer, without
@@ -185,7 +185,7 @@ def _question(entry: Entry, field: Field) -> None:
         unsaid = say("{answer} (assumed)", answer=value(field.name, field.value)) if assumed else NOT_YET
         options: dict[int | None, str] = {None: unsaid}
         options |= {place: choice_of_field(field, one) for place, one in enumerate(field.choices)}
-        kept = Kept(f"answer_{field.name}", given, partial(_choose, entry.name, field.name, values))
+        kept = ControlBinding(f"answer_{field.name}", given, partial(_choose, entry.name, field.name, values))
         controls.menu(kept, label(field), options)
     else:
         _typed(entry, field)

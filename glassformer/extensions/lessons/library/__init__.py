@@ -13,8 +13,8 @@ Read them in this order. A prediction before the demonstration is what makes one
 Knows nothing of what is drawn.
 """
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option
-from glassformer.extensions.lessons.library.lesson import Ask, Lesson, LessonError, Step, Text
+from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import Ask, Lesson, LessonError, LessonStep, Text
 from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder, read_lesson
 from glassformer.extensions.lessons.library.posing import Posed, pose
 

@@ -17,9 +17,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.lesson import ALWAYS, Shown
+from glassformer.extensions.lessons.library.lesson import ALWAYS, DisplayNumber
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import SaidError
+from transformer.errors import SentenceError
 from transformer.i18n import say
 from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
@@ -29,7 +29,7 @@ from transformer.runs.trace import Trace
 NEAR: Final = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
 
 
-class NotHere(SaidError, Exception):  # noqa: N818  it is no error, but an answer that is not one
+class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  it is no error, but an answer that is not one
     """A question that this sentence or this model cannot answer; the message says why."""
 
 
@@ -90,7 +90,7 @@ class Case:
         query = replace(self.trace.query, **changes)
         trace = self.checkpoint.run(query) if self.run is None else self.run(query)
         if trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure:
-            raise NotHere(NEAR)
+            raise QuestionNotApplicable(NEAR)
         return trace
 
     def changed(self, *interventions: Intervention) -> Trace:
@@ -106,7 +106,7 @@ VISIBLE: Final = 10  # times as much is no rounding; between the two nobody know
 def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
     """Whether a number is above a bar."""
     if abs(value - bar) <= by * (abs(bar) or 1.0):
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     return value > bar
 
 
@@ -118,7 +118,7 @@ def between(bars: Sequence[float], value: float, words: Sequence[str], *, by: fl
 def only_rounding(apart: float, limit: float = ROUNDING) -> bool:
     """Whether numbers that are so far apart are the same but for rounding."""
     if limit < apart < VISIBLE * limit:
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     return apart <= limit
 
 
@@ -140,7 +140,7 @@ def clear(rows: np.ndarray) -> np.ndarray:
 def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> str:
     """The word for how many hits there are, if it is the same whatever those come to that are not sure."""
     if word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())):
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     return word(int(hits.sum()))
 
 
@@ -163,14 +163,14 @@ def outputs(before: Trace, after: Trace) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class AnswerDifference:
     """How far two runs are apart."""
 
     by: float  # the largest difference of any logit at the steps that both ran after the same pieces
     verdict: Literal["rounding", "visible"]  # whether that is rounding alone
 
 
-def largest_difference(one: Trace, other: Trace) -> Difference:
+def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
     """Compare two runs of a model up to the first piece that they wrote differently.
 
     Raises:
@@ -178,13 +178,13 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
     if not n_steps:
-        raise NotHere("This run has no decoding step to compare.")
+        raise QuestionNotApplicable("This run has no decoding step to compare.")
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
     if not np.isfinite(by):
-        raise NotHere("Some logits of this model are not finite, so they cannot be compared.")
+        raise QuestionNotApplicable("Some logits of this model are not finite, so they cannot be compared.")
     same = only_rounding(by / max(1.0, float(np.abs(before).max())))
-    return Difference(by, "rounding" if same else "visible")
+    return AnswerDifference(by, "rounding" if same else "visible")
 
 
 def logits(trace: Trace, n_steps: int) -> np.ndarray:
@@ -194,4 +194,4 @@ def logits(trace: Trace, n_steps: int) -> np.ndarray:
 
 def amount(value: float) -> str:
     """A difference of at least 0 to two digits; only 0 itself is called so."""
-    return say("exactly 0") if value == 0 else format(Shown(value), ".2g")
+    return say("exactly 0") if value == 0 else format(DisplayNumber(value), ".2g")

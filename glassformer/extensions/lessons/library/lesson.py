@@ -37,7 +37,7 @@ USUAL = "usual"  # the word under which a question for a number says what the us
 ALWAYS = "always"  # the variant of a step that has only one outcome
 
 
-class Shown(float):
+class DisplayNumber(float):
     """A number as a text has it: with a minus, not a hyphen, and with powers of ten written out."""
 
     def __format__(self, form: str) -> str:
@@ -61,7 +61,7 @@ class Text:
 
     def said(self, values: Mapping[str, object]) -> Sentence:
         """The sentence, with what stands for each name; sentences among the values are translated, too."""
-        shown = {name: Shown(value) if isinstance(value, float) else value for name, value in values.items()}
+        shown = {name: DisplayNumber(value) if isinstance(value, float) else value for name, value in values.items()}
         return in_languages(self.languages, **shown)
 
 
@@ -85,7 +85,7 @@ class Ask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class LessonStep:
     """One step of a lesson."""
 
     page: str  # the path of a page of the app
@@ -120,4 +120,4 @@ class Lesson:
     teaches: Text  # what whoever has gone through it knows; one sentence
     minutes: int  # how long it takes; for those of the plan, an estimate, which a test computes
     after: tuple[str, ...]  # names of the lessons that come first
-    steps: tuple[Step, ...]  # in order
+    steps: tuple[LessonStep, ...]  # in order

@@ -24,7 +24,7 @@ from glassformer.extensions.lessons.library.lesson import (
     Kind,
     Lesson,
     LessonError,
-    Step,
+    LessonStep,
     Text,
 )
 from glassformer.extensions.lessons.library.subjects import oracles, picks
@@ -109,7 +109,7 @@ class _Reader:
             steps=tuple(self._steps(steps)),
         )
 
-    def _steps(self, records: list[Any]) -> Iterator[Step]:
+    def _steps(self, records: list[Any]) -> Iterator[LessonStep]:
         for self._step, record in enumerate(records, 1):
             if not isinstance(record, dict):
                 raise ClauseError("a step must be a table, found {found}", found=shown(record))
@@ -120,7 +120,7 @@ class _Reader:
             ask, reveal = self._ask(self._of(record, "ask", dict)), self._texts(record, "reveal")
             if ask.right and ALWAYS not in reveal:
                 raise ClauseError("`{name}` has no text for {language}", name=_REVEAL, language=ALWAYS)
-            yield Step(
+            yield LessonStep(
                 page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
                 then=self._strings(record, "then"),
@@ -134,7 +134,7 @@ class _Reader:
                 paper=self._of(record, "paper", bool, True),
             )
 
-    def _taken(self, record: Mapping[str, Any]) -> Step:
+    def _taken(self, record: Mapping[str, Any]) -> LessonStep:
         """A step of another lesson."""
         if len(record) > 1:
             raise ClauseError("a step that is taken from another lesson (`from`) cannot have any other keys")

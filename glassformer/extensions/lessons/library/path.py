@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson import Text
 from glassformer.extensions.lessons.library.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.model.anatomy import Kind, anatomy
@@ -57,7 +57,7 @@ def words_on(case: Case) -> dict[str, Any]:
     found = walk_of(case, {"kind": kind, "layer": 1, "head": 1, "query": 1})
     order = [int(key) for key in np.argsort(-found.weights, kind="stable") if found.allowed[key]]
     if len(order) < 2:
-        raise NotHere("The query of this row sees only one key; try a longer sentence.")
+        raise QuestionNotApplicable("The query of this row sees only one key; try a longer sentence.")
     best, other, pieces = order[0], order[-1], keys_of(case, kind)
     return {
         "sentence": trace.query.source,

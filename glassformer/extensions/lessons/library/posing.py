@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, Step
+from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable, worded
+from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 from transformer.errors import GlassformerError, shown
 from transformer.i18n import Sentence
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.I
 class Posed:
     """A step, as it is for one run."""
 
-    step: Step  # the step
+    step: LessonStep  # the step
     picked: Mapping[str, Any]  # what its pick found; the question and the link may name these values
     answer: Answer  # what the oracle found; hold it back until the learner has answered
     options: tuple[Option, ...]  # the choices as they are shown, in their order
@@ -76,7 +76,7 @@ class Posed:
         return None if text is None else text.said(self.values)
 
 
-def pose(step: Step, case: Case) -> Posed:
+def pose(step: LessonStep, case: Case) -> Posed:
     """Pose a step to a run.
 
     Raises:
@@ -104,7 +104,7 @@ def pose(step: Step, case: Case) -> Posed:
     return posed
 
 
-def _posed(step: Step, case: Case, answer: Answer) -> Posed:
+def _posed(step: LessonStep, case: Case, answer: Answer) -> Posed:
     options = tuple(
         option if option.label else replace(option, label=step.ask.choices[option.word].said(case.picked))
         for option in answer.options
@@ -136,12 +136,14 @@ def _check_options(options: tuple[Option, ...]) -> None:
         said = (one.label.in_language(language) if isinstance(one.label, Sentence) else one.label for one in options)
         labels = [" ".join(label.split()) for label in said]
         if len(set(labels)) < len(labels):
-            raise NotHere("Two of the choices would look the same: {choices}.", choices=" · ".join(labels))
+            raise QuestionNotApplicable(
+                "Two of the choices would look the same: {choices}.", choices=" · ".join(labels)
+            )
     if len(options) < 2:
-        raise NotHere("With this sentence, the question has only one choice left.")
+        raise QuestionNotApplicable("With this sentence, the question has only one choice left.")
 
 
-def _place(option: Option, step: Step, case: Case) -> bytes:
+def _place(option: Option, step: LessonStep, case: Case) -> bytes:
     """A place that depends on the run and the step alone: a class sees one order, and a reload keeps it."""
     asked = step.ask.oracle or step.ask.question.languages["en"]
     which = f"{case.trace.query.to_json()} {step.page} {asked} {option.word}"

@@ -22,8 +22,8 @@ from typing import Final
 
 import torch
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
-from glassformer.extensions.lessons.library.lesson import Kind, Lesson, Step
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import Kind, Lesson, LessonStep
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import Posed, pose
 from glassformer.paths import SHIPPED
@@ -41,12 +41,12 @@ _BETWEEN: Final = " | "  # sentences in a cell
 
 
 @dataclass(kw_only=True)
-class Row:
+class SurveyRow:
     """The answers to one step on one checkpoint."""
 
     lesson: str  # its name
     n: int  # the step's number, from 1
-    step: Step  # the step
+    step: LessonStep  # the step
     checkpoint: str  # the name of the checkpoint
     # What was right, sentence by sentence; None where the step was not posed.
     answers: list[str | None] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Row:
         begun = time.perf_counter()
         try:
             posed = pose(self.step, case)
-        except (NotHere, QueryError) as why:
+        except (QuestionNotApplicable, QueryError) as why:
             self.answers.append(None)
             self.reasons[str(why.sentence)] += 1
         else:
@@ -88,10 +88,10 @@ def right_answer(posed: Posed) -> str:
 
 def survey(
     plan: Sequence[Lesson], checkpoints: Mapping[str, Checkpoint], sentences: Mapping[str, Sequence[str]]
-) -> list[Row]:
+) -> list[SurveyRow]:
     """Pose every step to every sentence of every checkpoint, by the checkpoints' names."""
     rows = [
-        Row(lesson=lesson.name, n=n, step=step, checkpoint=name)
+        SurveyRow(lesson=lesson.name, n=n, step=step, checkpoint=name)
         for lesson in plan
         for n, step in enumerate(lesson.steps, 1)
         for name in checkpoints
@@ -112,7 +112,7 @@ def case_of(checkpoint: Checkpoint, sentence: str, *, given: str = "") -> Case:
     return Case(checkpoint=checkpoint, trace=run(checkpoint.query(sentence)), given=given, run=run)
 
 
-def constant(rows: Sequence[Row]) -> list[str]:
+def constant(rows: Sequence[SurveyRow]) -> list[str]:
     """What is wrong with the kinds of questions: findings that are none, laws that do not hold; in words."""
     steps: dict[tuple[str, Kind], Counter[str]] = {}
     for row in rows:
@@ -146,7 +146,7 @@ def sentences_of(file: Path) -> list[str]:
     return [line.split("\t")[0] for line in lines if line.strip()]
 
 
-def table(rows: Sequence[Row], *, before: str = "") -> str:
+def table(rows: Sequence[SurveyRow], *, before: str = "") -> str:
     """A table with tabs: the rows, and those of the table before that are of other steps of the plan."""
     old = [tuple(line.split("\t")) for line in before.splitlines()[1:]]
     cells = {(line[0], line[1], line[4]): line for line in (*old, *(row.cells() for row in rows))}

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from glassformer.extensions.rooms.server.room import Room
-from transformer.errors import SaidError
+from transformer.errors import SentenceError
 
 MOST_ROOMS: Final = 20
 IDLE_SECONDS: Final = 4 * 3600.0
 _Result = TypeVar("_Result")
 
 
-class StoreError(SaidError, RuntimeError):
+class StoreError(SentenceError, RuntimeError):
     """The store that was named cannot be used."""
 
 

@@ -22,7 +22,7 @@ from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
 from transformer.analysis.head_statistics import entropy_share
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import EVERY_PART
 
@@ -108,7 +108,7 @@ def strip(film: Film) -> Plot | None:
     return Plot(spec=spec, alt=alt, how_to_read=read, clicked=partial(_step_of, steps, len(axes.queries[::block])))
 
 
-def named(moment: Moment) -> tuple[Sentence, Sentence | str]:
+def named(moment: SnapshotInfo) -> tuple[Sentence, Sentence | str]:
     """The two lines of a snapshot's name: its step, and its loss."""
     step = say("Step {n:,}", n=moment.step)
     if moment.dev_loss is not None:
@@ -129,7 +129,7 @@ def _how_to_read(film: Film, *, closed: bool) -> str:
     return joined(" ", [*said, CLICK])
 
 
-def _alt(film: Film, head: Sentence, moments: Sequence[Moment]) -> str:
+def _alt(film: Film, head: Sentence, moments: Sequence[SnapshotInfo]) -> str:
     return say(
         "{attention}, {head}, as {n} small maps, one for each snapshot from step {first:,} to step {last:,}. The "
         "slider over training opens a snapshot by keyboard.",

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import SPLIT_ROWS, Rule, Table, cut_rows
+from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     ATTENTIONS,
     FORMULA,
@@ -29,7 +29,14 @@ from glassformer.extensions.importers.library.renaming import (
     unused,
 )
 from glassformer.extensions.importers.library.tutorials import ORDER
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, lines, part
+from glassformer.extensions.toolkits.library.toolkit import (
+    Toolkit,
+    ToolkitFiles,
+    ToolkitOptions,
+    ToolkitPieces,
+    lines,
+    part,
+)
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say
@@ -100,7 +107,9 @@ _UNUSED = (
         ),
     ),
 )
-_TABLES = {learned: Table(say("A fairseq Transformer."), tuple(_rules(learned)), _UNUSED) for learned in (False, True)}
+_TABLES = {
+    learned: KeyTable(say("A fairseq Transformer."), tuple(_rules(learned)), _UNUSED) for learned in (False, True)
+}
 
 
 def _recognises(weights: Weights) -> bool:
@@ -110,7 +119,7 @@ def _recognises(weights: Weights) -> bool:
     return named and any(name.startswith(("encoder.", "decoder.")) for name in weights.tensors)
 
 
-def _options(place: Place) -> dict[str, Any]:
+def _options(place: ToolkitFiles) -> dict[str, Any]:
     """The options in one flat record: those of a stack may be a part of their own."""
     said = place.weights.evidence
     task, model = (part(said.get("cfg"), name) for name in ("task", "model"))
@@ -123,7 +132,7 @@ def _options(place: Place) -> dict[str, Any]:
     return record
 
 
-def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
+def _fields(options: ToolkitOptions, _: Present, __: ToolkitPieces | None) -> Fields:
     options.expect("arch", *ARCHITECTURES)
     options.expect("task", "translation")
     options.refuse(*REFUSED)
@@ -162,13 +171,13 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
     return made
 
 
-def _length(options: Options) -> Known:
+def _length(options: ToolkitOptions) -> Known:
     """The shorter of the two lengths: here there is one."""
     both = [options.whole(f"max_{side}_positions", 1024, null=1024, least=1) for side in ("source", "target")]
     return min(both, key=lambda one: one.value)
 
 
-def _pieces(options: Options, place: Place) -> Pieces | Sentence:
+def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     languages = [options.raw(f"{side}_lang") for side in ("source", "target")]
     names = [f"dict.{one}.txt" for one in languages if isinstance(one, str) and one.isprintable() and "/" not in one]
     if not all(map(place.files.has, names)) or len(names) < 2:
@@ -180,10 +189,10 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     model = next((one for one in MODELS if place.files.has(one)), None)
     two = ("source.spm", "target.spm")
     models = (model, model) if model else two if all(map(place.files.has, two)) else None
-    return Pieces(read[names[0]], read[names[1]], models)
+    return ToolkitPieces(read[names[0]], read[names[1]], models)
 
 
-def _list(place: Place, name: str) -> tuple[str, ...]:
+def _list(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     """The pieces of a list: each line has one and how often it was seen."""
     found = list(SPECIAL)
     for number, line in enumerate(lines(place, name), start=1):

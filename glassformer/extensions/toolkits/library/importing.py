@@ -19,7 +19,7 @@ from glassformer.extensions.importers.library.config_settings import (
     inferred,
     reported,
 )
-from glassformer.extensions.importers.library.import_inputs import Given, Tokenizers
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, Tokenizers
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import (
     OUTPUT,
@@ -32,7 +32,7 @@ from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from glassformer.extensions.toolkits.library import fairseq, joeynmt, marian, opennmt
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit
+from glassformer.extensions.toolkits.library.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
@@ -54,14 +54,14 @@ class ToolkitReader(Reader):
         *,
         source: Path,
         answers: Mapping[str, Any],
-        also: Given,
+        also: ImportInputs,
         inside: Path | None,
     ) -> Imported | None:
         """Read what one of the toolkits saved."""
         if (toolkit := toolkit_of(weights)) is None:
             return None
         folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
-        place = Place(weights, folder, name, FolderFiles(folder, inside=inside))
+        place = ToolkitFiles(weights, folder, name, FolderFiles(folder, inside=inside))
         return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
 
 
@@ -75,10 +75,10 @@ def toolkit_of(weights: Weights) -> Toolkit | None:
 
 def import_toolkit(
     toolkit: Toolkit,
-    place: Place,
+    place: ToolkitFiles,
     *,
     answers: Mapping[str, Any],
-    also: Given,
+    also: ImportInputs,
     open_again: Callable[[], AbstractContextManager[Weights]],
 ) -> Imported:
     """Read what a toolkit saved.
@@ -90,9 +90,9 @@ def import_toolkit(
     weights = place.weights
     with within(weights.label):
         _check_alone(toolkit, answers, also)
-        options = Options(toolkit.options(place), label=weights.label)
+        options = ToolkitOptions(toolkit.options(place), label=weights.label)
         lists = toolkit.pieces(options, place)
-        pieces = lists if isinstance(lists, Pieces) else None
+        pieces = lists if isinstance(lists, ToolkitPieces) else None
         found = keys.match(toolkit.table(options, place), list(weights.tensors))
         said = toolkit.fields(options, frozenset(found.sources), pieces)
         if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
@@ -118,7 +118,7 @@ def import_toolkit(
         return Imported(report, content)
 
 
-def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: Given) -> None:
+def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: ImportInputs) -> None:
     for name, value in answers.items():
         raise ClauseError(
             "{field}: the answer {found} is not needed, because {toolkit} files raise no question about this field; "
@@ -143,10 +143,12 @@ def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
 
 
-def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: Sequence[int]) -> Tokenizers:
+def _tokenizers(
+    lists: ToolkitPieces | Sentence, said: Fields, place: ToolkitFiles, special: Sequence[int]
+) -> Tokenizers:
     """The vocabulary: by SentencePiece if a file of it is there, else as pieces between spaces; or none."""
     sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
-    if not isinstance(lists, Pieces):
+    if not isinstance(lists, ToolkitPieces):
         made = import_inputs.without(sizes, special)
         return replace(made, notes=(lists, *made.notes))
     _check_lists(lists, sizes, shared=said["shared_vocab"].value)
@@ -171,7 +173,7 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
     return Tokenizers(stored, *stored.open(), notes=notes)
 
 
-def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool) -> None:
+def _check_lists(lists: ToolkitPieces, sizes: tuple[int, int], *, shared: bool) -> None:
     for names, rows in zip((lists.source, lists.target), sizes, strict=True):
         if len(names) > rows:
             raise ClauseError(

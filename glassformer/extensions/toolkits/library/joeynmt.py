@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import FLATTENED, Rule, Table
+from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.toolkits.library.toolkit import (
     MAX_SETTINGS,
-    Options,
-    Pieces,
-    Place,
     Toolkit,
+    ToolkitFiles,
+    ToolkitOptions,
+    ToolkitPieces,
     lines,
     part,
     settings,
@@ -70,10 +70,10 @@ def _rules() -> Iterator[Rule]:
         yield Rule.of(f"{stack}.pe.pe", f"{stack}.embedding.positions.table", reshape=FLATTENED)
 
 
-TABLE = Table(say("A Joey NMT Transformer."), tuple(_rules()))
+TABLE = KeyTable(say("A Joey NMT Transformer."), tuple(_rules()))
 
 
-def _options(place: Place) -> dict[str, Any]:
+def _options(place: ToolkitFiles) -> dict[str, Any]:
     """The config's part about the model, flat, with what its part about data says of special pieces."""
     if not place.files.has(CONFIG):
         raise CheckpointError(
@@ -97,7 +97,7 @@ def _options(place: Place) -> dict[str, Any]:
     return record | flat | {f"special.{key}": value for key, value in special.items()}
 
 
-def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
+def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
     for stack in ("encoder", "decoder"):
         options.expect(f"{stack}.type", "transformer")
         options.expect(f"{stack}.alpha", 1.0, 1)
@@ -130,7 +130,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
     return made
 
 
-def _one(options: Options, key: str, names: Mapping[str, str], absent: str) -> Known:
+def _one(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: str) -> Known:
     """A word that both stacks have alike."""
     first, second = (options.word(f"{stack}.{key}", absent, names=names) for stack in ("encoder", "decoder"))
     if first.value != second.value:
@@ -140,7 +140,7 @@ def _one(options: Options, key: str, names: Mapping[str, str], absent: str) -> K
     return first
 
 
-def _norm(options: Options, present: Present) -> Known:
+def _norm(options: ToolkitOptions, present: Present) -> Known:
     """Where norms stand; a config of version 1 does not say, and all its models have them before sub-layers."""
     if any(options.has(f"{stack}.layer_norm") for stack in ("encoder", "decoder")):
         return _one(options, "layer_norm", {"pre": "pre", "post": "post"}, "post")
@@ -149,7 +149,7 @@ def _norm(options: Options, present: Present) -> Known:
     return Known("pre", options.nowhere("encoder.layer_norm"))
 
 
-def _scale(options: Options) -> Known:
+def _scale(options: ToolkitOptions) -> Known:
     keys = [f"{stack}.embeddings.scale" for stack in ("encoder", "decoder")]
     if options.raw("tied_embeddings") is True:  # the decoder's embeddings are the encoder's, scale and all
         options.raw(keys[1])
@@ -157,7 +157,7 @@ def _scale(options: Options) -> Known:
     return options.same(keys[0], keys[1], False, flag=True)
 
 
-def _ids(options: Options, pieces: Pieces | None) -> Fields:
+def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
     """The ids of special pieces, by the lists or else by the config."""
     found: dict[str, Known] = {}
     for i, (name, (short, piece)) in enumerate(SPECIAL.items()):
@@ -167,7 +167,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     return found | {"decoder_start_id": found["bos_id"], "banned_ids": fixed((found["bos_id"].value,))}
 
 
-def _pieces(_: Options, place: Place) -> Pieces | Sentence:
+def _pieces(_: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
         return say(
@@ -175,7 +175,7 @@ def _pieces(_: Options, place: Place) -> Pieces | Sentence:
         )
     source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
-    return Pieces(source, target, (models[0], models[0]) if len(models) == 1 else None)
+    return ToolkitPieces(source, target, (models[0], models[0]) if len(models) == 1 else None)
 
 
 TOOLKIT = Toolkit(

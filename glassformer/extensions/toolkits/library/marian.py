@@ -19,15 +19,15 @@ from typing import Any
 import torch
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape, Rule, Table
+from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape, Rule
 from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.library.toolkit import (
     MAX_SETTINGS,
-    Options,
-    Pieces,
-    Place,
     Toolkit,
+    ToolkitFiles,
+    ToolkitOptions,
+    ToolkitPieces,
     by_ids,
     lines,
     settings,
@@ -74,13 +74,13 @@ def _with_zeros(
     return (torch.cat((table, more)),)
 
 
-def _rows(place: Place) -> int:
+def _rows(place: ToolkitFiles) -> int:
     """Rows that both tables get: one more than the larger has."""
     shapes = [place.weights.tensors[name].shape for name in TABLES if name in place.weights.tensors]
     return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
 
 
-def _rules(options: Options, rows: int) -> Iterator[Rule]:
+def _rules(options: ToolkitOptions, rows: int) -> Iterator[Rule]:
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
     turned = Reshape(
         partial(_with_zeros, rows=rows, turned=True),
@@ -127,7 +127,7 @@ def _norm(theirs: str, ours: str, end: str = "") -> Iterator[Rule]:
     yield Rule.of(f"{theirs}_ln_bias{end}", f"{ours}.bias", reshape=ONE_ROW)
 
 
-def _options(place: Place) -> dict[str, Any]:
+def _options(place: ToolkitFiles) -> dict[str, Any]:
     label = place.weights.label
     if CONFIG not in place.weights.evidence:
         raise ClauseError(
@@ -137,17 +137,17 @@ def _options(place: Place) -> dict[str, Any]:
     return settings(place.weights.evidence[CONFIG], label=f"{label}: {CONFIG}")
 
 
-def _table(options: Options, place: Place) -> Table:
+def _table(options: ToolkitOptions, place: ToolkitFiles) -> KeyTable:
     options.expect("type", "transformer")
     options.expect("transformer-decoder-autoreg", "self-attention")
     options.refuse(*REFUSED)
     sizes, rows = options.raw("dim-vocabs"), _rows(place)
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
         raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
-    return Table(say("A Marian Transformer."), tuple(_rules(options, rows)))
+    return KeyTable(say("A Marian Transformer."), tuple(_rules(options, rows)))
 
 
-def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
+def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
     width = options.whole("dim-emb", least=2)
     if width.value % 2:
         raise options.refused("dim-emb", width.value, say("an even number"))
@@ -176,7 +176,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
     return made
 
 
-def _ids(options: Options, pieces: Pieces | None) -> Fields:
+def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
     """`</s>` is 0, what is unknown 1 and never written; the row of zeros is behind all pieces."""
     start = max(options.raw("dim-vocabs"))
     unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
@@ -184,13 +184,13 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     return always(pad_id=start, decoder_start_id=start, bos_id=None, eos_id=0, unk_id=unknown, banned_ids=banned)
 
 
-def _check_depth(options: Options) -> None:
+def _check_depth(options: ToolkitOptions) -> None:
     options.expect("transformer-ffn-depth", 2)
     options.expect("transformer-decoder-ffn-depth", 0, 2)
     options.expect("transformer-decoder-dim-ffn", 0, options.raw("transformer-dim-ffn", 2048))
 
 
-def _check_norms(options: Options) -> None:
+def _check_norms(options: ToolkitOptions) -> None:
     """Norms stand behind the sums; dropout is no matter here."""
     if str(options.raw("transformer-preprocess", "") or "").strip("d"):
         raise ClauseError(
@@ -204,7 +204,7 @@ def _check_norms(options: Options) -> None:
         raise options.refused("transformer-postprocess", post, "dan")
 
 
-def _operations(options: Options, key: str) -> Known:
+def _operations(options: ToolkitOptions, key: str) -> Known:
     """Whether a norm is all that stands in a place."""
     found = str(options.raw(key, "") or "").replace("d", "")
     if found not in ("", "n"):
@@ -212,7 +212,7 @@ def _operations(options: Options, key: str) -> Known:
     return Known(found == "n", options.where(key) if options.has(key) else options.nowhere(key))
 
 
-def _pieces(options: Options, place: Place) -> Pieces | Sentence:
+def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     """The vocabularies that `model.npz.decoder.yml` names, or else those beside the model that are called so."""
     names = _named(place) or _found(place)
     if not names:
@@ -231,10 +231,10 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
             )
     spm = [name for name in names if name.endswith(".spm")]
     models = names if len(spm) == 2 else SPLITTING if not spm and all(map(place.files.has, SPLITTING)) else None
-    return Pieces(read[names[0]], read[names[1]], models)
+    return ToolkitPieces(read[names[0]], read[names[1]], models)
 
 
-def _named(place: Place) -> tuple[str, str] | None:
+def _named(place: ToolkitFiles) -> tuple[str, str] | None:
     own = f"{place.name.removesuffix('.safetensors')}.decoder.yml"
     there = place.names("decoder.yml")
     for name in (own, *(there if len(there) == 1 else ())):
@@ -247,7 +247,7 @@ def _named(place: Place) -> tuple[str, str] | None:
     return None
 
 
-def _found(place: Place) -> tuple[str, str] | None:
+def _found(place: ToolkitFiles) -> tuple[str, str] | None:
     called = [one for one in place.names(".yml", ".yaml", ".spm", ".txt") if "vocab" in one.lower()]
     if len(called) == 1:
         return called[0], called[0]
@@ -255,7 +255,7 @@ def _found(place: Place) -> tuple[str, str] | None:
     return (sides[0][0], sides[1][0]) if [len(side) for side in sides] == [1, 1] else None
 
 
-def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
+def _vocabulary(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     if name.endswith(".txt"):
         return tuple(lines(place, name))
     if not name.endswith(".spm"):

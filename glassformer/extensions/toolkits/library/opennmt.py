@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import FLATTENED, Rule, Table
+from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, part
+from glassformer.extensions.toolkits.library.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, part
 from transformer.errors import ClauseError
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
@@ -78,10 +78,10 @@ def _forward(gated: bool) -> Iterator[Rule]:
             yield Rule.of(f"{forward}.w_3.{{p}}", f"{ours}.up_proj.{{p}}")
 
 
-_TABLES = {gated: Table(say("An OpenNMT-py Transformer."), (*_rules(), *_forward(gated))) for gated in (False, True)}
+_TABLES = {gated: KeyTable(say("An OpenNMT-py Transformer."), (*_rules(), *_forward(gated))) for gated in (False, True)}
 
 
-def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
+def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
     for key, expected in EXPECTED.items():
         options.expect(key, expected)
     options.expect("self_attn_type", "scaled-dot", "scaled-dot-flash")
@@ -113,14 +113,14 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
     }
 
 
-def _number(options: Options, key: str, other: str) -> Known:
+def _number(options: ToolkitOptions, key: str, other: str) -> Known:
     """The number of layers of a stack; -1 stands for the number of both."""
     if options.raw(key, -1) == -1:
         return options.whole(other, least=1, most=MAX_LAYERS)
     return options.whole(key, least=1, most=MAX_LAYERS)
 
 
-def _alike(options: Options, *keys: str) -> Known:
+def _alike(options: ToolkitOptions, *keys: str) -> Known:
     """The width that all of these say that say one; -1 says none."""
     said = {key: options.raw(key) for key in keys if options.raw(key) not in (None, -1)}
     first = next(iter(said), keys[0])
@@ -130,11 +130,11 @@ def _alike(options: Options, *keys: str) -> Known:
     return options.whole(first, least=1)
 
 
-def _ids(options: Options, pieces: Pieces | None) -> Fields:
+def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
     """The ids of special pieces; the source of versions 1 and 2 has no start and no end."""
     if pieces is None:
         raise ClauseError("has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint")
-    target = Pieces(pieces.target, pieces.target)
+    target = ToolkitPieces(pieces.target, pieces.target)
     start = options.raw("decoder_start_token", START)
     return always(
         pad_id=pieces.id_of(PAD),
@@ -145,7 +145,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     )
 
 
-def _pieces(options: Options, place: Place) -> Pieces | Sentence:
+def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     vocabulary = place.weights.evidence.get("vocab")
     sides = {side: _list(vocabulary, side) for side in ("src", "tgt")}
     if not (sides["src"] and sides["tgt"]):
@@ -154,7 +154,7 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     kind = [options.raw(f"{side}_subword_type") for side in ("src", "tgt")]
     names = [str(one).rsplit("/", 1)[-1] for one in models]
     there = kind == ["sentencepiece"] * 2 and all(map(place.files.has, names))
-    return Pieces(sides["src"], sides["tgt"], (names[0], names[1]) if there else None)
+    return ToolkitPieces(sides["src"], sides["tgt"], (names[0], names[1]) if there else None)
 
 
 def _list(vocabulary: Any, side: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
-from glassformer.extensions.importers.library.keys import Table
+from glassformer.extensions.importers.library.keys import KeyTable
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
@@ -19,7 +19,7 @@ from transformer.text.sentencepiece_check import MAX_PIECES
 NOTHING: tuple[Any, ...] = (None, False, 0, 0.0, "", [], {}, "none")  # what an option that is not used is saved as
 
 
-class Options(Settings):
+class ToolkitOptions(Settings):
     """The options that a toolkit trained a model with, wherever it saves them."""
 
     def where(self, key: str) -> Sentence:
@@ -50,7 +50,7 @@ def part(record: Any, name: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Place:
+class ToolkitFiles:
     """Where weights lie, with what lies beside them."""
 
     weights: Weights  # the open file
@@ -67,7 +67,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class ToolkitPieces:
     """The lists of pieces of both sides."""
 
     source: tuple[str, ...]  # the pieces in the order of their ids
@@ -96,12 +96,12 @@ class Toolkit:
     name: str  # what people call it
     # Whether weights are a file of it, from names of tensors and what was saved beside them.
     recognises: Callable[[Weights], bool]
-    options: Callable[[Place], Mapping[str, Any]]  # what it was trained with
+    options: Callable[[ToolkitFiles], Mapping[str, Any]]  # what it was trained with
     # Its lists of pieces; None where there are none, and a sentence about what is missing.
-    pieces: Callable[[Options, Place], Pieces | Sentence]
-    table: Callable[[Options, Place], Table]  # its key table, which may depend on the options
+    pieces: Callable[[ToolkitOptions, ToolkitFiles], ToolkitPieces | Sentence]
+    table: Callable[[ToolkitOptions, ToolkitFiles], KeyTable]  # its key table, which may depend on the options
     # From options, tensors and lists to the fields of our config.
-    fields: Callable[[Options, Present, Pieces | None], Fields]
+    fields: Callable[[ToolkitOptions, Present, ToolkitPieces | None], Fields]
     tied: tuple[str, ...]  # options of which any says that the output is the target's table of embeddings
 
 
@@ -135,7 +135,7 @@ def _fits(value: Any, depth: int) -> bool:
     return True
 
 
-def lines(place: Place, name: str) -> list[str]:
+def lines(place: ToolkitFiles, name: str) -> list[str]:
     """The lines of a text file, without what ends them; refused if it is no text in UTF-8, or has too many lines."""
     content = place.files.read(name, limit=MAX_TOKENIZER)
     with within(place.files.label(name)):
@@ -159,7 +159,7 @@ def _lines(content: bytes) -> list[str]:
     return found
 
 
-def by_ids(place: Place, name: str) -> tuple[str, ...]:
+def by_ids(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
     rows = lines(place, name)
     with within(place.files.label(name)):

@@ -12,7 +12,7 @@ from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
-    from glassformer.extensions.training.library.evaluation import HeldOut, Scoring
+    from glassformer.extensions.training.library.evaluation import EvaluationScoring, HeldOut
     from transformer.analysis.alignment_scores import AlignmentScores
     from transformer.checkpoint.load import Checkpoint
     from transformer.runs.query import Beam, Greedy
@@ -146,7 +146,7 @@ def _score_pairs(
     return [score_record(held_out, scoring) for scoring in scorings]
 
 
-def _print_scores(held_out: HeldOut, scorings: list[Scoring]) -> None:
+def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:
     from glassformer.extensions.training.library.evaluation import decoding_name
     from transformer.runs.query import Beam
 

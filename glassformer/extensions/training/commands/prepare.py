@@ -45,13 +45,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.cleaning import Rules
+    from glassformer.extensions.training.library.cleaning import CleaningRules
     from glassformer.extensions.training.library.preparation import Preparation, prepare
 
     def given(*names: str) -> dict[str, Any]:
         return {name: getattr(options, name) for name in names}
 
-    rules = Rules(
+    rules = CleaningRules(
         simplify_source=options.simplified in ("source", "both"),
         simplify_target=options.simplified in ("target", "both"),
         **given("swap", "max_chars", "max_words", "max_ratio", "limit", "seed"),

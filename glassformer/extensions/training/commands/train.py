@@ -141,11 +141,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> None:
     from glassformer.extensions.training.library.card_scores import read_card
-    from glassformer.extensions.training.library.run import Job, train
+    from glassformer.extensions.training.library.run import TrainingJob, train
 
     settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
     given: dict[str, Any] = {name: getattr(options, name) for name in OF_JOB}
-    train(Job(config=_config(options), settings=settings, command=_command(), card=read_card(options.card), **given))
+    train(
+        TrainingJob(
+            config=_config(options), settings=settings, command=_command(), card=read_card(options.card), **given
+        )
+    )
 
 
 def _how_to_resume(out: Path) -> str:

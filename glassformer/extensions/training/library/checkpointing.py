@@ -23,7 +23,7 @@ from glassformer.extensions.training.library.loop import Measure, Trainer
 from glassformer.extensions.training.library.processes import of_rank
 from glassformer.extensions.training.library.scoring import EACH_ALONE, Scores, guesses, held_out_loss, score, translate
 from glassformer.extensions.training.library.state import (
-    Row,
+    EpochRow,
     better,
     folder_beside,
     paths,
@@ -33,8 +33,8 @@ from glassformer.extensions.training.library.state import (
 )
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG
-from transformer.checkpoint.save import CURVE, Parts, save
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.save import CURVE, CheckpointContents, save
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import DataError
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -46,7 +46,7 @@ PROGRESS_SECONDS = 1.0  # seconds between two of these files
 Log = Callable[[Mapping[str, float], int], object]  # writes scalars of a step
 
 
-class Progress:
+class EpochProgress:
     """Shows the place of a trainer; only the first process has one."""
 
     def __init__(self, trainer: Trainer, out: Path, log: Log) -> None:
@@ -199,7 +199,7 @@ def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
     trainer.read_losses()
     model, place = trainer.plain_model(), trainer.place
     loss, scores = measure(model)
-    moment = Moment(
+    moment = SnapshotInfo(
         step=place.step,
         epoch=place.epoch + (place.steps > 0),
         tokens=place.tokens,
@@ -215,7 +215,7 @@ def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class TrainingContext:
     """What stays as it is while a training runs."""
 
     out: Path  # the checkpoint folder
@@ -233,9 +233,9 @@ class Kept:
 class Keeper:
     """Measures and writes for a trainer."""
 
-    def __init__(self, trainer: Trainer, kept: Kept, logs: Sequence[Log]) -> None:
+    def __init__(self, trainer: Trainer, kept: TrainingContext, logs: Sequence[Log]) -> None:
         self.trainer, self.kept, self.processes = trainer, kept, trainer.processes
-        self.progress = Progress(trainer, kept.out, logs[0]) if self.processes.first else None
+        self.progress = EpochProgress(trainer, kept.out, logs[0]) if self.processes.first else None
         self._tokenizer = Tokenizer(kept.tokenizers[-1])
         self._planned = frozenset(planned_steps(trainer.total, kept.snapshots))
         self._saved = trainer.place.seconds
@@ -270,7 +270,7 @@ class Keeper:
         if place.seconds - self._saved >= minutes * 60:
             self._keep()
 
-    def after_epoch(self, row: Row) -> None:
+    def after_epoch(self, row: EpochRow) -> None:
         """Write the epoch, and the model if no epoch was better."""
         if self.progress is not None:
             self.progress.end_epoch()
@@ -291,7 +291,7 @@ class Keeper:
         with writing(self.kept.out):
             take_snapshot(self.trainer, self.kept.out, lambda model: self.measure(model, MOST_PAIRS))
 
-    def _keep(self, row: Row | None = None) -> None:
+    def _keep(self, row: EpochRow | None = None) -> None:
         state, trainer = self.trainer.state(), self.trainer
 
         def write() -> None:
@@ -310,7 +310,7 @@ class Keeper:
         more = {"tokenizers": stored, "job": dict(self.kept.job), "numbers": dict(self.kept.numbers)}
         write_state(self.kept.out, {**state, **more})
 
-    def _save(self, parameters: Mapping[str, Tensor], row: Row | None = None) -> None:
+    def _save(self, parameters: Mapping[str, Tensor], row: EpochRow | None = None) -> None:
         """Write the checkpoint folder: the model that an epoch made, or the one before the first."""
         kept, scores = self.kept, []
         if row is not None:
@@ -321,7 +321,7 @@ class Keeper:
             "training": {**kept.training, **done, "seconds": row.seconds if row else 0.0},
             "scores": scores,
         }
-        save(Parts(self.trainer.model.config, parameters, kept.tokenizers, record), kept.out)
+        save(CheckpointContents(self.trainer.model.config, parameters, kept.tokenizers, record), kept.out)
 
     def measure(self, model: Transformer, most: int | None = None) -> tuple[float, Scores]:
         """Loss and scores on the held-out pairs, or the first so many; every process has its share of them."""
@@ -346,7 +346,7 @@ class Keeper:
         return loss, score(outputs, references) if writes else Scores(0.0, 0.0, right)
 
 
-def _scores(row: Row, *, writes: bool) -> dict[str, object]:
+def _scores(row: EpochRow, *, writes: bool) -> dict[str, object]:
     """What a card says of the scores of an epoch."""
     if not writes:
         return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}

@@ -57,7 +57,7 @@ class CleanPair(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class CleaningRules:
     """What is kept."""
 
     swap: bool = False  # the second column is the source
@@ -109,7 +109,7 @@ class Cleaned:
     spaces: tuple[bool, bool]  # whether source and target are written with spaces between words
 
 
-def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
+def clean(lines: Iterable[Line], rules: CleaningRules) -> Cleaned:
     """Put lines through every step; a `DataError` where no pair is left."""
     tally = Tally()
     tidied = _distinct(_tidy_pairs(lines, rules, tally), tally)
@@ -157,7 +157,7 @@ def tidy(text: str, *, simplify: bool, changed: Counter[str]) -> str:
     return text
 
 
-def _tidy_pairs(lines: Iterable[Line], rules: Rules, tally: Tally) -> Iterator[CleanPair]:
+def _tidy_pairs(lines: Iterable[Line], rules: CleaningRules, tally: Tally) -> Iterator[CleanPair]:
     """What can be said of a line by itself."""
     for line in lines:
         tally.read += 1
@@ -179,7 +179,7 @@ def _unreadable(columns: Sequence[str]) -> Reason | None:
     return Reason.CONTROL if any(map(_CONTROL.search, columns[:2])) else None
 
 
-def _tidy_pair(line: Line, rules: Rules, tally: Tally) -> CleanPair:
+def _tidy_pair(line: Line, rules: CleaningRules, tally: Tally) -> CleanPair:
     source, target, *attribution = line.columns
     if rules.swap:
         source, target = target, source
@@ -248,7 +248,7 @@ def unlike(source: int, target: int, *, ratio: float) -> float:
     return max(expected / found, found / expected)
 
 
-def _not_drawn(pairs: Sequence[CleanPair], rules: Rules) -> Callable[[CleanPair], bool]:
+def _not_drawn(pairs: Sequence[CleanPair], rules: CleaningRules) -> Callable[[CleanPair], bool]:
     """Whether a pair is none of any `limit` of them."""
     if not 0 < rules.limit < len(pairs):
         return lambda pair: False

@@ -54,7 +54,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scoring:
+class EvaluationScoring:
     """What one way of decoding gave."""
 
     decoding: Greedy | Beam  # that way
@@ -82,7 +82,7 @@ def evaluate(
     *,
     words: str | None = None,
     done: Done = lambda n: None,
-) -> Scoring:
+) -> EvaluationScoring:
     """Translate every pair's source and compare with its target; `done` is told how many more sentences are done.
 
     `words` is how sacrebleu finds words ("none": between spaces); None: as is usual for the card's target language.
@@ -102,7 +102,7 @@ def evaluate(
     ids = [next(found) if source else () for source in sources]
     outputs = [checkpoint.tgt_tokenizer.decode(written) for written in ids]
     words = words or usual_words(checkpoint.card.target_code)
-    return Scoring(
+    return EvaluationScoring(
         decoding=decoding,
         max_new=max_new,
         outputs=tuple(outputs),
@@ -149,7 +149,7 @@ def decoding_name(decoding: Greedy | Beam) -> str:
     return "greedy" if isinstance(decoding, Greedy) else f"beam {decoding.size}"
 
 
-def score_record(held_out: HeldOut, scoring: Scoring) -> dict[str, object]:
+def score_record(held_out: HeldOut, scoring: EvaluationScoring) -> dict[str, object]:
     """A scoring as `card.json` keeps it."""
     scores, decoding = scoring.scores, scoring.decoding
     record: dict[str, object] = {"file": held_out.name, "sha256": held_out.sha256, "pairs": len(held_out.pairs)}
@@ -168,7 +168,7 @@ def score_record(held_out: HeldOut, scoring: Scoring) -> dict[str, object]:
     }
 
 
-def worst_csv(held_out: HeldOut, scorings: Sequence[Scoring], *, count: int) -> str:
+def worst_csv(held_out: HeldOut, scorings: Sequence[EvaluationScoring], *, count: int) -> str:
     """The sentences with the lowest chrF (of equal ones, the lowest BLEU) of each way of decoding, as CSV.
 
     A cell that a spreadsheet would take for a formula begins with an apostrophe.

@@ -38,7 +38,15 @@ from glassformer.extensions.training.library.distributed import (
 from glassformer.extensions.training.library.processes import Processes, of_rank
 from glassformer.extensions.training.library.scoring import Scores
 from glassformer.extensions.training.library.settings import TrainSettings, learning_rate, warmed
-from glassformer.extensions.training.library.state import Place, Row, Turn, read_place, read_rows, read_turn, since_best
+from glassformer.extensions.training.library.state import (
+    EpochRow,
+    TrainingPosition,
+    Turn,
+    read_place,
+    read_rows,
+    read_turn,
+    since_best,
+)
 from transformer.errors import ClauseError
 from transformer.model.taps import NO_TAP, without_causal_mask
 from transformer.model.transformer import Transformer
@@ -77,9 +85,9 @@ class Trainer:
         alone = self.processes.count == 1 and device == "cuda"
         plays = alone and settings.accumulate == 1 and not settings.shard and settings.precision != "fp16"
         self.played = Graphed(self._whole_step) if plays else None
-        self.rows: list[Row] = []
+        self.rows: list[EpochRow] = []
         self.turn: Turn | None = None  # step and seconds at which the rate was highest
-        self.place = Place()
+        self.place = TrainingPosition()
         self.ends: deque[Parameters] = deque(maxlen=settings.average)  # parameters at the last ends of epochs
         self.steps_an_epoch = len(batches.epoch(0))
         self.n_groups = self.steps_an_epoch  # of the epoch that is learned from
@@ -115,7 +123,7 @@ class Trainer:
                 break
             between()
 
-    def end_epoch(self, measure: Measure) -> Row:
+    def end_epoch(self, measure: Measure) -> EpochRow:
         """Measure what was learned, and return the new row.
 
         An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on with
@@ -131,7 +139,7 @@ class Trainer:
                 self.ends.pop()  # it was no end
         dev_loss, scores = measure(self.scored)
         seconds = self.processes.time(time.monotonic() - self._origin)
-        row = Row(
+        row = EpochRow(
             epoch=place.epoch + 1,
             step=place.step,
             loss=_rounded(place.loss / place.steps),

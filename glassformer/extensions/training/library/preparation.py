@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from glassformer.extensions.training.library.cleaning import Cleaned, CleanPair, Rules, clean, rank
+from glassformer.extensions.training.library.cleaning import Cleaned, CleaningRules, CleanPair, clean, rank
 from transformer.checkpoint.card import TEXTS
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
@@ -49,7 +49,7 @@ class Preparation:
 
     files: Sequence[Path]  # one file of tab-separated lines (or a zip that holds one), or two line-aligned files
     out: Path  # the folder to write
-    rules: Rules = field(default_factory=Rules)  # what is kept
+    rules: CleaningRules = field(default_factory=CleaningRules)  # what is kept
     dev: int = 1_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
     test: int = 2_000
     force: bool = False  # replace what an earlier call wrote, as its report says; other files of the folder stay

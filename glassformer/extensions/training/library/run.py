@@ -11,13 +11,13 @@ import sentencepiece
 import torch
 
 from glassformer.extensions.training.library import checkpointing
-from glassformer.extensions.training.library.checkpointing import Keeper, Kept, Log, log_of
+from glassformer.extensions.training.library.checkpointing import Keeper, Log, TrainingContext, log_of
 from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, sample_pairs
 from glassformer.extensions.training.library.distributed import precision_on
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.processes import Processes, started, was_restarted
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
-from glassformer.extensions.training.library.state import Row, claimed, has_state, read_state, read_tokenizers
+from glassformer.extensions.training.library.state import EpochRow, claimed, has_state, read_state, read_tokenizers
 from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.free_memory import keep_freed_memory
@@ -39,7 +39,7 @@ log = logging.getLogger("glassformer.training")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class TrainingJob:
     """What to train on, what to train and where to put it."""
 
     train: Path  # files of `source TAB target` lines
@@ -80,7 +80,7 @@ class _Inputs:
     hashes: _Hashes
 
 
-def train(job: Job) -> list[Row]:
+def train(job: TrainingJob) -> list[EpochRow]:
     """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU, or of a leak by dev loss.
 
     Returns one row an epoch. A `DataError` where a file cannot be read or written, holds no pair that fits, there is
@@ -101,7 +101,7 @@ def train(job: Job) -> list[Row]:
             return _train(job, processes, again=again)
 
 
-def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
+def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[EpochRow]:
     if job.settings.shard and not processes.together:
         raise DataError("--shard: shares a model between processes; start several with --processes or torchrun.")
     settings = replace(job.settings, precision=precision_on(processes.device, job.settings))
@@ -135,7 +135,7 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
     trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
     if state is not None:
         _go_on(job, trainer, state, numbers)
-    kept = Kept(
+    kept = TrainingContext(
         out=job.out,
         dev=dev,
         references=[target for _, target in dev_pairs],
@@ -152,7 +152,7 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
 
 
 def _sampled(
-    job: Job, pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig
+    job: TrainingJob, pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig
 ) -> Callable[[int], list[Example]]:
     """The pairs of an epoch, each split into pieces by chance."""
 
@@ -171,7 +171,7 @@ def _sampled(
     return draw
 
 
-def _run_epochs(job: Job, trainer: Trainer, kept: Kept, *, anew: bool) -> None:
+def _run_epochs(job: TrainingJob, trainer: Trainer, kept: TrainingContext, *, anew: bool) -> None:
     logs: list[Log] = []  # of the first process only
     trainer.processes.from_first(lambda: logs.append(log_of(job.log, job.out)))
     keeper = Keeper(trainer, kept, logs)
@@ -182,7 +182,7 @@ def _run_epochs(job: Job, trainer: Trainer, kept: Kept, *, anew: bool) -> None:
     keeper.end()
 
 
-def _read(job: Job) -> _Inputs:
+def _read(job: TrainingJob) -> _Inputs:
     start = None if job.start_from is None else load(job.start_from)
     config = job.config if start is None else start.config
     pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
@@ -193,7 +193,7 @@ def _read(job: Job) -> _Inputs:
     return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
 
 
-def _state(job: Job, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:
+def _state(job: TrainingJob, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:
     """The state to go on from, if that is asked for, or a process of this training fell and it was started again."""
     if again and not job.resume:
         try:
@@ -204,7 +204,7 @@ def _state(job: Job, identity: Mapping[str, str], *, again: bool) -> dict[str, o
     return read_state(job.out, identity) if job.resume else None
 
 
-def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Mapping[str, str]) -> None:
+def _go_on(job: TrainingJob, trainer: Trainer, state: Mapping[str, object], numbers: Mapping[str, str]) -> None:
     try:
         trainer.load_state(state)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
@@ -226,7 +226,7 @@ def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Map
         )
 
 
-def _told(job: Job, hashes: _Hashes) -> dict[str, object]:
+def _told(job: TrainingJob, hashes: _Hashes) -> dict[str, object]:
     """What the card says of the training, but for how far it came."""
     start = {}
     if job.start_from is not None:
@@ -235,7 +235,7 @@ def _told(job: Job, hashes: _Hashes) -> dict[str, object]:
     return {**files, **start, "smoothing": job.settings.smoothing}
 
 
-def _of_another_version(job: Job, error: Exception) -> DataError:
+def _of_another_version(job: TrainingJob, error: Exception) -> DataError:
     """What is said of a state that is whole but does not fit this program or this job."""
     problem = error.sentence if isinstance(error, ClauseError) else say("its structure is different")
     return DataError(
@@ -246,7 +246,7 @@ def _of_another_version(job: Job, error: Exception) -> DataError:
     )
 
 
-def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
+def _vocabularies(job: TrainingJob, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     if job.start_from is not None:
         folder, _ = snapshots.meant(job.start_from)
         if (folder / VOCABULARY).exists():
@@ -268,7 +268,7 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     )
 
 
-def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, ...]:
+def _stored_vocabularies(state: Mapping[str, object], job: TrainingJob) -> tuple[bytes, ...]:
     """The vocabularies of a state, checked as those of a checkpoint are before SentencePiece sees them."""
     try:
         found = read_tokenizers(state, count=1 if job.config.shared_vocab else 2)
@@ -299,7 +299,7 @@ def _trainer(
     return Trainer(model.to(processes.device), batches, settings, processes)
 
 
-def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
+def _identity(job: TrainingJob, hashes: _Hashes) -> dict[str, str]:
     """What must be the same for a training to go on; its length may change."""
     settings = asdict(job.settings)
     for name in (*NOT_LEARNED, *ROUNDED, "schedule"):

@@ -229,7 +229,7 @@ Turn = tuple[int, float]  # step and seconds at which the rate was highest
 
 
 @dataclass(frozen=True)
-class Row:
+class EpochRow:
     """One line of training.csv: the state after an epoch. Losses in nats a target token, without smoothing on dev."""
 
     epoch: int
@@ -245,7 +245,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Place:
+class TrainingPosition:
     """Where a training stands, after a step."""
 
     epoch: int = 0  # epochs that were learned from as a whole
@@ -258,7 +258,7 @@ class Place:
     recent: tuple[float, ...] = ()  # the losses of the last few steps
 
 
-def better(rows: Sequence[Row], *, leak: bool) -> Row:
+def better(rows: Sequence[EpochRow], *, leak: bool) -> EpochRow:
     """The best of some epochs: by BLEU, and where that is equal (one-word targets have none), by chrF, then by loss.
 
     What a leak writes is noise, and its loss is what whoever makes the mistake looks at.
@@ -268,34 +268,34 @@ def better(rows: Sequence[Row], *, leak: bool) -> Row:
     return max(rows, key=lambda row: (row.dev_bleu, row.dev_chrf, -row.dev_loss))
 
 
-def since_best(rows: Sequence[Row], *, leak: bool) -> int:
+def since_best(rows: Sequence[EpochRow], *, leak: bool) -> int:
     """How many epochs ago the best one was."""
     return len(rows) - 1 - rows.index(better(rows, leak=leak)) if rows else 0
 
 
-def write_rows(rows: Sequence[Row], path: Path) -> None:
+def write_rows(rows: Sequence[EpochRow], path: Path) -> None:
     """Write training.csv."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(Row.__dataclass_fields__))
+        writer = csv.DictWriter(file, fieldnames=list(EpochRow.__dataclass_fields__))
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
 
 
-def read_rows(found: object) -> list[Row]:
+def read_rows(found: object) -> list[EpochRow]:
     """The rows of a stored state: a list of dictionaries, one an epoch, in order and made of numbers."""
     if not isinstance(found, list):
         raise ClauseError("its rows are {found}; expected one row per epoch", found=shown(found))
     return [_row(values, number) for number, values in enumerate(found, start=1)]
 
 
-def _row(values: object, number: int) -> Row:
-    names = {field.name: field.type for field in fields(Row)}
+def _row(values: object, number: int) -> EpochRow:
+    names = {field.name: field.type for field in fields(EpochRow)}
     if not isinstance(values, dict) or values.keys() != names.keys():
         raise ClauseError("row {n} is {found}; expected a row of training.csv", n=number, found=shown(values))
     for name, value in values.items():
         if not (_is_count(value) if names[name] is int else type(value) in (int, float)):
             raise ClauseError("row {n} has an invalid {name}: {found}", n=number, name=name, found=shown(value))
-    row = Row(**values)
+    row = EpochRow(**values)
     # A loss may be NaN, where a training went wrong; time and place may not.
     if row.epoch != number or not 0 <= row.seconds < math.inf:
         raise ClauseError("row {n} has an invalid epoch or time (epoch {epoch})", n=number, epoch=shown(row.epoch))
@@ -313,14 +313,14 @@ def read_turn(found: object) -> Turn | None:
     raise ClauseError("the turning point of its learning rate is invalid: {found}", found=shown(found))
 
 
-def read_place(found: object) -> Place:
+def read_place(found: object) -> TrainingPosition:
     """The place of a stored state."""
-    if isinstance(found, dict) and found.keys() == {field.name for field in fields(Place)}:
+    if isinstance(found, dict) and found.keys() == {field.name for field in fields(TrainingPosition)}:
         counts = [found[name] for name in ("epoch", "steps", "step", "tokens")]
         recent = found["recent"] if isinstance(found["recent"], tuple) else (None,)
         numbers = (found["loss"], found["seconds"], found["rate"], *recent)
         if all(map(_is_count, counts)) and all(type(number) is float for number in numbers):
-            place = Place(**found)
+            place = TrainingPosition(**found)
             if 0 <= place.seconds < math.inf and place.steps <= place.step:
                 return place
     raise ClauseError("its place in the training is invalid: {found}", found=shown(found))

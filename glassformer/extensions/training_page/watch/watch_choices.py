@@ -18,7 +18,7 @@ from typing import Final
 
 from glassformer.extensions.training.library.tasks import TASKS as FILES
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training
-from transformer.analysis.line_file import Limits, Line, read_bytes, read_text
+from transformer.analysis.line_file import FileLimits, SentenceLine, read_bytes, read_text
 from transformer.checkpoint.snapshots import folder_of
 from transformer.errors import DataError, QueryError
 from transformer.i18n import ENGLISH, Sentence, languages, said, say
@@ -36,7 +36,7 @@ MOST_EPOCHS: Final = 50
 SNAPSHOTS: Final = 24
 SAVE_MINUTES: Final = 0.25  # between two states: so much is lost at most when a training is stopped
 SEED: Final = 1
-LIMITS: Final = Limits(n_bytes=2_000_000, lines=5_000, characters=80)  # of pairs of a visitor's own
+LIMITS: Final = FileLimits(n_bytes=2_000_000, lines=5_000, characters=80)  # of pairs of a visitor's own
 LEAST_PAIRS: Final = 10
 MOST_DEV, LEAST_DEV = 300, 10
 DEV_TOKENS: Final = 2_000  # of all outputs that are scored, about: each snapshot waits for them
@@ -167,7 +167,7 @@ def read_pairs(given: str | bytes, *, label: str) -> Pairs:
     return Pairs(tuple(pairs[n_dev:]), tuple(pairs[:n_dev]))
 
 
-def _pair(line: Line, label: str) -> tuple[str, str]:
+def _pair(line: SentenceLine, label: str) -> tuple[str, str]:
     problem = line.problem
     if problem is None and line.reference is None:
         problem = say("Expected a source and a target with a tab between them; found one text only.")

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
-from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
+from glassformer.extensions.training_page.trainings import MOST_MINUTES, Training, TrainingProgress
 from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
@@ -304,7 +304,7 @@ def _choose(training: Training, name: str) -> None:
         st.rerun()
 
 
-def _where(training: Training, seen: JobStatus, now: Progress) -> None:
+def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
     """Say how far it is."""
     if seen.state == "waiting":
         ahead = session_trainings.trainings().before(training)
@@ -339,7 +339,7 @@ def _where(training: Training, seen: JobStatus, now: Progress) -> None:
         st.caption(joined(" ", told))
 
 
-def _ended_at(now: Progress) -> list[Sentence]:
+def _ended_at(now: TrainingProgress) -> list[Sentence]:
     """The step at which it stands; nothing before the first."""
     return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
 

@@ -12,7 +12,7 @@ from glassformer.extensions.training_page.trainings import Training
 from glassformer.runs import loading
 from glassformer.runs.picture import Part
 from transformer.checkpoint.curve import load_curve
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import CheckpointError
 from transformer.i18n import say
 
@@ -28,7 +28,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Growing:
+class GrowingCurve:
     """How far a training is."""
 
     training: Points  # step and loss
@@ -37,7 +37,7 @@ class Growing:
     steps: int  # where it ends
 
 
-def growing(training: Training) -> Growing | None:
+def growing(training: Training) -> GrowingCurve | None:
     """How far a training is; None before its first step."""
     now = training.progress()
     try:
@@ -53,10 +53,10 @@ def growing(training: Training) -> Growing | None:
     if not points and not dev:
         return None
     last = max(now.steps, *(step for step, _ in (*points, *dev)))
-    return Growing(tuple(points), tuple(dev), tuple(exact), last)
+    return GrowingCurve(tuple(points), tuple(dev), tuple(exact), last)
 
 
-def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[Moment], name: str) -> Points:
+def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[SnapshotInfo], name: str) -> Points:
     """What was measured at the ends of epochs, and of snapshots on the first pairs alone."""
     found = {one.step: value for one in moments if (value := getattr(one, name)) is not None}
     return sorted({**found, **dict(zip(steps, values, strict=False))}.items())
@@ -66,14 +66,14 @@ def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[M
 WATCH: Final[Part[Any]] = TRAINING.part("watch", lambda run: None, of_sentence=False)
 
 
-def losses(scene: Growing) -> Spec:
+def losses(scene: GrowingCurve) -> Spec:
     """The loss in training and on the dev pairs, and how many outputs are right."""
     return growing_losses_spec(
         scene.training, scene.dev, steps=scene.steps, exact=scene.exact, title=say("Loss so far")
     )
 
 
-def told(scene: Growing) -> Iterator[str]:
+def told(scene: GrowingCurve) -> Iterator[str]:
     """Where a training is, in sentences."""
     if scene.training:
         step, loss = scene.training[-1]

@@ -28,7 +28,7 @@ JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")  # what systems lea
 
 
 @dataclass(frozen=True)
-class Limits:
+class UploadLimits:
     """The limits of one upload."""
 
     files: int = 200  # most files, those of an archive counted one by one
@@ -39,7 +39,7 @@ class Limits:
     seconds: int = 90  # of work, and of waiting for it
 
 
-OURS = Limits()
+OURS = UploadLimits()
 
 
 def check_name(name: str) -> None:
@@ -92,7 +92,7 @@ class Unpacked:
     left_out: tuple[str, ...]  # names of those in other folders
 
 
-def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> Unpacked:
+def unpack(file: BinaryIO, into: Path, *, label: str, limits: UploadLimits = OURS) -> Unpacked:
     """Unpack the files of one folder of an archive into an empty one, where they get numbers for names."""
     try:
         return _unpacked(file, into, limits)
@@ -108,7 +108,7 @@ def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> 
     raise CheckpointError("{label}: {problem}", label=label, problem=problem.sentence) from None
 
 
-def _unpacked(file: BinaryIO, into: Path, limits: Limits) -> Unpacked:
+def _unpacked(file: BinaryIO, into: Path, limits: UploadLimits) -> Unpacked:
     """The same; what is refused does not name the archive."""
     _check_end(file, limits)
     with zipfile.ZipFile(file) as archive:
@@ -123,7 +123,7 @@ def _unpacked(file: BinaryIO, into: Path, limits: Limits) -> Unpacked:
         return Unpacked(found, tuple(entry.filename for entry in wanted if entry not in chosen))
 
 
-def _check_end(file: BinaryIO, limits: Limits) -> None:
+def _check_end(file: BinaryIO, limits: UploadLimits) -> None:
     """Look at the end record alone: the list before it is only read when it is short."""
     size = file.seek(0, 2)
     file.seek(max(size - _END_BYTES - _MOST_COMMENT, 0))
@@ -136,7 +136,7 @@ def _check_end(file: BinaryIO, limits: Limits) -> None:
         raise _too_many(n_entries, limits)
 
 
-def _check(entries: Sequence[zipfile.ZipInfo], limits: Limits) -> None:
+def _check(entries: Sequence[zipfile.ZipInfo], limits: UploadLimits) -> None:
     if len(entries) > limits.files:
         raise _too_many(len(entries), limits)
     for entry in entries:
@@ -151,7 +151,7 @@ def _check(entries: Sequence[zipfile.ZipInfo], limits: Limits) -> None:
         )
 
 
-def _too_many(found: int, limits: Limits) -> CheckpointError:
+def _too_many(found: int, limits: UploadLimits) -> CheckpointError:
     if found == _MOST_ENTRIES:  # larger archives say their number elsewhere
         return CheckpointError(
             "contains {found:,} or more files; the limit is {most}. Pack only the model's files.",
@@ -185,7 +185,7 @@ def _check_kind(entry: zipfile.ZipInfo) -> None:
         raise _refused_entry(entry.filename, "archive")
 
 
-def _check_size(entry: zipfile.ZipInfo, limits: Limits) -> None:
+def _check_size(entry: zipfile.ZipInfo, limits: UploadLimits) -> None:
     if entry.file_size > limits.file:
         raise CheckpointError(
             "{name} would be {found:,} bytes when unpacked; the limit for one file is {most:,}.",

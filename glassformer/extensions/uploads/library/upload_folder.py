@@ -26,7 +26,14 @@ from typing import BinaryIO
 
 from glassformer.extensions.importers.library import opening
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
-from glassformer.extensions.uploads.library.archives import OURS, Limits, check_all_differ, check_name, is_junk, unpack
+from glassformer.extensions.uploads.library.archives import (
+    OURS,
+    UploadLimits,
+    check_all_differ,
+    check_name,
+    is_junk,
+    unpack,
+)
 from glassformer.extensions.weight_files.library import pickle_worker, pickles, weights
 from glassformer.extensions.weight_files.library.weights import OUTLINE, TENSORS, WHOLE
 from transformer.checkpoint.load import load as native_load
@@ -201,7 +208,7 @@ def read(
     *,
     work: Path,
     pickles: bool = True,
-    limits: Limits = OURS,
+    limits: UploadLimits = OURS,
     progress: Progress = lambda *_: None,
 ) -> Read:
     """Write what was handed in anew, and make sure that it opens, or refuse it.
@@ -225,7 +232,7 @@ def read(
     return Read(_opens(folder), tuple(left_out))
 
 
-def _files(received: Sequence[Received], work: Path, limits: Limits) -> tuple[dict[str, Path], list[str]]:
+def _files(received: Sequence[Received], work: Path, limits: UploadLimits) -> tuple[dict[str, Path], list[str]]:
     """Every file by its name, archives unpacked; and the names of those that archives have in other folders."""
     found: list[tuple[str, Path]] = []
     left_out: list[str] = []
@@ -244,7 +251,7 @@ def _files(received: Sequence[Received], work: Path, limits: Limits) -> tuple[di
     return dict(found), left_out
 
 
-def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
+def _check_sizes(files: Mapping[str, Path], limits: UploadLimits) -> None:
     if len(files) > limits.files:
         raise CheckpointError(
             "{found:,} files were uploaded together; at most {most} are allowed.", found=len(files), most=limits.files

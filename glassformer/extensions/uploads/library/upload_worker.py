@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.uploads.library import upload_folder
-from glassformer.extensions.uploads.library.archives import Limits
+from glassformer.extensions.uploads.library.archives import UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Received
 from transformer import sandbox
 from transformer.errors import GlassformerError
@@ -107,7 +107,7 @@ def _read(request: Mapping[str, Any]) -> None:
     It has `folder`, which is all that may be written into; `files`, pairs of a name and a path; `title`, the name of
     the new folder; `pickles`; `limits`, those of `Limits`.
     """
-    folder, limits = Path(request["folder"]), Limits(**request["limits"])
+    folder, limits = Path(request["folder"]), UploadLimits(**request["limits"])
     received = [Received(name, Path(path)) for name, path in request["files"]]
     made, work = folder / MADE / request["title"], folder / WORK
     made.mkdir(parents=True)
@@ -118,7 +118,7 @@ def _read(request: Mapping[str, Any]) -> None:
     _write(folder / RESULT, {"confined": done} | _result(received, made, work, request["pickles"], limits))
 
 
-def _result(received: list[Received], made: Path, work: Path, pickles: bool, limits: Limits) -> dict[str, Any]:
+def _result(received: list[Received], made: Path, work: Path, pickles: bool, limits: UploadLimits) -> dict[str, Any]:
     def show(done: int, most: int, name: str) -> None:
         _write(made.parents[1] / PROGRESS, {"done": done, "most": most, "name": name})
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.uploads.library import upload_folder, upload_worker
-from glassformer.extensions.uploads.library.archives import OURS, Limits
+from glassformer.extensions.uploads.library.archives import OURS, UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Read, Received
 from glassformer.extensions.weight_files.library.pickles import KEPT
 from glassformer.extensions.weight_files.library.weights import TENSORS
@@ -58,7 +58,7 @@ class Worker:
         *,
         title: str,
         pickles: bool,
-        limits: Limits = OURS,
+        limits: UploadLimits = OURS,
         progress: Callable[[Done], object] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Read:
@@ -83,7 +83,7 @@ class Worker:
     def _waited(
         self,
         folder: Path,
-        limits: Limits,
+        limits: UploadLimits,
         most_bytes: int,
         progress: Callable[[Done], object],
         stop: Callable[[], bool],
@@ -170,7 +170,7 @@ def _clear(folder: Path, *, keep: Sequence[Received]) -> None:
             place.unlink()
 
 
-def _taken(how: str, folder: Path, title: str, limits: Limits) -> Read:
+def _taken(how: str, folder: Path, title: str, limits: UploadLimits) -> Read:
     if how == "time":
         raise CheckpointError(
             "Reading the files takes longer than the {seconds} seconds allowed for one upload; put the files into "
@@ -195,7 +195,7 @@ def _result(folder: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _check_made(made: Path, limits: Limits) -> None:
+def _check_made(made: Path, limits: UploadLimits) -> None:
     """Nothing but plain files of the kinds that `canonical` writes, and not more than there may be."""
     files = FolderFiles(made, inside=made.parents[1].resolve())
     names = os.listdir(made)

@@ -105,11 +105,11 @@ def _load(torch: Any, path: str, file: BinaryIO) -> object:
             if found is None or not INERT.fullmatch(found[1]):
                 raise
             name = found[1] if "." in found[1] else f"builtins.{found[1]}"
-            torch.serialization.add_safe_globals([(type(name, (Record,), {"__slots__": ()}), name)])
+            torch.serialization.add_safe_globals([(type(name, (StoredRecord,), {"__slots__": ()}), name)])
     raise RefusedError("many")
 
 
-class Record:
+class StoredRecord:
     """What stands in the place of an object whose class is not imported: its attributes, and nothing it can do."""
 
     __slots__ = ("state",)
@@ -179,7 +179,7 @@ class _Outline:
             return {"d": [[_key(key), self._item(_key(key), item, depth)] for key, item in value.items()]}
         if isinstance(value, (list, tuple, set, frozenset)):
             return {"l": [self.node(item, depth + 1) for item in value]}
-        if isinstance(value, Record):
+        if isinstance(value, StoredRecord):
             return self._record(value, depth)
         if isinstance(value, PLAIN):
             return value if _is_short(value) else {"o": type(value).__name__}
@@ -188,7 +188,7 @@ class _Outline:
             return {"x": odd} if odd else {"t": self._name(value)}
         return {"o": type(value).__name__}
 
-    def _record(self, value: Record, depth: int) -> object:
+    def _record(self, value: StoredRecord, depth: int) -> object:
         """The attributes of an object; where it is inside itself, its name."""
         name, state = type(value).__name__, value.state
         if id(value) in self._open:

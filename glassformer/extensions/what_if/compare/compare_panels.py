@@ -33,7 +33,7 @@ from glassformer.runs.open_run import OpenRun, open_run, publish
 from glassformer.runs.show import show
 from glassformer.runs.visible_trace import VisibleTrace, heads_name
 from glassformer.shared import controls, drawing
-from glassformer.shared.controls import Kept
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
@@ -240,7 +240,7 @@ def map_controls(pair: Pair[OpenRun]) -> None:
 def _choice(run: OpenRun, slot: Slot | None) -> None:
     """Draw one row; without a slot it is what the second run differs in that is changed."""
     fields = {
-        name: Kept(run.key(name), run.view.get(name), partial(_differ, name))
+        name: ControlBinding(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
         else controls.field(slot, name)
         for name in ("kind", "layer", "head")

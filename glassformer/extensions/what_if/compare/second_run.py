@@ -21,7 +21,7 @@ from glassformer.runs.open_run import OpenRun, RunUrl, open_run
 from glassformer.runs.visible_trace import own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing, menu, page_style
-from glassformer.shared.controls import Kept
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
@@ -74,7 +74,7 @@ def row(compared: Compared) -> None:
     """Draw the choice of what is compared."""
     options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
     with st.container(key=f"compared-{page_style.BAR}"):
-        controls.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
+        controls.choose(ControlBinding(CHOICE, compared, _take), say("What is compared"), options, bare=True)
 
 
 def _take(compared: Compared) -> None:
@@ -187,7 +187,7 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
     labels = {name: _labelled(entry) for name, entry in others.items()}
     snapshot = None if asked in there else loading.found(asked)
     chosen = others.get(asked) if snapshot is None else loading.whole(asked)
-    kept = Kept(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
+    kept = ControlBinding(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
     controls.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
     if asked and chosen is None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
@@ -246,7 +246,7 @@ def _branch(main: OpenRun) -> Checkpoint | None:
         return None
     asked = differs_in().get("forced", NONE)
     options = _branches(main, asked)
-    kept = Kept(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
+    kept = ControlBinding(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
     controls.menu(kept, say("The other branch"), options, bare=True)
     if NONE not in options:
         return main.checkpoint

@@ -20,8 +20,8 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH
-from transformer.model.taps import Visitor
-from transformer.runs.interventions.base import Ground
+from transformer.model.taps import Hook
+from transformer.runs.interventions.base import InterventionContext
 from transformer.runs.interventions.fields import number, place
 from transformer.runs.interventions.targets import AtPlace, HeadChange, UnderMask, open_cells, seen_keys
 
@@ -42,7 +42,7 @@ class ZeroHead(HeadChange):
     def told(self) -> str:
         return say("{head}: writes nothing", head=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         nothing = AtPlace(
             f"{self.where(ground.config)}.heads", lambda heads, _: torch.zeros_like(heads), head=self.head
         )
@@ -68,7 +68,7 @@ class MeanHead(HeadChange):
             return say("{head}: writes its mean output over the source", head=self.name)
         return say("{head}: writes its mean output over the tokens so far", head=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         where = self.where(ground.config)
         if self.attention(ground.config).stack == "encoder":
             return (UnderMask(where, "heads", _mean_of_all, head=self.head),)
@@ -99,7 +99,7 @@ class Uniform(HeadChange):
     def told(self) -> str:
         return say("{head}: attends to all keys equally", head=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (UnderMask(self.where(ground.config), "weights", _alike, head=self.head),)
 
 
@@ -136,7 +136,7 @@ class Temper(HeadChange, kw_only=True):
             return say("{head}: all weight is on the best-matching key", head=self.name)
         return say("{head}: scores are divided by {temperature:g}", head=self.name, temperature=self.temperature)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         where = self.where(ground.config)
         if self.temperature == 0.0:
             return (UnderMask(where, "weights", _looked_up, head=self.head),)

@@ -27,8 +27,8 @@ from transformer.model.anatomy import Sublayer, anatomy
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.feed_forward import unchanged
 from transformer.model.linear import widened
-from transformer.model.taps import Replacer, Rewirer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.model.taps import Hook, Replacer, Rewirer
+from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
 from transformer.runs.interventions.fields import choice, number, whole
 from transformer.runs.interventions.targets import ALL, ANY_STACK, STACKS, AtPlace, LayerChange, PartChange, StackChange
 
@@ -52,7 +52,7 @@ class _OfSublayer(LayerChange):
         if self.sublayer == "crossattn" and (
             "decoder" not in self.stacks(config) or "cross" not in anatomy(config).kinds
         ):
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names cross-attention, but this model has none in the chosen part.", change=str(self)
             )
 
@@ -80,7 +80,7 @@ class NoResidual(_OfSublayer):
             "{place}: no residual connection around {sublayer}", place=self.name, sublayer=_INSIDE[self.sublayer]
         )
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (Rewirer(dict.fromkeys(self.around(ground.config), partial(replace, adds=False))),)
 
 
@@ -110,9 +110,9 @@ class NoNorm(_OfSublayer):
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.sublayer == "final" and not config.final_norm:
-            raise ChangeError("{change} names the final norm, but this model has none.", change=str(self))
+            raise InterventionError("{change} names the final norm, but this model has none.", change=str(self))
         if self.sublayer == "final" and self.layer is not None:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names a layer for the final norm, but the final norm comes after all layers.",
                 change=str(self),
             )
@@ -124,7 +124,7 @@ class NoNorm(_OfSublayer):
             return say("{place}: no norms", place=self.name)
         return say("{place}: no norm around {sublayer}", place=self.name, sublayer=_INSIDE[self.sublayer])
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         config, changes = ground.config, dict[str, Callable[[Any], Any]]()
         if self.sublayer != "final":
             changes = dict.fromkeys(self.around(config), partial(replace, norms=False))
@@ -162,7 +162,7 @@ class SwapNorms(StackChange):
     def told(self) -> str:
         return say("{stack}: pre-norm and post-norm swapped", stack=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (
             Rewirer(
                 {
@@ -184,7 +184,7 @@ class NoFeedForward(LayerChange):
     def told(self) -> str:
         return say("{place}: feed-forward writes nothing", place=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (Replacer(dict.fromkeys(self.patterns(ground.config, "ffn.output"), torch.zeros_like), causal=True),)
 
 
@@ -202,7 +202,7 @@ class EmbeddingScale(StackChange):
     def told(self) -> str:
         return say("{stack}: token embeddings times {factor:g}", stack=self.name, factor=self.by)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         names = [f"{one}.embedding.scale" for one in self.stacks(ground.config)]
         return (Rewirer({name: lambda scale: self.by for name in names}),)
 
@@ -243,7 +243,7 @@ class Skip(PartChange):
             return say("{stack}, layer {layer}: skipped", stack=stack, layer=self.layer + 1)
         return say("{stack}, layer {layer}: {part} is skipped", stack=stack, layer=self.layer + 1, part=part)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         layer = "*" if self.layer is None else str(self.layer)
         names = anatomy(ground.config).stack(self.stack).sublayers
         parts = names if self.sublayer is None else (self.sublayer,)
@@ -271,7 +271,7 @@ class RoundWeights(Intervention):
     def told(self) -> str:
         return say("All weights are rounded to {n} bits", n=self.bits)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
         rounding = partial(rounded, bits=int(self.bits))
         tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
@@ -330,7 +330,7 @@ class KeepDropout(Intervention):
     def told(self) -> str:
         return say("Dropout of {rate:g} as in training, seed {seed}", rate=self.rate, seed=self.seed)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         output = "output_norm" if ground.config.norm == "both" else "output"
         found = []
         for stack in anatomy(ground.config).stacks:

@@ -26,8 +26,8 @@ from torch import Tensor
 
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
-from transformer.model.taps import Rewirer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.model.taps import Hook, Rewirer
+from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
 from transformer.runs.interventions.fields import choice, whole
 from transformer.runs.interventions.targets import ATTENTIONS, SELF, AttentionChange, where
 
@@ -75,7 +75,7 @@ class CausalMask(Intervention):
     def told(self) -> str:
         return _TOLD[self.how]
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Makes a new mask. A cache is right if only the past is seen and nothing fills a closed row."""
         causal = self.how == "hidden" and ground.config.mask_fill is None
         return (Rewirer({"decoder.causal": self._mask}, causal=causal),)
@@ -115,7 +115,7 @@ class PaddingMask(AttentionChange):
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.how == "rows" and self.where == "cross":
-            raise ChangeError(
+            raise InterventionError(
                 "{change} closes rows of cross-attention, but these rows are target tokens, and the padding is in "
                 "the source.",
                 change=str(self),
@@ -126,7 +126,7 @@ class PaddingMask(AttentionChange):
             return say("{attention}: no padding mask", attention=self.name)
         return say("{attention}: the padding mask closes rows (queries) instead of columns (keys)", attention=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Changes which tokens count as padding before masks are made; each token is open or closed on its own."""
         own: Callable[[Tensor], Tensor] = torch.ones_like
         if self.how == "rows":
@@ -159,7 +159,7 @@ class LocalWindow(AttentionChange):
     def told(self) -> str:
         return say("{attention}: local window (tokens on each side: {n:,})", attention=self.name, n=self.width)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         chosen = [one for one in self.chosen(ground.config) if self.where == one.kind or one.kind in SELF]
         return tuple(_Closing(one.place("*"), self) for one in chosen)
 

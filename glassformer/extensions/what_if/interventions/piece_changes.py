@@ -24,8 +24,8 @@ from transformer.errors import QueryError
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
-from transformer.model.taps import Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.model.taps import Hook
+from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
 from transformer.runs.interventions.fields import place, whole
 from transformer.runs.interventions.targets import AtPlace
 
@@ -36,7 +36,7 @@ MAX_SEED: Final = 2**32 - 1
 def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
     """Check that the source has a place, or raise a ChangeError."""
     if where >= len(ids):
-        raise ChangeError(
+        raise InterventionError(
             say_n(
                 "{change} names token {place}, but the source has only {n} token. Choose that token.",
                 "{change} names token {place}, but the source has only {n} tokens. Choose one of them.",
@@ -86,14 +86,14 @@ class Replace(SourceChange):
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.piece >= config.src_vocab_size:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names piece {piece}, but the source's pieces have the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.src_vocab_size - 1,
             )
         if self.piece == config.pad_id:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} puts padding into the source, where no token may attend to it; choose another piece, or "
                 "drop the token instead.",
                 change=str(self),
@@ -119,7 +119,7 @@ class Drop(SourceChange):
         check_place(self, self.place, ids)
         left = ids[: self.place] + ids[self.place + 1 :]
         if all(i == config.pad_id for i in left):
-            raise ChangeError(
+            raise InterventionError(
                 "{change} leaves nothing to read; give the source more pieces, or replace this piece instead.",
                 change=str(self),
             )
@@ -204,7 +204,7 @@ class Pads(PieceChange):
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
         room = config.max_len - len(ids)
         if self.count > room:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} makes the source {n} tokens long, but this model reads at most {most}. Append fewer "
                 "pieces of padding, or shorten the source.",
                 change=str(self),
@@ -225,7 +225,7 @@ class Blank(SourceChange):
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
         check_place(self, self.place, ids)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         site = f"{anatomy(ground.config).stacks[0].name}.embedding.tokens"
         return (AtPlace(site, partial(_zeroed, self.place)),)
 
@@ -261,14 +261,14 @@ class Insist(PieceChange):
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.piece >= config.tgt_vocab_size:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names piece {piece}, but the output's pieces have the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.tgt_vocab_size - 1,
             )
         if self.piece in config.never_written:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names a piece that is never written: it is padding, or banned by the model's config. "
                 "Choose another piece.",
                 change=str(self),
@@ -279,7 +279,7 @@ class Insist(PieceChange):
 
     def insisted(self, forced: tuple[int, ...], most: int) -> Mapping[int, int]:
         if self.step >= most:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} names step {step}, but this run writes at most {most} pieces. Choose an earlier step, or "
                 "allow more pieces.",
                 change=str(self),
@@ -287,7 +287,7 @@ class Insist(PieceChange):
                 most=most,
             )
         if self.step < len(forced) and forced[self.step] != self.piece:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} contradicts the forced beginning of the output, which has piece {piece} at that step. "
                 "Leave out either the change or the forced beginning.",
                 change=str(self),

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
-from transformer.model.taps import Replacer, Rewirer, Visitor
-from transformer.runs.interventions.base import Ground
+from transformer.model.taps import Hook, Replacer, Rewirer
+from transformer.runs.interventions.base import InterventionContext
 from transformer.runs.interventions.fields import number, whole
 from transformer.runs.interventions.targets import StackChange
 
@@ -36,7 +36,7 @@ class _OfPositions(StackChange):
             )
         return None
 
-    def _moved(self, ground: Ground, moves: Callable[[Tensor], Tensor]) -> Visitor:
+    def _moved(self, ground: InterventionContext, moves: Callable[[Tensor], Tensor]) -> Hook:
         """Takes vectors or angles of other places."""
         config = ground.config
         part = "embedding" if config.placing.adds == "table" else "order"
@@ -47,7 +47,7 @@ class _OfPositions(StackChange):
 
         return Rewirer({f"{name}.{part}.moves": after for name in self.stacks(config)})
 
-    def _sized(self, ground: Ground, by: float) -> Visitor:
+    def _sized(self, ground: InterventionContext, by: float) -> Hook:
         """Multiplies vectors or a bias."""
         config = ground.config
         part = "embedding.positions" if config.placing.adds == "table" else "*.self_attn.bias"
@@ -67,7 +67,7 @@ class NoPositions(_OfPositions):
     def told(self) -> str:
         return say("{stack}: no positions", stack=self.name)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Sets vectors or a bias to 0; with rotary positions, all tokens are at the first place."""
         if ground.config.placing.adds == "turn":
             return (self._moved(ground, torch.zeros_like),)
@@ -88,7 +88,7 @@ class ShiftPositions(_OfPositions):
     def told(self) -> str:
         return say("{stack}: positions are shifted by {n}", stack=self.name, n=self.by)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (self._moved(ground, lambda places: places + self.by),)
 
 
@@ -105,7 +105,7 @@ class ScalePositions(_OfPositions):
     def told(self) -> str:
         return say("{stack}: positions times {factor:g}", stack=self.name, factor=self.by)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Multiplies vectors or a bias; with rotary positions, the places and so the angles."""
         if ground.config.placing.adds == "turn":
             return (self._moved(ground, lambda places: places * self.by),)
@@ -137,7 +137,7 @@ class ShufflePositions(_OfPositions):
             seed=self.seed,
         )
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (self._moved(ground, self._shuffled),)
 
     def _shuffled(self, places: Tensor) -> Tensor:

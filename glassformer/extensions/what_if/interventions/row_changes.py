@@ -29,8 +29,8 @@ from transformer.i18n import Sentence, say
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.sites import sites
-from transformer.model.taps import Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Intervention, Other
+from transformer.model.taps import Hook
+from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError, Other
 from transformer.runs.interventions.fields import choice, numbers, place, text, yes
 from transformer.runs.interventions.targets import (
     STACKS,
@@ -73,7 +73,7 @@ class RowChange(HeadChange, kw_only=True):
         """New weights for rows of weights [B, H, rows, K]; a bool of the same shape says which keys each may see."""
         raise NotImplementedError
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return (UnderMask(self.where(ground.config), "weights", self._rewritten, head=self.head),)
 
     def _rewritten(self, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
@@ -168,7 +168,7 @@ class Weigh(RowChange, kw_only=True):
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
         super().fits(ids, config)
         if self.kind != "decoder" and len(self.weights) > len(ids):
-            raise ChangeError(
+            raise InterventionError(
                 "{change} gives {n} weights, but the source has only {keys} tokens. Give at most one weight per token.",
                 change=str(self),
                 n=len(self.weights),
@@ -198,7 +198,7 @@ def normalised(rows: Tensor) -> Tensor:
 Values = Callable[[], dict[str, Tensor]]
 
 
-def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
+def taken(ground: InterventionContext, source: str, wanted: Sequence[str]) -> Values:
     """Returns sites of the other run, which is made once, when first needed; a ChangeError if that is impossible."""
 
     @cache
@@ -206,7 +206,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
         try:
             other: Other = ground.other(source, wanted)
         except QueryError as error:
-            raise ChangeError(
+            raise InterventionError(
                 "the other sentence that a change uses cannot be read: {problem}", problem=error.sentence
             ) from None
         return {site: value.clone() for site, value in other.values.items()}
@@ -217,7 +217,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
 def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
     """Check that another run's values [1, ..., tokens, width] have as many heads as these, or raise an error."""
     if other.shape[1:-2] != here.shape[1:-2]:
-        raise ChangeError(
+        raise InterventionError(
             "{change} takes {there} heads from a run of the unchanged model, but this run has {here} heads. Remove "
             "the change to the number of heads.",
             change=str(change),
@@ -240,7 +240,7 @@ class CopyMap(HeadChange, kw_only=True):
     def told(self) -> str:
         return say("{head}: map taken from “{text}”", head=self.name, text=self.text)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         one = self.attention(ground.config)
         layers = range(one.n_layers) if self.layer is None else (self.layer,)
         sites = {one.place(layer): one.site(layer, "weights") for layer in layers}
@@ -268,7 +268,7 @@ class CopyMap(HeadChange, kw_only=True):
         here = torch.tensor([weights.size(-1)]) if mask is None else seen_keys(mask, weights.mT).sum(-1)  # [B]
         wrong = [n for n in here.tolist() if n != n_keys]
         if wrong:
-            raise ChangeError(
+            raise InterventionError(
                 "{change} takes an attention map over {there} tokens, but this source has {here}. Choose a "
                 "sentence with the same number of tokens.",
                 change=str(self),
@@ -366,7 +366,7 @@ class Patch(PartChange, kw_only=True):
             return say("{what}: taken from “{text}”", what=what, text=self.text)
         return say("{what}, token {token}: taken from “{text}”", what=what, token=self.token + 1, text=self.text)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         n_layers = anatomy(ground.config).stack(self.stack).n_layers
         layers = range(n_layers) if self.layer is None else (self.layer,)
         has = sites(ground.config)
@@ -386,7 +386,7 @@ class Patch(PartChange, kw_only=True):
             places, here = slice(first, first + n), slice(0, max(n, 0))
         else:
             if self.token >= other.size(-2):
-                raise ChangeError(
+                raise InterventionError(
                     "{change} names token {place}, but the run of the other sentence has only {n} tokens. Choose a "
                     "token that both runs have.",
                     change=str(self),

@@ -35,8 +35,8 @@ from transformer.model.attention_scores import Scoring, Similarity, Weigh, maske
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.linear import widened
 from transformer.model.sites import sites
-from transformer.model.taps import Replacer, Rewirer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.model.taps import Hook, Replacer, Rewirer
+from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
 from transformer.runs.interventions.fields import ALL, choice, number, place, whole, yes
 from transformer.runs.interventions.targets import SELF, AtPlace, AttentionChange, part_name, where
 
@@ -50,7 +50,9 @@ SCALES: Final[dict[str, str]] = {
 class ScoringChange(AttentionChange):
     """A change of how one attention, or all, compute weights."""
 
-    def rewired(self, ground: Ground, change: Callable[[Scoring], Scoring], **how: Any) -> tuple[Visitor, ...]:
+    def rewired(
+        self, ground: InterventionContext, change: Callable[[Scoring], Scoring], **how: Any
+    ) -> tuple[Hook, ...]:
         """The changed way."""
         return (Rewirer({one.site("*", "scoring"): change for one in self.chosen(ground.config)}, **how),)
 
@@ -73,7 +75,7 @@ class ScoreScale(ScoringChange):
             "number": say("{attention}: q·k is multiplied by {number:g}", attention=self.name, number=self.by),
         }[self.how]
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         scale = {"off": 1.0, "model": 1 / math.sqrt(ground.config.d_model), "number": self.by}[self.how]
         return self.rewired(ground, lambda how: replace(how, scale=scale))
 
@@ -97,7 +99,7 @@ class SoftmaxTwice(ScoringChange):
             "{attention}: weights go through the softmax twice, the second time without the mask", attention=self.name
         )
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return self.rewired(ground, self._rewire, causal=self.closed)
 
     def _rewire(self, how: Scoring) -> Scoring:
@@ -137,7 +139,7 @@ class FillValue(_OfFill):
     def closed_score(self, kind: Kind, own: float | None) -> float | None:
         return self.fill if self.where in (ALL, kind) else own
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Fills in the number. Keys after a query may then get weight, so no cache is right."""
         return self.rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
 
@@ -160,7 +162,7 @@ class NoGuard(_OfFill):
     def closed_score(self, kind: Kind, own: float | None) -> float | None:
         return None if self.where in (ALL, kind) else own
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return self.rewired(ground, lambda how: replace(how, fill=-torch.inf))
 
 
@@ -178,7 +180,7 @@ class LowRank(AttentionChange):
     def told(self) -> str:
         return say("{attention}: maps of rank {rank:,}", attention=self.name, rank=self.rank)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Approximates maps. While a text is being written, every new row changes the whole map."""
         chosen = self.chosen(ground.config)
         causal = all(one.stack == "encoder" for one in chosen)
@@ -234,7 +236,7 @@ class HeadsTold(Intervention):
         super().check(config)
         width = config.n_heads * config.d_head
         if width % self.n:
-            raise ChangeError(
+            raise InterventionError(
                 "{change}: vectors of {width} numbers cannot be split into {n} heads of equal width; choose a "
                 "number that divides the width evenly, for example {divisors}.",
                 change=str(self),
@@ -251,7 +253,7 @@ class HeadsTold(Intervention):
         width = config.n_heads * config.d_head
         return replace(config, n_heads=self.n, n_kv_heads=self.n, n_decoder_heads=0, d_head=width // self.n)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         width = ground.config.n_heads * ground.config.d_head // self.n
         scoring = partial(_scaled, ground.config, width)
         return (Rewirer({"*_attn.d_head": lambda own: width, "*_attn.scoring": scoring}),)
@@ -293,7 +295,7 @@ class OtherSimilarity(AttentionChange):
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.how == "general" and (config.placing.adds == "turn" or config.qk_norm):
-            raise ChangeError(
+            raise InterventionError(
                 "{change}: this model rotates or normalises queries after W_Q and keys after W_K, so their score "
                 "cannot be written as x W y with a single W.",
                 change=str(self),
@@ -309,7 +311,7 @@ class OtherSimilarity(AttentionChange):
             "kernel": say("{place}: similarity is a kernel with σ {sigma:g}", place=where, sigma=self.sigma),
         }[self.how]
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         changes: dict[str, Callable[[Scoring], Scoring]] = {}
         for one in self.chosen(ground.config):
             for layer in range(one.n_layers) if self.layer is None else [self.layer]:
@@ -323,7 +325,7 @@ class OtherSimilarity(AttentionChange):
             return replace(how, similarity=function)
         return replace(how, similarity=partial(_on_one_head, before, function, self.head))
 
-    def _function(self, ground: Ground, module: str) -> Similarity:
+    def _function(self, ground: InterventionContext, module: str) -> Similarity:
         if self.how == "general" and ground.config.biases.attention:
             q_bias, k_bias = (widened(ground.parameter(f"{module}.{name}_proj.bias")) for name in ("q", "k"))
             return partial(_without_biases, q_bias, k_bias)
@@ -374,7 +376,7 @@ class RandomFeatures(ScoringChange):
             seed=self.seed,
         )
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return self.rewired(ground, lambda how: replace(how, similarity=self._scores))
 
     def _scores(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
@@ -412,7 +414,7 @@ class AddAlibi(AttentionChange):
             return say("{attention}: ALiBi is added", attention=self.name)
         return say("{attention}: ALiBi times {factor:g} is added", attention=self.name, factor=self.by)
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         chosen = self.chosen(ground.config)
         return tuple(AtPlace(one.site("*", "scores"), self._added) for one in chosen)
 
@@ -441,7 +443,7 @@ class KeyBias(AttentionChange):
             seed=self.seed,
         )
 
-    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Adds it after W_K, before keys are turned or normalised."""
         changes, there = dict[str, Callable[[Tensor], Tensor]](), sites(ground.config)
         for one in self.chosen(ground.config):

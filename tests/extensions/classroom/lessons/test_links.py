@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.state import view
 from glassformer.state.link import RUN, Link, read_link, write_link
@@ -55,7 +55,7 @@ def test_a_link_reads_back_without_a_note(which, name):
     for sentence in in_turn(name, which, each=1):
         try:
             posed = pose(step, case(name, sentence))
-        except (NotHere, QueryError):
+        except (QuestionNotApplicable, QueryError):
             continue
         own = write_link(Link(model=name, source=sentence))
         for parameters in (posed.link(), posed.then()):

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import answer_storage
 from glassformer.extensions.classroom.lessons.short import around, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import link
 
 LESSONS = lessons()
-PLACES = [Place(name, n) for name, one in LESSONS.items() for n in range(1, len(one.steps) + 1)]
+PLACES = [LessonStepRef(name, n) for name, one in LESSONS.items() for n in range(1, len(one.steps) + 1)]
 
 
 def parameters(said):
@@ -23,7 +23,7 @@ def parameters(said):
 
 @given(st.sampled_from(PLACES), st.booleans(), st.dictionaries(st.sampled_from(["model", "src"]), st.text(max_size=50)))
 def test_a_place_reads_back_from_its_address(place, short, own):
-    whole = Place(place.lesson, place.step, short=short, own=link.write_nested(own))
+    whole = LessonStepRef(place.lesson, place.step, short=short, own=link.write_nested(own))
     assert lesson.read(parameters(whole.in_address())) == (whole, ())
 
 
@@ -48,7 +48,7 @@ def test_what_a_learner_comes_back_to_is_a_checkpoint_and_a_sentence_alone(place
 
 def test_every_lesson_is_walked_from_its_first_step_to_its_last():
     for name, one in LESSONS.items():
-        here, seen = Place(name, 1), []
+        here, seen = LessonStepRef(name, 1), []
         while here is not None:
             number, count, before, after = around(LESSONS, here)
             assert (number, count) == (here.step, len(one.steps))
@@ -72,7 +72,7 @@ def test_the_short_path_goes_through_all_short_steps_and_no_others():
 
 def test_a_step_that_the_short_path_leaves_out_stands_in_its_lesson():
     outside = next(place for place in PLACES if not LESSONS[place.lesson].steps[place.step - 1].short)
-    here = Place(outside.lesson, outside.step, short=True)
+    here = LessonStepRef(outside.lesson, outside.step, short=True)
     assert around(LESSONS, here)[:2] == (here.step, len(LESSONS[here.lesson].steps))
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library import rollups, tables
 from glassformer.extensions.corpus.library.folder import file_name
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 
 KINDS = ("encoder", "decoder", "cross")
 PIECES = np.array(["▁the", "▁dog", "s", ",", "▁,", ".", "</s>", "▁“", "▁", "了", "Ab"])
@@ -89,14 +89,14 @@ def write_run(
     out: Path,
     *,
     lines: int = 300,
-    options: Options | None = None,
+    options: CorpusOptions | None = None,
     seed: int = 0,
     done: int | None = None,
     layers: int = 3,
     per_layer: int = 4,
 ) -> Path:
     """Write a run of so many lines into `out`, complete or with the first `done` shards, and give its folder."""
-    options = options or Options(effect=True, shard=100)
+    options = options or CorpusOptions(effect=True, shard=100)
     folder = out / f"{seed:016x}"
     folder.mkdir(parents=True)
     starts = range(1, lines + 1, options.shard)

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.extensions.corpus.library import folder, rollups, tables
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from tests.extensions.corpus.library.made_runs import write, write_run
 from transformer.errors import DataError
 
@@ -24,7 +24,7 @@ def change(made, **fields):
 def test_a_complete_run(made):
     (run,), problems = folder.runs([made.parent])
     assert (run.key, run.done, run.lines_done, problems) == (made.name, (0, 1, 2), 250, [])
-    assert run.about.options == Options(effect=True, shard=100)
+    assert run.about.options == CorpusOptions(effect=True, shard=100)
     assert [run.shard_of(line) for line in (1, 100, 101, 250, 301)] == [0, 0, 1, 2, None]
 
 

@@ -11,7 +11,7 @@ import pytest
 import sacrebleu
 
 from glassformer.extensions.corpus.library.measuring import measure
-from glassformer.extensions.corpus.library.tables import HEADS, SENTENCES, VECTORS, Line, Options
+from glassformer.extensions.corpus.library.tables import HEADS, SENTENCES, VECTORS, CorpusLine, CorpusOptions
 from glassformer.extensions.what_if.head_effects import head_effects
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
@@ -27,7 +27,7 @@ from transformer.runs.teacher_forcing import judge
 
 ROOT = Path(__file__).resolve().parents[4]
 CLOSE = {"rtol": 0, "atol": 1e-5}
-LINES = [Line(10 + i, source, target) for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True))]
+LINES = [CorpusLine(10 + i, source, target) for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True))]
 
 
 def forced(checkpoint, line):
@@ -102,8 +102,8 @@ def check(checkpoint, lines, found):
 
 def test_numbers_are_those_of_each_run(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
-    lines = [*LINES, Line(99, "ta ta ta , mi ta", "moon , moon the fox . , fox")]
-    found = measure(checkpoint, lines, Options())
+    lines = [*LINES, CorpusLine(99, "ta ta ta , mi ta", "moon , moon the fox . , fox")]
+    found = measure(checkpoint, lines, CorpusOptions())
     assert found.heads.schema.equals(HEADS)
     assert found.sentences.schema.equals(SENTENCES)
     assert found.heads["line"].to_pylist()[: len(lines)] == [line.number for line in lines]
@@ -115,13 +115,13 @@ def test_numbers_are_those_of_each_run(checkpoint_folder):
     [("decoder", {"pad_id": None}), ("encoder", {"pad_id": None}), ("decoder", {"positions": "rotary"})],
 )
 def test_lines_that_cannot_be_padded_and_positions_inside_attention(stack, changes, tmp_path):
-    checkpoint, lines = alone(stack, tmp_path, **changes), [Line(line.number, line.source) for line in LINES[:4]]
-    check(checkpoint, lines, measure(checkpoint, lines, Options()))
+    checkpoint, lines = alone(stack, tmp_path, **changes), [CorpusLine(line.number, line.source) for line in LINES[:4]]
+    check(checkpoint, lines, measure(checkpoint, lines, CorpusOptions()))
 
 
 def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
-    checkpoint, line = alone("decoder", tmp_path, windows=(3, 0, 2)), Line(1, SOURCES[3])
-    found = rows_of(measure(checkpoint, [line], Options()).heads, 1, "decoder")
+    checkpoint, line = alone("decoder", tmp_path, windows=(3, 0, 2)), CorpusLine(1, SOURCES[3])
+    found = rows_of(measure(checkpoint, [line], CorpusOptions()).heads, 1, "decoder")
     trace, means = expected(checkpoint, line, "decoder")
     for (layer, head), row in found.items():
         for name in ("entropy", "entropy_share", "previous", "norm_share"):
@@ -133,13 +133,13 @@ def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
 @pytest.mark.parametrize("stack", ["decoder", "encoder"])
 def test_one_stack_alone(stack, tmp_path):
     checkpoint = alone(stack, tmp_path)
-    lines = [Line(line.number, line.source) for line in LINES]
-    found = measure(checkpoint, lines, Options())
+    lines = [CorpusLine(line.number, line.source) for line in LINES]
+    found = measure(checkpoint, lines, CorpusOptions())
     check(checkpoint, lines, found)
     assert (found.sentences["n_target"].null_count == len(lines)) == (stack == "encoder")
     if stack == "decoder":
-        pairs = [Line(line.number, line.source, line.target[:5]) for line in LINES]
-        check(checkpoint, pairs, measure(checkpoint, pairs, Options()))
+        pairs = [CorpusLine(line.number, line.source, line.target[:5]) for line in LINES]
+        check(checkpoint, pairs, measure(checkpoint, pairs, CorpusOptions()))
         for row, line in zip(found.sentences.to_pylist(), lines, strict=True):
             one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), None)
             assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
@@ -148,7 +148,7 @@ def test_one_stack_alone(stack, tmp_path):
 
 def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
-    for line, row in zip(LINES, measure(checkpoint, LINES, Options()).sentences.to_pylist(), strict=True):
+    for line, row in zip(LINES, measure(checkpoint, LINES, CorpusOptions()).sentences.to_pylist(), strict=True):
         one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), line.target)
         assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
         assert row["loss"] == pytest.approx(one.mean_loss, abs=1e-5)
@@ -160,10 +160,12 @@ def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
 
 def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
-    lines = [*LINES, Line(50, "ta ta ba mi")]
-    found = measure(checkpoint, lines, Options(decode=True))
+    lines = [*LINES, CorpusLine(50, "ta ta ba mi")]
+    found = measure(checkpoint, lines, CorpusOptions(decode=True))
     outputs = [run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source)) for line in lines]
-    again = [Line(line.number, line.source, trace.output_text) for line, trace in zip(lines, outputs, strict=True)]
+    again = [
+        CorpusLine(line.number, line.source, trace.output_text) for line, trace in zip(lines, outputs, strict=True)
+    ]
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     for row, line, trace in zip(found.sentences.to_pylist(), lines, outputs, strict=True):
         assert row["output"] == trace.output_text
@@ -184,7 +186,7 @@ def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
 
 def test_what_is_lost_without_each_head(checkpoint_folder, tmp_path):
     for checkpoint, lines in ((load(checkpoint_folder), LINES), (alone("encoder", tmp_path), LINES)):
-        found = measure(checkpoint, lines, Options(effect=True, vectors=0))
+        found = measure(checkpoint, lines, CorpusOptions(effect=True, vectors=0))
         for line in lines:
             trace, _ = forced(checkpoint, line)
             effects = head_effects(checkpoint, trace)
@@ -198,7 +200,7 @@ def test_what_is_lost_without_each_head(checkpoint_folder, tmp_path):
 
 def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
-    found = measure(checkpoint, LINES, Options(vectors=11)).vectors
+    found = measure(checkpoint, LINES, CorpusOptions(vectors=11)).vectors
     assert found.schema.equals(VECTORS)
     assert set(found["line"].to_pylist()) == {10, 11}
     trace, values = forced(checkpoint, LINES[1])
@@ -214,20 +216,26 @@ def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
             assert [row["place"] for row in some] == list(range(len(pieces)))
             vectors = values[f"{stack}.{name}"][0, 2].numpy()
             np.testing.assert_allclose([row["vector"] for row in some], vectors, **CLOSE)
-    assert measure(checkpoint, LINES, Options(vectors=9)).vectors is None
+    assert measure(checkpoint, LINES, CorpusOptions(vectors=9)).vectors is None
 
 
 def test_a_line_that_cannot_be_read_says_why(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
-    lines = [Line(1, ""), LINES[0], Line(3, "ba " * 60, "a fox"), Line(4, "ba"), Line(5, "ba", "")]
-    found = measure(checkpoint, lines, Options())
+    lines = [
+        CorpusLine(1, ""),
+        LINES[0],
+        CorpusLine(3, "ba " * 60, "a fox"),
+        CorpusLine(4, "ba"),
+        CorpusLine(5, "ba", ""),
+    ]
+    found = measure(checkpoint, lines, CorpusOptions())
     problems = found.sentences["problem"].to_pylist()
     assert [problem is None for problem in problems] == [False, True, False, False, False]
     assert "no second column" in problems[3]
     assert set(found.heads["line"].to_pylist()) == {10}
     assert found.sentences["log_prob"].null_count == 4
-    assert measure(checkpoint, lines[:1], Options()).heads.num_rows == 0
-    assert measure(checkpoint, [], Options()).sentences.num_rows == 0
+    assert measure(checkpoint, lines[:1], CorpusOptions()).heads.num_rows == 0
+    assert measure(checkpoint, [], CorpusOptions()).sentences.num_rows == 0
 
 
 def test_links_are_counted_as_the_scores_of_an_alignment(checkpoint_folder):
@@ -240,7 +248,7 @@ def test_links_are_counted_as_the_scores_of_an_alignment(checkpoint_folder):
         checkpoint, GoldSet(("a", "b", "c"), ("", "", ""), pairs), source_text="spaced", target_text="spaced"
     )
     gold = {line.number: pair for line, pair in zip(LINES, pairs, strict=True)}
-    found = measure(checkpoint, [*LINES, Line(99, "ba", "a lake")], Options(), gold)
+    found = measure(checkpoint, [*LINES, CorpusLine(99, "ba", "a lake")], CorpusOptions(), gold)
     assert found.sentences["sure"].to_pylist() == [2] * len(LINES) + [None]
     for row, names in enumerate((("links_sure", "links_possible"), ("reads_sure", "reads_possible"))):
         for layer, head in np.ndindex(scores.heads.shape[1:]):
@@ -257,7 +265,7 @@ def test_links_are_counted_as_the_scores_of_an_alignment(checkpoint_folder):
 def test_damaged_parameters_are_named(spoil):
     bias = "encoder.layers.1.ffn.up_proj.bias"
     checkpoint = load(spoil("model.safetensors", weights_with(lambda state: state[bias].fill_(math.nan))))
-    found = measure(checkpoint, LINES, Options())
+    found = measure(checkpoint, LINES, CorpusOptions())
     assert all("encoder.1.ffn" in problem for problem in found.sentences["problem"].to_pylist())
     assert found.heads.num_rows == 0
     assert found.vectors is None

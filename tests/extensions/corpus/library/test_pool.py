@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from glassformer.extensions.corpus.library import lines, measuring, pool, shards
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from tests.conftest import SOURCES, TARGETS
 from transformer.errors import DataError
 
-OPTIONS = Options(shard=2, vectors=2)
+OPTIONS = CorpusOptions(shard=2, vectors=2)
 forks = pytest.mark.skipif(sys.platform != "linux", reason="what is replaced in this process, a forked one has, too")
 
 

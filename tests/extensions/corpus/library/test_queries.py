@@ -9,7 +9,7 @@ import pytest
 
 from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.conditions import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
-from glassformer.extensions.corpus.library.tables import NAMES, Options
+from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions
 from tests.extensions.corpus.library.made_runs import KINDS, LACKING, write_run
 from tests.extensions.corpus.library.test_folder import spoil_cut, spoil_link, spoil_middle, spoil_type
 from transformer.errors import DataError, QueryError
@@ -81,7 +81,7 @@ def test_a_hit_has_its_texts_and_its_place(run, heads, sentences):
     rows, texts = of_head(heads, "cross", 1, 1), sentences.set_index("line")
     for hit in queries.extremes(run, "cross", 1, 1, "peak", n=3):
         row, text = rows.loc[hit.line], texts.loc[hit.line]
-        place = queries.Place("cross", 1, 1, row["peak_query"], row["peak_key"], row["peak_step"],
+        place = queries.PeakPosition("cross", 1, 1, row["peak_query"], row["peak_key"], row["peak_step"],
                               row["peak_query_piece"], row["peak_key_piece"], row["peak"])  # fmt: skip
         assert hit.place == place
         assert (hit.source, hit.output) == (text["source"], None)
@@ -217,7 +217,7 @@ def test_pages_follow_each_other(run):
     pages = [queries.search(run, asked, n=100, offset=offset) for offset in range(0, whole.total, 100)]
     assert [hit for page in pages for hit in page.hits] == list(whole.hits)
     assert {page.total for page in pages} == {whole.total}
-    assert queries.search(run, asked, offset=whole.total) == queries.Found(whole.total, ())
+    assert queries.search(run, asked, offset=whole.total) == queries.SearchResult(whole.total, ())
 
 
 def test_without_conditions_all_lines_are_found(run, sentences):
@@ -238,9 +238,9 @@ INJECTIONS = ("' OR 1=1 --", '" OR ""="', "$n", "$heads", "{0}", "dog\x00", "'; 
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_a_text_is_never_a_query(run, sentences, text):
-    assert queries.search(run, [Contains("source", text)]) == queries.Found(0, ())
-    assert queries.search(run, [LooksAt(*HEAD, 0.0, text)]) == queries.Found(0, ())
-    assert queries.search(run, [Asked(text, 1, 1, "peak")]) == queries.Found(0, ())
+    assert queries.search(run, [Contains("source", text)]) == queries.SearchResult(0, ())
+    assert queries.search(run, [LooksAt(*HEAD, 0.0, text)]) == queries.SearchResult(0, ())
+    assert queries.search(run, [Asked(text, 1, 1, "peak")]) == queries.SearchResult(0, ())
     assert queries.extremes(run, text, 1, 1, "peak") == []
     assert queries.search(run, []).total == LINES
 
@@ -256,7 +256,7 @@ def test_only_measures_are_names(run, name):
 
 
 def test_effects_that_were_not_measured_are_refused(tmp_path):
-    bare = folder.open_run(write_run(tmp_path, lines=20, options=Options(), layers=1, per_layer=1))
+    bare = folder.open_run(write_run(tmp_path, lines=20, options=CorpusOptions(), layers=1, per_layer=1))
     for asked in (Disagrees(*HEAD), Asked(*HEAD, "effect")):
         with pytest.raises(QueryError, match=r"did not measure effects\. Run the corpus command again with --effect\."):
             queries.search(bare, [asked])

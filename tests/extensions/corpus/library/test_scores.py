@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from glassformer.extensions.corpus.library import lines, scores, shards
-from glassformer.extensions.corpus.library.tables import SENTENCES, Options
+from glassformer.extensions.corpus.library.tables import SENTENCES, CorpusOptions
 from glassformer.extensions.training.library.evaluation import decoding_name, evaluate, read_held_out
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment import read_gold
@@ -156,7 +156,7 @@ def measured(checkpoint, folder, corpus, options, tmp_path):
 def test_a_decoded_run_scores_as_evaluate_does(checkpoint, checkpoint_folder, tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)), encoding="utf-8")
-    found = measured(checkpoint, checkpoint_folder, lines.pairs(file), Options(decode=True, shard=4), tmp_path)
+    found = measured(checkpoint, checkpoint_folder, lines.pairs(file), CorpusOptions(decode=True, shard=4), tmp_path)
     expected = evaluate(checkpoint, read_held_out(file), Greedy()).scores
     assert (found.bleu.value, found.chrf.value, found.exact.value) == (expected.bleu, expected.chrf, expected.exact)
     assert decoding_name(Greedy()) == "greedy"
@@ -171,7 +171,7 @@ def test_error_rates_are_those_of_evaluate(checkpoint, checkpoint_folder, tmp_pa
     for path, rows in zip(files, words, strict=True):
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     corpus = lines.aligned(files, source_text="spaced", target_text="spaced")
-    found = measured(checkpoint, checkpoint_folder, corpus, Options(shard=4), tmp_path)
+    found = measured(checkpoint, checkpoint_folder, corpus, CorpusOptions(shard=4), tmp_path)
     whole = score_alignment(checkpoint, read_gold(*files), source_text="spaced", target_text="spaced")
     (run,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert scores.diagonal(run, corpus.gold) == whole.diagonal

@@ -14,12 +14,12 @@ import pytest
 
 from glassformer.extensions.corpus.library import lines, shards
 from glassformer.extensions.corpus.library.folder import check, open_run
-from glassformer.extensions.corpus.library.tables import HEADS, SCHEMAS, Line, Options
+from glassformer.extensions.corpus.library.tables import HEADS, SCHEMAS, CorpusLine, CorpusOptions
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment import SPACINGS
 from transformer.errors import CheckpointError, DataError
 
-OPTIONS = Options(shard=4, vectors=2)
+OPTIONS = CorpusOptions(shard=4, vectors=2)
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def test_a_shard_is_so_many_lines_of_the_file_and_lines_without_text_are_none(fi
     first, second = lines.shards(lines.pairs(file), 4)
     assert [one.number for one in first.lines] == [1, 3, 4]
     assert [one.number for one in second.lines] == [6, 7, 8]
-    assert first.lines[0] == Line(1, SOURCES[0], TARGETS[0])
+    assert first.lines[0] == CorpusLine(1, SOURCES[0], TARGETS[0])
     file.write_text("a\n" + "\n" * 40 + "b \t\n", encoding="utf-8")
     assert [(one.number, one.lines) for one in lines.shards(lines.pairs(file), 4)] == [
-        (0, (Line(1, "a"),)),
-        (10, (Line(42, "b"),)),
+        (0, (CorpusLine(1, "a"),)),
+        (10, (CorpusLine(42, "b"),)),
     ]
 
 
@@ -79,7 +79,7 @@ def test_sentences_with_gold_alignments_become_text(tmp_path):
     for path, text in zip(files, ("我 爱\n\n书 。\n", "I love\n\na book .\n", "0-0 1-1\n\n0-1 1p2\n"), strict=True):
         path.write_text(text, encoding="utf-8")
     corpus = lines.aligned(files, source_text="joined", target_text="attached")
-    assert list(corpus.lines()) == [Line(1, "我爱", "I love"), Line(3, "书。", "a book.")]
+    assert list(corpus.lines()) == [CorpusLine(1, "我爱", "I love"), CorpusLine(3, "书。", "a book.")]
     (shard,) = lines.shards(corpus, 10)
     assert set(shard.gold) == {1, 3}
     assert shard.gold[3].links.sure == {(0, 1)}

@@ -14,7 +14,7 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.rollups import Key
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from glassformer.extensions.corpus.over_corpus import share_below
 from glassformer.extensions.corpus.page import corpus_pictures, open_corpus_run
 from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
@@ -43,8 +43,8 @@ def measured(tmp_path_factory):
     texts = "".join(f"{word}\t{word[::-1] if i % 3 else word}\n" for i, word in enumerate(words))
     out = tmp_path_factory.mktemp("corpora")
     shards = {"shard": 25, "vectors": 4}
-    forced = measure(texts, out / "forced", Options(effect=True, **shards))
-    return {"forced": forced, "decoded": measure(texts, out / "decoded", Options(decode=True, **shards))}
+    forced = measure(texts, out / "forced", CorpusOptions(effect=True, **shards))
+    return {"forced": forced, "decoded": measure(texts, out / "decoded", CorpusOptions(decode=True, **shards))}
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_pictures_are_figures_of_the_measure(measured, name):
     run = measured["forced"]
     parts = anatomy(reverse().config)
     looked = View().but(kind="cross", layer=1, head=0, corpus_measure=name)
-    scene = corpus_pictures.Scene(folder.summaries(run), parts, looked, here=0.3)
+    scene = corpus_pictures.CorpusScene(folder.summaries(run), parts, looked, here=0.3)
     for picture in (corpus_pictures.all_heads, corpus_pictures.spread):
         plot = picture.plot(scene)
         figure_in(plot.spec, "en")  # Plotly checks every attribute

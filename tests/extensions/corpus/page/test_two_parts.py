@@ -12,9 +12,9 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import paired, queries
 from glassformer.extensions.corpus.library.folder import summaries
-from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.library.tables import CorpusOptions
 from glassformer.extensions.corpus.page import cached_queries
-from glassformer.extensions.corpus.page.corpus_pictures import Scene
+from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, link_to
 from glassformer.extensions.corpus.parts import beside, queries_keys
 from glassformer.extensions.corpus.parts.beside import Beside, by_chance
@@ -37,7 +37,7 @@ from transformer.runs.running import run as run_query
 CORPUS = PAGES["corpus"]
 WORDS = ["abc", "glass", "letters", "banana", "queue", "zz", "strength", "abba", "oxygen", "it"]
 HEAD = {"kind": "cross", "layer": 2, "head": 3}
-OPTIONS = Options(vectors=6, shard=5)
+OPTIONS = CorpusOptions(vectors=6, shard=5)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
     for line in (1, 2):
         view = View().but(kind="decoder", layer=0, head=0, line=line - 1)
         scene = Layer("decoder", 0, 0, heads, frozenset(), view)
-        corpus = OpenCorpus(run, Scene(summaries(run), None, view), checkpoint)
+        corpus = OpenCorpus(run, CorpusScene(summaries(run), None, view), checkpoint)
         hit = corpus.line.hit
         rows = np.flatnonzero((scene.tokens.line == line) & scene.tokens.is_query)
         links = [link_to("addition", checkpoint, hit, _place(corpus, scene, n), decoded=False) for n in rows]
@@ -263,7 +263,7 @@ def test_how_many_differences_are_marked_by_chance_is_said():
 
 
 def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):
-    scene = Scene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
+    scene = CorpusScene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
     of = Beside(scene, paired.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
     plot = beside.differences.plot(of)
     figure_in(plot.spec, "en")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from glassformer.extensions.doctor.library.context import Patient, Test
-from glassformer.extensions.doctor.library.findings import Finding, Measured, Verdict
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, Finding, Verdict
 from glassformer.extensions.doctor.library.report import TESTS, run_test
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.linear import Linear
@@ -30,14 +30,14 @@ def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> 
 
 def found(checkpoint: Checkpoint, name: str, *, pairs: Samples | None = None, seed: int = 0) -> Finding:
     """What one test finds."""
-    return run_test(BY_NAME[name], Patient(checkpoint, pairs, seed))
+    return run_test(BY_NAME[name], ExaminationContext(checkpoint, pairs, seed))
 
 
-def look(name: str, checkpoint: Checkpoint, given: Samples | None = None) -> Measured:
+def look(name: str, checkpoint: Checkpoint, given: Samples | None = None) -> DoctorTestResult:
     """What one test measures; whatever stops it stops the caller."""
-    return BY_NAME[name].measure(Patient(checkpoint, given))
+    return BY_NAME[name].measure(ExaminationContext(checkpoint, given))
 
 
-def verdicts(tests: Sequence[Test], patient: Patient) -> dict[str, Verdict]:
+def verdicts(tests: Sequence[DoctorTest], patient: ExaminationContext) -> dict[str, Verdict]:
     """What several tests think of a patient."""
     return {test.name: test.measure(patient).verdict for test in tests}

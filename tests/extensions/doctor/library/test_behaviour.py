@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import label_leak_tests, loss_tests, output_tests
-from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.output_tests import loops
 from glassformer.extensions.doctor.library.report import examine
 from glassformer.extensions.doctor.library.text_passes import random_texts
@@ -29,27 +29,27 @@ def look(name, checkpoint, given=PAIRS):
 
 
 def test_a_healthy_model_has_no_fault(reverse):
-    assert set(verdicts(TESTS, Patient(reverse, PAIRS)).values()) == {"well"}
+    assert set(verdicts(TESTS, ExaminationContext(reverse, PAIRS)).values()) == {"well"}
 
 
 def test_without_pairs_what_needs_them_says_so(reverse):
-    found = verdicts(TESTS, Patient(reverse, Samples(WORDS)))
+    found = verdicts(TESTS, ExaminationContext(reverse, Samples(WORDS)))
     lacking = {name for name, verdict in found.items() if verdict == "not_applicable"}
     assert lacking == {"loss", "loss_by_position", "free_running", "right", "reported"}
 
 
 def test_without_texts_no_loss_is_that_of_the_training():
-    patient = Patient(healthy("bert"), Samples(()), reported=1.0)
+    patient = ExaminationContext(healthy("bert"), Samples(()), reported=1.0)
     assert loss_tests.reported.measure(patient).verdict == "not_applicable"
 
 
 def test_texts_with_hidden_pieces_are_not_compared_with_the_training():
-    assert loss_tests.reported.measure(Patient(load(SHIPPED / "palindrome"))).verdict == "well"
+    assert loss_tests.reported.measure(ExaminationContext(load(SHIPPED / "palindrome"))).verdict == "well"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 def test_a_model_of_one_stack_is_not_judged_by_what_it_does_not_do(tmp_path, stack):
-    patient = Patient(alone(stack, tmp_path), Samples(("the cat", "a dog", "cats")))
+    patient = ExaminationContext(alone(stack, tmp_path), Samples(("the cat", "a dog", "cats")))
     assert set(verdicts(TESTS, patient).values()) == {"not_applicable"}
 
 
@@ -154,7 +154,7 @@ def test_outputs_that_are_too_short_or_too_long(reverse):
 
 
 def test_guesses_are_those_that_the_loss_is_taken_of(reverse):
-    found = loss_tests.guesses(Patient(reverse, PAIRS))
+    found = loss_tests.guesses(ExaminationContext(reverse, PAIRS))
     loss = loss_of(reverse, PAIRS)
     assert len(found.losses) == sum(loss.pieces)
     assert found.losses.mean() == pytest.approx(loss.mean, abs=1e-4)
@@ -165,7 +165,7 @@ def test_guesses_are_those_that_the_loss_is_taken_of(reverse):
 def test_a_decoder_alone_guesses_how_a_text_goes_on(tmp_path):
     checkpoint = alone("decoder", tmp_path)
     pairs = Samples(("the cat", "a dog", "cats"), ("sat", "ran", "sleep"))
-    found = loss_tests.guesses(Patient(checkpoint, pairs))
+    found = loss_tests.guesses(ExaminationContext(checkpoint, pairs))
     loss = loss_of(checkpoint, pairs)
     assert len(found.losses) == sum(loss.pieces)
     assert found.losses.mean() == pytest.approx(loss.mean, rel=1e-4)
@@ -186,7 +186,7 @@ def test_late_pieces_that_are_guessed_worse(reverse):
 
 def test_texts_that_a_model_has_no_rows_for_are_left_out(reverse):
     pairs = Samples((*WORDS, "a" * 40), (*PAIRS.targets, "a" * 40))
-    found = loss_tests.guesses(Patient(reverse, pairs))
+    found = loss_tests.guesses(ExaminationContext(reverse, pairs))
     assert len(found.losses) == sum(loss_of(reverse, PAIRS).pieces)
 
 
@@ -220,27 +220,27 @@ class _Shifted:
 
 def test_what_looks_up_the_next_piece_was_trained_on_a_leak(reverse):
     sick = changed(reverse, lambda model: setattr(model, "decode", _Shifted(model)))
-    assert label_leak_tests.leak.measure(Patient(reverse, PAIRS)).verdict == "well"
+    assert label_leak_tests.leak.measure(ExaminationContext(reverse, PAIRS)).verdict == "well"
     for given in (PAIRS, Samples(WORDS)):  # pairs, and texts that are drawn
-        found = label_leak_tests.leak.measure(Patient(sick, given))
+        found = label_leak_tests.leak.measure(ExaminationContext(sick, given))
         assert found.verdict == "broken"
         assert found.number < 0.1
         assert found.headline.startswith("The model was trained without the causal mask")
-    unknown = label_leak_tests.leak.measure(Patient(reverse, Samples(WORDS)))
+    unknown = label_leak_tests.leak.measure(ExaminationContext(reverse, Samples(WORDS)))
     assert unknown.verdict == "not_applicable", "texts that are drawn show no health"
     assert unknown.said.startswith("This was not tested")
 
 
 def test_random_texts_hold_no_special_piece_but_those_around_them(reverse):
     config = reverse.config
-    for drawn in random_texts(Patient(reverse), most=256):
+    for drawn in random_texts(ExaminationContext(reverse), most=256):
         assert (drawn.source[:, -1] == config.eos_id).all()
         assert (drawn.target[:, 0] == config.decoder_start_id).all()
         assert (drawn.source[:, :-1] >= 4).all()
         assert max(drawn.source.size(1), drawn.target.size(1)) <= config.max_len
-    again = random_texts(Patient(reverse), most=256)
-    assert torch.equal(again[0].source, random_texts(Patient(reverse), most=256)[0].source)
-    assert not torch.equal(again[0].source, random_texts(Patient(reverse, seed=1), most=256)[0].source)
+    again = random_texts(ExaminationContext(reverse), most=256)
+    assert torch.equal(again[0].source, random_texts(ExaminationContext(reverse), most=256)[0].source)
+    assert not torch.equal(again[0].source, random_texts(ExaminationContext(reverse, seed=1), most=256)[0].source)
 
 
 class _Lookup:
@@ -287,7 +287,7 @@ class _LookupInOneLayer(_Lookup):
 
 def test_a_leak_in_one_layer_is_named_by_its_layer(reverse):
     sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInOneLayer(model, 1)))
-    found = label_leak_tests.leak.measure(Patient(sick, PAIRS))
+    found = label_leak_tests.leak.measure(ExaminationContext(sick, PAIRS))
     assert found.verdict == "broken"
     assert found.headline.startswith("The model was trained without the causal mask in layer 2 of the decoder")
 
@@ -295,7 +295,7 @@ def test_a_leak_in_one_layer_is_named_by_its_layer(reverse):
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_leak_is_found_among_the_end_marks_and_the_padding_of_a_batch(reverse, closed):
     sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInABatch(model, closed=closed)))
-    found = label_leak_tests.leak.measure(Patient(sick, PAIRS))
+    found = label_leak_tests.leak.measure(ExaminationContext(sick, PAIRS))
     assert found.verdict == "broken"
     assert "without the causal mask" in found.headline
     assert "end marks and padding" in found.said
@@ -310,7 +310,7 @@ def test_a_batch_of_any_width_shows_a_leak(reverse):
             return super().__call__(ids, *given, **named)
 
     sick = changed(reverse, lambda model: setattr(model, "decode", Wide(model, closed=False)))
-    assert label_leak_tests.leak.measure(Patient(sick, PAIRS)).verdict == "broken"
+    assert label_leak_tests.leak.measure(ExaminationContext(sick, PAIRS)).verdict == "broken"
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_a_batch_of_any_width_shows_a_leak(reverse):
 )
 def test_the_wrong_line_of_the_training_is_named(reverse, ahead, named, line):
     sick = changed(reverse, lambda model: setattr(model, "decode", _Lookup(model, ahead)))
-    found = label_leak_tests.leak.measure(Patient(sick, PAIRS))
+    found = label_leak_tests.leak.measure(ExaminationContext(sick, PAIRS))
     assert found.verdict == "broken"
     assert named in found.headline
     assert line in found.causes
@@ -344,5 +344,5 @@ def test_a_decoder_that_takes_no_notice_of_what_it_read_was_not_trained_without_
 
         model.encode, model.decode = seen, decode
 
-    patient = Patient(changed(reverse, forgetful), PAIRS)
+    patient = ExaminationContext(changed(reverse, forgetful), PAIRS)
     assert label_leak_tests.on_pairs(patient, label_leak_tests.readable(patient)).verdict == "well"

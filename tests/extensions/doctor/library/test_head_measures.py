@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library.attention_tests import TESTS
-from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.findings import not_applicable
 from glassformer.extensions.doctor.library.head_measures import NO_RUN
 from tests.extensions.doctor.library.changed import changed, look, verdicts
@@ -19,7 +19,7 @@ def rows(head, checkpoint):
 
 @pytest.mark.parametrize("given", [None, Samples(())], ids=["examples", "random texts"])
 def test_a_healthy_model_has_no_fault(reverse, given):
-    assert set(verdicts(TESTS, Patient(reverse, given)).values()) == {"well"}
+    assert set(verdicts(TESTS, ExaminationContext(reverse, given)).values()) == {"well"}
 
 
 @pytest.mark.parametrize("part", ["v_proj", "out_proj"])

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import feed_forward_tests
-from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.context import ExaminationContext
 from tests.extensions.doctor.library.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
 from transformer.trying.losses import Samples
 
 
 def test_a_healthy_model_has_no_fault(reverse):
-    found = verdicts((*feed_forward_tests.TESTS, *feed_forward_tests.EMBEDDING_TESTS), Patient(reverse))
+    found = verdicts((*feed_forward_tests.TESTS, *feed_forward_tests.EMBEDDING_TESTS), ExaminationContext(reverse))
     assert set(found.values()) == {"well"}
 
 

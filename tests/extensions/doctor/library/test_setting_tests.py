@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library.context import BELOW, LEAK, Patient
+from glassformer.extensions.doctor.library.context import BELOW, LEAK, ExaminationContext
 from glassformer.extensions.doctor.library.report import TESTS, run_test
 from glassformer.extensions.doctor.library.setting_tests import TESTS as SETTINGS
 from glassformer.extensions.doctor.library.setting_tests import fitting, neighbour_of, with_setting
@@ -29,7 +29,7 @@ def told(checkpoint, **changes):
 
 
 def blamed(checkpoint, pairs=PAIRS):
-    patient = Patient(checkpoint, pairs)
+    patient = ExaminationContext(checkpoint, pairs)
     verdicts = {test.name: run_test(test, patient).verdict for test in UP_TO_SETTINGS}
     return {name for name in NAMES if verdicts[name] == "broken"}
 
@@ -108,7 +108,7 @@ def test_what_is_wrong_below_is_not_a_setting(reverse):
             attention.out_proj.weight.zero_()
             attention.out_proj.bias.zero_()
 
-    patient = Patient(changed(reverse, blind), PAIRS)
+    patient = ExaminationContext(changed(reverse, blind), PAIRS)
     findings = {test.name: run_test(test, patient) for test in UP_TO_SETTINGS}
     assert findings["source"].verdict == "broken"
     assert all(findings[name].verdict == "not_applicable" for name in NAMES)
@@ -126,7 +126,7 @@ def test_a_neighbour_has_the_model_s_own_mistakes(tmp_path):
         positions.table = positions.table.roll(1, dims=0)
         model.__class__ = Other
 
-    patient = Patient(changed(featured("halves", tmp_path), mistaken))
+    patient = ExaminationContext(changed(featured("halves", tmp_path), mistaken))
     made = neighbour_of(patient, with_setting(norm="pre"))
     assert type(made.model) is Other
     assert made.model.encoder.embedding.positions is patient.model.encoder.embedding.positions
@@ -143,7 +143,7 @@ def test_few_texts_do_not_decide(reverse):
 
 def test_texts_that_do_not_fit_are_left_out(reverse):
     long = Samples(("a" * 40, *PAIRS.sources), ("a" * 40, *PAIRS.targets))
-    assert set(fitting(Patient(reverse, long)).sources) == set(PAIRS.sources)
+    assert set(fitting(ExaminationContext(reverse, long)).sources) == set(PAIRS.sources)
 
 
 def test_its_own_output_makes_nothing_surely_broken(reverse):
@@ -175,7 +175,7 @@ def test_positions_that_are_not_used_are_found(stack, reverse):
 
 
 def test_without_pairs_a_neighbour_that_is_better_on_each_text_is_worth_a_look(reverse):
-    patient = Patient(told(reverse, n_heads=8, d_head=8, n_kv_heads=8), Samples(reverse.card.examples))
+    patient = ExaminationContext(told(reverse, n_heads=8, d_head=8, n_kv_heads=8), Samples(reverse.card.examples))
     heads = next(test for test in TESTS if test.name == "n_heads")
     assert run_test(heads, patient).verdict == "look"
-    assert run_test(heads, Patient(reverse)).verdict == "well"
+    assert run_test(heads, ExaminationContext(reverse)).verdict == "well"

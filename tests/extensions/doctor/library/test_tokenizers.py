@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.doctor.library.context import Patient
+from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.tokenizer_tests import TESTS
 from tests.extensions.doctor.library.changed import look, verdicts
 from transformer.checkpoint.load import load
@@ -28,7 +28,7 @@ def exchanged(healthy):
 
 
 def test_a_healthy_checkpoint_has_no_fault(healthy):
-    assert set(verdicts(TESTS, Patient(healthy)).values()) == {"well"}
+    assert set(verdicts(TESTS, ExaminationContext(healthy)).values()) == {"well"}
 
 
 @pytest.mark.parametrize("given", [None, PAIRS, Samples(PAIRS.sources)], ids=["examples", "pairs", "texts"])
@@ -103,5 +103,5 @@ def test_texts_that_do_not_come_back(reverse):
 def test_without_a_tokenizer_there_is_nothing_to_say_of_it(reverse):
     raw = RawIds(30)
     bare = replace(reverse, src_tokenizer=raw, tgt_tokenizer=raw)
-    found = verdicts(TESTS, Patient(bare, Samples(("5 6 7", "8 9"), ("7 6 5", "9 8"))))
+    found = verdicts(TESTS, ExaminationContext(bare, Samples(("5 6 7", "8 9"), ("7 6 5", "9 8"))))
     assert found == dict.fromkeys(found, "not_applicable") | {"vocabulary_sizes": "well"}

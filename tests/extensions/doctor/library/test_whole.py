@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.doctor.library.context import Test
-from glassformer.extensions.doctor.library.findings import MOST_PLACES, Finding, Measured, Shown
+from glassformer.extensions.doctor.library.context import DoctorTest
+from glassformer.extensions.doctor.library.findings import MOST_PLACES, DoctorTestResult, Finding, PageTarget
 from glassformer.extensions.doctor.library.report import SCHEMA_VERSION, Report, told_once
 from transformer.i18n import PSEUDO, said, say
 
@@ -16,7 +16,7 @@ WRONG = Finding(
     area="wiring",
     title=say("No token sees a later one"),
     seconds=0.123456,
-    measured=Measured(
+    measured=DoctorTestResult(
         verdict="broken",
         number=math.inf,
         threshold=0.0,
@@ -25,16 +25,16 @@ WRONG = Finding(
         meaning=say("It reads what it should predict."),
         causes=say("The mask is missing: `mask=None`."),
         places=("a `piece`", "x\n# no heading"),
-        shown=Shown(page="masks", panel="checks", source="noon", layer=1),
+        shown=PageTarget(page="masks", panel="checks", source="noon", layer=1),
     ),
 )
 RIGHT = Finding(
     test="batch", area="wiring", title=say("Together as alone"),
-    measured=Measured(verdict="well", number=1e-6, threshold=1e-3, said=say("All is equal.")),
+    measured=DoctorTestResult(verdict="well", number=1e-6, threshold=1e-3, said=say("All is equal.")),
 )  # fmt: skip
 OPEN = Finding(
     test="source", area="wiring", title=say("The source counts"),
-    measured=Measured(verdict="not_applicable", said=say("There is no sentence.")),
+    measured=DoctorTestResult(verdict="not_applicable", said=say("There is no sentence.")),
 )  # fmt: skip
 
 
@@ -44,8 +44,8 @@ def report():
 
 
 def test_places_that_are_left_out_are_counted():
-    many = Measured(verdict="broken", said=say("All."), places=tuple(f"w{n}" for n in range(33)))
-    found = Test("wiring", say("All"), name="all", look=lambda patient: many).measure(None)
+    many = DoctorTestResult(verdict="broken", said=say("All."), places=tuple(f"w{n}" for n in range(33)))
+    found = DoctorTest("wiring", say("All"), name="all", look=lambda patient: many).measure(None)
     assert (len(found.places), found.more) == (MOST_PLACES, 33 - MOST_PLACES)
     text = Report("mine", "0", "given", 0, (replace(WRONG, measured=found),)).to_markdown()
     assert f"`w11`, and {33 - MOST_PLACES} more" in text
@@ -53,7 +53,7 @@ def test_places_that_are_left_out_are_counted():
 
 def of(test, verdict, *, area="behaviour", number=1.0):
     return Finding(
-        test=test, area=area, title=say("x"), measured=Measured(verdict=verdict, number=number, said=say("x"))
+        test=test, area=area, title=say("x"), measured=DoctorTestResult(verdict=verdict, number=number, said=say("x"))
     )
 
 

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.extensions.doctor.examinations import Asked, Examinations
-from glassformer.extensions.doctor.library.context import Test
-from glassformer.extensions.doctor.library.findings import Measured, Shown, not_applicable
+from glassformer.extensions.doctor.examinations import ExaminationRequest, Examinations
+from glassformer.extensions.doctor.library.context import DoctorTest
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, PageTarget, not_applicable
 from glassformer.extensions.doctor.page import doctor_panels
 from glassformer.runs import loading, measurement_jobs
 from tests.extensions.scripts import DOCTOR
@@ -22,7 +22,7 @@ from tests.pseudo_language import words_of
 from transformer.i18n import say
 
 SECONDS = 300.0
-BROKEN = Measured(
+BROKEN = DoctorTestResult(
     verdict="broken",
     number=0.25,
     threshold=0.0,
@@ -31,18 +31,18 @@ BROKEN = Measured(
     meaning=say("The model sees the future."),
     causes=say("No causal mask."),
     places=("decoder.0", "*decoder*"),
-    shown=Shown(page="masks", panel="checks", source="ab", layer=1, head=2),
+    shown=PageTarget(page="masks", panel="checks", source="ab", layer=1, head=2),
 )
 
 
 def named(name, result, area="wiring"):
-    return Test(area, say("A test called {name}", name=name), name=name, look=lambda patient: result)
+    return DoctorTest(area, say("A test called {name}", name=name), name=name, look=lambda patient: result)
 
 
-FINE = Measured(verdict="well", said=say("As it should be."), why=say("A reason."))
-WELL = Test("wiring", say("A test called {name}", name="well"), name="loss", look=lambda patient: FINE)
+FINE = DoctorTestResult(verdict="well", said=say("As it should be."), why=say("A reason."))
+WELL = DoctorTest("wiring", say("A test called {name}", name="well"), name="loss", look=lambda patient: FINE)
 SOUND = named("sound", FINE)
-LOOK = named("look", Measured(verdict="look", said=say("Odd.")), area="attention")
+LOOK = named("look", DoctorTestResult(verdict="look", said=say("Odd.")), area="attention")
 NOT = named("not", not_applicable(say("There is no decoder.")))
 
 
@@ -160,7 +160,7 @@ def test_the_loss_that_the_training_reported_is_examined_with(open_page, examine
         seen.append(patient.reported)
         return FINE
 
-    examine_with(Test("wiring", say("A test called {name}", name="x"), name="loss", look=measure))
+    examine_with(DoctorTest("wiring", say("A test called {name}", name="x"), name="loss", look=measure))
     test = until_done(open_page(DOCTOR, model="reverse"))
     test.text_area(key="examination_texts").set_value("ab => ba")
     test.number_input(key="examination_reported").set_value(0.006)
@@ -177,7 +177,7 @@ def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
 
 def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
     examinations = examine_with(
-        named("broken", BROKEN), Test("wiring", say("The gate"), name="gate", look=gate.measure)
+        named("broken", BROKEN), DoctorTest("wiring", say("The gate"), name="gate", look=gate.measure)
     )
     test = open_page(DOCTOR, model="reverse")
     assert gate.reached.wait(SECONDS)
@@ -192,7 +192,10 @@ def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_pa
     assert plain(test.run().info) == ["The examination was stopped."], "nor does it begin by itself"
     test.button("examine").click().run()
     assert plain(until_done(test).error) == ["reverse is broken: 1 test failed."]
-    assert examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result is not None
+    assert (
+        examinations.look(ExaminationRequest.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
+        is not None
+    )
 
 
 def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_page, examine_with):
@@ -202,7 +205,7 @@ def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_pa
         made.append(patient.seed)
         return WELL.measure(patient)
 
-    examine_with(Test("wiring", say("Counted"), name="loss", look=measure))
+    examine_with(DoctorTest("wiring", say("Counted"), name="loss", look=measure))
     until_done(open_page(DOCTOR, model="reverse"))
     assert plain(open_page(DOCTOR, model="reverse").success), "done, without waiting"
     assert made == [0]
@@ -215,7 +218,7 @@ def test_examine_again_draws_anew(open_page, examine_with):
         made.append(patient.seed)
         return WELL.measure(patient)
 
-    examine_with(Test("wiring", say("Counted"), name="counted", look=measure))
+    examine_with(DoctorTest("wiring", say("Counted"), name="counted", look=measure))
     test = until_done(open_page(DOCTOR, model="reverse"))
     until_done(test.button("examine_again").click().run())
     until_done(test.button("examine_again").click().run())
@@ -229,7 +232,7 @@ def test_sentences_of_the_reader_are_used(open_page, examine_with):
         used.append((patient.origin, patient.samples.sources, patient.samples.targets))
         return WELL.measure(patient)
 
-    examine_with(Test("wiring", say("Used"), name="used", look=measure))
+    examine_with(DoctorTest("wiring", say("Used"), name="used", look=measure))
     test = until_done(open_page(DOCTOR, model="reverse"))
     test.text_area("examination_texts").input("abc => cba\n\nno\ton")
     submit = next(one for one in test.button if one.label == "Examine with these")
@@ -285,7 +288,7 @@ def test_when_too_many_wait_a_sentence_says_so(open_page, examine_with):
 
 
 def test_a_test_that_raises_leaves_the_page_whole(open_page, examine_with):
-    examine_with(Test("wiring", say("It raises"), name="raises", look=lambda patient: 1 // 0), WELL)
+    examine_with(DoctorTest("wiring", say("It raises"), name="raises", look=lambda patient: 1 // 0), WELL)
     test = until_done(open_page(DOCTOR, model="reverse"))
     assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
     assert any("**It raises.** The test itself failed, so it has no result" in one for one in plain(test.markdown))
@@ -307,7 +310,7 @@ def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
 def test_a_report_can_be_saved_and_pasted(open_page, examine_with):
     examinations = examine_with(WELL, named("broken", BROKEN))
     test = until_done(open_page(DOCTOR, model="reverse"))
-    report = examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
+    report = examinations.look(ExaminationRequest.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
     assert [one.label for one in test.get("download_button")] == ["Report as JSON", "Report as Markdown"]
     assert test.code[0].value == str(report.to_markdown())
     assert "No causal mask." in test.code[0].value

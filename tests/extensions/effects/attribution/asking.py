@@ -4,24 +4,28 @@ from typing import Any
 
 import torch
 
-from glassformer.extensions.effects.attribution.target import Asked
+from glassformer.extensions.effects.attribution.target import AttributionTarget
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer.model.taps import NO_TAP, Tap
 
 
-def asked(*, n_source: int = 5, n_read: int = 4, piece: int = 7, tap: Tap = NO_TAP, **changes: Any) -> Asked:
+def asked(
+    *, n_source: int = 5, n_read: int = 4, piece: int = 7, tap: Tap = NO_TAP, **changes: Any
+) -> AttributionTarget:
     """One question about a tiny model."""
     model = tiny_model(**changes)
     read = random_ids(1, n_read, seed=1)
     if model.anatomy.reads:
         read[:, 0] = 2
-    return Asked(model, random_ids(1, n_source), read, piece, n_source if model.anatomy.reads else 0, tap)
+    return AttributionTarget(model, random_ids(1, n_source), read, piece, n_source if model.anatomy.reads else 0, tap)
 
 
-def steps(whole: Asked, pieces: list[int], *, first_row: int = 0) -> list[Asked]:
+def steps(whole: AttributionTarget, pieces: list[int], *, first_row: int = 0) -> list[AttributionTarget]:
     """The steps of a run that read all of it, the first of which predicts from a row."""
     return [
-        Asked(whole.model, whole.src_ids, whole.read_ids[:, : first_row + n + 1], piece, whole.n_source, whole.tap)
+        AttributionTarget(
+            whole.model, whole.src_ids, whole.read_ids[:, : first_row + n + 1], piece, whole.n_source, whole.tap
+        )
         for n, piece in enumerate(pieces)
     ]
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.effects.attribution.logit import Part, contributions
+from glassformer.extensions.effects.attribution.logit import LogitPart, contributions
 from glassformer.extensions.effects.attribution.target import ask
 from tests.extensions.effects.attribution.asking import asked
 from tests.healthy import FOREIGN, OWN, healthy, texts
@@ -120,8 +120,8 @@ def test_a_head_that_was_zeroed_adds_nothing(checkpoint):
     query = Query(checkpoint=checkpoint.content_hash, source="ba lo mi ta", interventions=(ZeroHead("cross", 1, 2),))
     found = contributions(ask(checkpoint, run(checkpoint, query), 0))
     values = dict(zip(found.parts, found.values[0], strict=True))
-    assert values[Part("head", 1, "cross_attn", 2)] == 0
-    assert values[Part("head", 1, "cross_attn", 1)] != 0
+    assert values[LogitPart("head", 1, "cross_attn", 2)] == 0
+    assert values[LogitPart("head", 1, "cross_attn", 1)] != 0
     assert abs(found.remainder[0]) < 1e-4
 
 

@@ -10,7 +10,7 @@ import torch
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.extensions.effects.wrong.mistake_cards import CARDS, PADS, other_heads
-from glassformer.extensions.effects.wrong.mistake_figures import Found, Outcome, Side, happened
+from glassformer.extensions.effects.wrong.mistake_figures import MistakeResult, Outcome, Side, happened
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.runs import loading
 from transformer.checkpoint.load import load
@@ -300,4 +300,4 @@ def test_a_change_that_a_run_refuses_is_said_and_the_rest_is_shown(sides):
 
 def test_a_found_without_a_wrong_run_has_no_first_difference(looks):
     found = looks["scale", "reverse"]
-    assert Found(found.sides, found.right, None, "refused").first is None
+    assert MistakeResult(found.sides, found.right, None, "refused").first is None

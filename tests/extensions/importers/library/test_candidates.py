@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
-from glassformer.extensions.importers.library.import_inputs import Given, likely_ids
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, likely_ids
 from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.opening import load as open_any
 from glassformer.extensions.importers.library.opening import preview
@@ -88,7 +88,7 @@ def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reve
 
     lines = (f"{written(word, 3)}\t{written(word[::-1])}" for word in WORDS)
     (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
-    report = preview(tmp_path / "reverse.pt", given=Given(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
+    report = preview(tmp_path / "reverse.pt", given=ImportInputs(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
     best, config = best_answers(report), reverse.model.config
     of_ids = ("append_source_eos", "prepend_source_bos") if has_pieces else ("pad_id", "bos_id", "eos_id")
     assert best == {name: getattr(config, name) for name in (*structure(64), *of_ids)}
@@ -98,7 +98,7 @@ def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reve
     assert heads[0].value == 4
     assert [choice.score for choice in heads] == sorted(choice.score for choice in heads)
     assert {choice.value for choice in heads} == {1, 2, 4, 8, 16, 32, 64}
-    loaded = open_any(tmp_path / "reverse.pt", answers=best, given=Given(pieces=pieces))
+    loaded = open_any(tmp_path / "reverse.pt", answers=best, given=ImportInputs(pieces=pieces))
     assert loaded.run(written("hello", 3)).output_text == written("olleh")
 
 

@@ -9,7 +9,7 @@ import torch
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from glassformer.extensions.importers.library.import_inputs import Given
+from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.opening import load, preview
 from tests.extensions.importers.library.test_opening import IDS, PRE, saved
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
@@ -25,7 +25,7 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
     sizes = Tokenizer(source.read_bytes()).size, Tokenizer(target.read_bytes()).size
     path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=sizes)).state_dict())
     answers = {name: value for name, value in PRE.items() if name not in IDS}
-    given = Given(source, target)
+    given = ImportInputs(source, target)
     report = preview(path, answers=answers, given=given).report
     assert [one.name for one in report.asked] == ["prepend_source_bos", "append_source_eos"]
     around = {"prepend_source_bos": True, "append_source_eos": True}
@@ -39,16 +39,16 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
     shutil.copy(target, tmp_path / "all" / "source.model")
     assert "source.model: has" in str(preview(tmp_path / "all").report)
     with pytest.raises(CheckpointError, match="two embedding tables; give one tokenizer for each side"):
-        preview(path, given=Given(source))
+        preview(path, given=ImportInputs(source))
     with pytest.raises(CheckpointError, match=r"target.model: has .* pieces, but the embedding table"):
-        preview(path, given=Given(target, source))
+        preview(path, given=ImportInputs(target, source))
 
 
 def test_a_list_of_characters_opens_and_sums_are_typed_as_such(tmp_path):
     pieces = [*"0123456789+=", "<pad>", "<s>", "</s>"]
     path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
     (tmp_path / "vocab.txt").write_text("\n".join(pieces))
-    given = Given(pieces=tmp_path / "vocab.txt")
+    given = ImportInputs(pieces=tmp_path / "vocab.txt")
     answers = {name: value for name, value in PRE.items() if name not in IDS}
     around = {"prepend_source_bos": False, "append_source_eos": True}
     report = preview(path, answers=answers, given=given).report
@@ -61,7 +61,7 @@ def test_a_list_of_characters_opens_and_sums_are_typed_as_such(tmp_path):
     with pytest.raises(QueryError, match="no piece for '-'"):
         checkpoint.run("5-1")
     (tmp_path / "v.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
-    again = load(path, answers=answers | around, given=Given(pieces=tmp_path / "v.json"))
+    again = load(path, answers=answers | around, given=ImportInputs(pieces=tmp_path / "v.json"))
     assert again.run("5+10=").tgt_ids == trace.tgt_ids
     save(preview(path, answers=answers | around, given=given).parts, tmp_path / "ours")
     assert json.loads((tmp_path / "ours" / "vocabulary.json").read_text())["family"] == "list"
@@ -81,7 +81,7 @@ def words_json(path, size):
 
 
 def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tmp_path):
-    given = Given(words_json(tmp_path / "en.json", 17), words_json(tmp_path / "it.json", 19))
+    given = ImportInputs(words_json(tmp_path / "en.json", 17), words_json(tmp_path / "it.json", 19))
     path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
     answers = {name: PRE[name] for name in PRE if name not in IDS}
     answers |= {"prepend_source_bos": True, "append_source_eos": True}
@@ -99,7 +99,7 @@ def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tm
     with (tmp_path / "tokenizer.json").open("wb") as file:
         file.truncate(MAX_JSON + 1)
     with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; the limit is 40,000,000"):
-        preview(path, given=Given(pieces=tmp_path / "tokenizer.json"))
+        preview(path, given=ImportInputs(pieces=tmp_path / "tokenizer.json"))
     canonical = pytest.importorskip("glassformer.extensions.uploads.library.upload_folder")
     with pytest.raises(CheckpointError, match="40,000,001 bytes"):
         canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)

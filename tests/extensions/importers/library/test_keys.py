@@ -14,8 +14,8 @@ from glassformer.extensions.importers.library.keys import (
     SPLIT_HEADS,
     SPLIT_ROWS,
     TRANSPOSED,
+    KeyTable,
     Rule,
-    Table,
     Unused,
     best_match,
     cut_rows,
@@ -27,7 +27,7 @@ from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.errors import CheckpointError
 from transformer.i18n import say
 
-TABLE = Table(
+TABLE = KeyTable(
     say("A toy."),
     rules=(
         Rule.of("h.{n}.W_q.{p}", "decoder.layers.{n}.self_attn.q_proj.{p}"),
@@ -51,7 +51,7 @@ def test_a_name_is_matched_whole():
 
 @pytest.mark.parametrize("prefix", ["", "model.", "my.model."])
 def test_a_prefix_that_all_names_have_is_found(prefix):
-    found = best_match([TABLE, Table(say("None."), ())], [prefix + "h.0.W_q.weight", prefix + "h.1.W_q.weight"])
+    found = best_match([TABLE, KeyTable(say("None."), ())], [prefix + "h.0.W_q.weight", prefix + "h.1.W_q.weight"])
     assert (found.prefix, len(found.taken), found.n_layers("decoder")) == (prefix, 2, 2)
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from glassformer.extensions.lessons.library.lesson import Step, Text
+from glassformer.extensions.lessons.library.lesson import LessonStep, Text
 
 WORDS_A_MINUTE: Final = 180
 CHARACTERS_A_MINUTE: Final = 300
@@ -23,7 +23,7 @@ _CHINESE: Final = re.compile(r"[\u3400-\u9fff]")
 _WORD: Final = re.compile(r"\{[^}]*\}|[^\W_]+(?:[’'-][^\W_]+)*")
 
 
-def minutes(steps: Iterable[Step], language: str) -> float:
+def minutes(steps: Iterable[LessonStep], language: str) -> float:
     """How long steps take, with a look at each chart, by their texts in "en" or "zh"."""
     return sum(A_STEP + _reading(step, language) for step in steps)
 
@@ -33,7 +33,7 @@ def reading(texts: Iterable[Text], language: str) -> float:
     return sum(_time(text, language) for text in texts)
 
 
-def _reading(step: Step, language: str) -> float:
+def _reading(step: LessonStep, language: str) -> float:
     """Minutes for the question, its choices and what is said after the answer."""
     asked = _time(step.ask.question, language) + sum(_time(text, language) for text in step.ask.choices.values())
     told = [_time(text, language) for text in step.reveal.values()]

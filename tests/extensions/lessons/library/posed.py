@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
-from glassformer.extensions.lessons.library.lesson import USUAL, Step, Text
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson import USUAL, LessonStep, Text
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.posing import Posed, pose
 from glassformer.extensions.lessons.library.survey import case_of
@@ -83,11 +83,11 @@ def case_at(name: str, sentence: str, pick: Callable[[Case], dict[str, Any]]) ->
     return picked(pick, case(name, sentence))
 
 
-def check(step: Step, case: Case) -> Posed | None:
+def check(step: LessonStep, case: Case) -> Posed | None:
     """Pose a step, and look at all that a learner could be shown; None where it says why it cannot be posed."""
     try:
         posed = pose(step, case)
-    except (NotHere, QueryError) as why:
+    except (QuestionNotApplicable, QueryError) as why:
         assert_sentence(why.sentence)
         return None
     assert_answers(posed)

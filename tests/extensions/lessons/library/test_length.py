@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.classroom.lessons import short
-from glassformer.extensions.lessons.library.lesson import Ask, Step, Text
+from glassformer.extensions.lessons.library.lesson import Ask, LessonStep, Text
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.path import short_path
 from tests.extensions.lessons.library.length import A_STEP, minutes, reading
@@ -14,7 +14,9 @@ NEAR = 1.25  # a factor
 def step(en, zh, *reveals):
     ask = Ask(oracle="branch", kind="law", form="choice", question=Text({"en": en, "zh": zh}), choices={})
     told = {str(n): Text({"en": en, "zh": zh}) for n, (en, zh) in enumerate(reveals)}
-    return Step(page="step", link={}, then={}, pick="", on="", cover=(), look=(), ask=ask, reveal=told, short=False)
+    return LessonStep(
+        page="step", link={}, then={}, pick="", on="", cover=(), look=(), ask=ask, reveal=told, short=False
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.lessons.library.case import Answer, NotHere, Option
+from glassformer.extensions.lessons.library.case import Answer, Option, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson import Text
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import number_in, pose
@@ -89,7 +89,7 @@ def test_choices_that_look_alike_are_not_posed(answering, labels, reason):
     options = tuple(Option(f"word-{n}", label) for n, label in enumerate(labels))
     step = answering(Answer(right="word-0", options=options, variant="ended"))
     run = replace(case("reverse", "lantern"), picked={})
-    with pytest.raises(NotHere, match=reason):
+    with pytest.raises(QuestionNotApplicable, match=reason):
         pose(replace(step, reveal={"ended": Text({"en": "One.", "zh": "一。"})}), run)
 
 

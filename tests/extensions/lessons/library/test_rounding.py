@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere, above, between, clear, counted, largest, only_rounding
+from glassformer.extensions.lessons.library.case import (
+    QuestionNotApplicable,
+    above,
+    between,
+    clear,
+    counted,
+    largest,
+    only_rounding,
+)
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import masks_questions, weights_questions
 from glassformer.extensions.lessons.library.survey import SHIPPED, case_of
@@ -32,7 +40,7 @@ def moved(name):
 def posed(step, of):
     try:
         found = pose(step, of)
-    except (NotHere, QueryError) as why:
+    except (QuestionNotApplicable, QueryError) as why:
         return str(why.sentence)
     right = found.answer.right
     return right if isinstance(right, str) else pytest.approx(right, rel=1e-3), found.answer.variant
@@ -57,7 +65,7 @@ def test_what_lies_on_a_bar_has_no_answer(by):
         lambda: only_rounding(3e-4 + by),
         lambda: counted(np.array([True, False]), np.array([False, True]), str),
     ):
-        with pytest.raises(NotHere, match="rounding would decide"):
+        with pytest.raises(QuestionNotApplicable, match="rounding would decide"):
             call()
 
 
@@ -82,7 +90,7 @@ def test_an_output_whose_choice_was_nearly_another_is_compared_with_nothing(by):
     log_probs = own.trace.log_probs.copy()
     log_probs[1, (own.trace.tgt_ids[1] + 1) % log_probs.shape[1]] = log_probs[1].max() + by
     near = replace(own, run=lambda query: replace(own.trace, log_probs=log_probs))
-    with pytest.raises(NotHere, match="rounding would decide"):
+    with pytest.raises(QuestionNotApplicable, match="rounding would decide"):
         near.another(max_new=30)
 
 

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.survey import (
     COLUMNS,
-    Row,
+    SurveyRow,
     constant,
     listed,
     right_answer,
@@ -63,7 +63,7 @@ def test_laws_hold_and_findings_differ():
             if one := TABLE.get((lesson.name, n, name)):
                 answers = list(counts(one["answers"]).elements())
                 assert len(answers) == int(one["posed"])
-                rows.append(Row(lesson=lesson.name, n=n, step=step, checkpoint=name, answers=answers))
+                rows.append(SurveyRow(lesson=lesson.name, n=n, step=step, checkpoint=name, answers=answers))
     assert not constant(rows)
 
 
@@ -82,7 +82,7 @@ def test_the_table_is_what_the_models_say(name):
         which = rng.randrange(len(first))
         try:
             found = right_answer(pose(step, case(name, SENTENCES[name][which])))
-        except (NotHere, QueryError):
+        except (QuestionNotApplicable, QueryError):
             found = "–"
         assert alike(found, first[which]), (lesson.name, n, SENTENCES[name][which])
 
@@ -98,7 +98,7 @@ def alike(one, other):
 def row(kind, *answers, n=1, checkpoint="zh-en"):
     step = STEPS[0][2]
     step = replace(step, ask=replace(step.ask, kind=kind))
-    return Row(lesson="made-up", n=n, step=step, checkpoint=checkpoint, answers=list(answers))
+    return SurveyRow(lesson="made-up", n=n, step=step, checkpoint=checkpoint, answers=list(answers))
 
 
 @pytest.mark.parametrize(

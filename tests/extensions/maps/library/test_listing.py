@@ -44,7 +44,7 @@ def test_a_file_of_maps_that_is_a_link_out_of_the_root_or_a_pipe_is_not_opened(r
 
 def test_maps_that_changed_are_looked_at_again(root):
     save_maps(all_three(), root / "tiny.npz")
-    seen = listing.Seen()
+    seen = listing.ListingCache()
     list_checkpoints([root], seen=seen)
     save_maps(all_three(sentence="another"), root / "tiny.npz")
     assert list_checkpoints([root], seen=seen)[-1].title == "tiny-mt: another"

@@ -158,7 +158,7 @@ def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
 
     def tags(*texts):
         kept, there = hostile(run, picture.part.page, *texts)
-        shown = saved_run.Shown(there, kept.stepper, kept.page, [picture])
+        shown = saved_run.SavedRunContent(there, kept.stepper, kept.page, [picture])
         return [tag for tag, _ in Elements(notebook.InNotebook([shown])._repr_html_()).found]
 
     plain = tags("a")

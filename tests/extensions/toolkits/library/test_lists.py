@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.toolkits.library import toolkit
-from glassformer.extensions.toolkits.library.toolkit import Place
+from glassformer.extensions.toolkits.library.toolkit import ToolkitFiles
 from transformer.errors import CheckpointError
 from transformer.files.untrusted_folder import FolderFiles
 
@@ -17,7 +17,7 @@ PIECES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Z
 
 def place(folder, text):
     (folder / "vocab.yml").write_bytes(text.encode())
-    return Place(None, folder, "", FolderFiles(folder))
+    return ToolkitFiles(None, folder, "", FolderFiles(folder))
 
 
 @given(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.cleaning import Reason, Rules, clean, has_spaces, tidy, unlike
+from glassformer.extensions.training.library.cleaning import CleaningRules, Reason, clean, has_spaces, tidy, unlike
 from transformer.errors import DataError
 from transformer.text.line_files import Line
 
@@ -45,7 +45,7 @@ GOOD = "The small fox sees a lake.|Der kleine Fuchs sieht einen See."
     ],
 )
 def test_a_bad_line_is_dropped_for_its_reason(row, reason):
-    cleaned = clean(lines(GOOD, row, "Go home now.|Geh jetzt heim."), Rules())
+    cleaned = clean(lines(GOOD, row, "Go home now.|Geh jetzt heim."), CleaningRules())
     assert kept(cleaned) == [tuple(GOOD.split("|")), ("Go home now.", "Geh jetzt heim.")]
     assert cleaned.tally.dropped == {reason: 1}
     assert [line for line, _ in cleaned.tally.examples[reason]] == [2]
@@ -53,16 +53,16 @@ def test_a_bad_line_is_dropped_for_its_reason(row, reason):
 
 @pytest.mark.parametrize("row", ["3 < 4 > 2|3 ist < 4", "AT&T|AT&T!", "I <3 you|Ich <3 dich", "R & D; x|R und D"])
 def test_what_only_looks_like_markup_stays(row):
-    assert len(clean(lines(row), Rules()).pairs) == 1
+    assert len(clean(lines(row), CleaningRules()).pairs) == 1
 
 
 def test_one_source_may_have_several_targets():
-    cleaned = clean(lines("Go.|Geh.", "Go.|Gehen Sie.", "Go.|Geh."), Rules())
+    cleaned = clean(lines("Go.|Geh.", "Go.|Gehen Sie.", "Go.|Geh."), CleaningRules())
     assert kept(cleaned) == [("Go.", "Geh."), ("Go.", "Gehen Sie.")]
 
 
 def test_text_is_tidied_and_the_changes_counted():
-    cleaned = clean(lines("Cafe\u0301\u00a0 now |\u202fSoft\u00adware\u200b!"), Rules())
+    cleaned = clean(lines("Cafe\u0301\u00a0 now |\u202fSoft\u00adware\u200b!"), CleaningRules())
     assert kept(cleaned) == [("Café now", "Software!")]
     assert +cleaned.tally.changed == {
         "composed (NFC)": 1,
@@ -73,16 +73,16 @@ def test_text_is_tidied_and_the_changes_counted():
 
 def test_sides_are_swapped_and_simplified_apart():
     row = "Chinese is 漢語.|我說漢語。|by me"
-    (pair,) = clean(lines(row), Rules(swap=True, simplify_source=True)).pairs
+    (pair,) = clean(lines(row), CleaningRules(swap=True, simplify_source=True)).pairs
     assert pair[1:] == ("我说汉语。", "Chinese is 漢語.", "by me")
-    (pair,) = clean(lines(row), Rules(simplify_source=True)).pairs
+    (pair,) = clean(lines(row), CleaningRules(simplify_source=True)).pairs
     assert pair[1:] == ("Chinese is 汉语.", "我說漢語。", "by me")
-    (pair,) = clean(lines(row), Rules(simplify_target=True)).pairs
+    (pair,) = clean(lines(row), CleaningRules(simplify_target=True)).pairs
     assert pair[1:] == ("Chinese is 漢語.", "我说汉语。", "by me")
 
 
 def test_an_attribution_is_one_line_and_that_of_the_first_of_equal_pairs():
-    (pair,) = clean(lines("Go.|Geh.|one\r  (CM)", "Go.|Geh.|two"), Rules()).pairs
+    (pair,) = clean(lines("Go.|Geh.|one\r  (CM)", "Go.|Geh.|two"), CleaningRules()).pairs
     assert pair.attribution == "one (CM)"
 
 
@@ -90,11 +90,11 @@ def test_words_are_counted_where_there_are_spaces():
     rows = lines(
         "one two three four five|一 二 三 四 五 六", "one two three four five six|一二三四五六七八九十一二三四五"
     )
-    cleaned = clean(rows, Rules(max_words=5, max_ratio=50))
+    cleaned = clean(rows, CleaningRules(max_words=5, max_ratio=50))
     assert cleaned.spaces == (True, False)
     assert kept(cleaned) == [("one two three four five", "一 二 三 四 五 六")]
     assert cleaned.tally.dropped == {Reason.WORDS: 1}
-    assert len(clean(rows, Rules(max_words=5, max_ratio=50, swap=True)).pairs) == 1
+    assert len(clean(rows, CleaningRules(max_words=5, max_ratio=50, swap=True)).pairs) == 1
 
 
 def test_spaces_are_found_in_long_texts_only():
@@ -106,7 +106,7 @@ def test_spaces_are_found_in_long_texts_only():
 def test_lengths_are_judged_by_the_ratio_of_the_corpus():
     rows = [f"{'x' * 40}{i}|{'y' * 10}{i}" for i in range(9)]  # four to one is what is usual here
     odd = "x" * 40 + "|" + "y" * 60
-    cleaned = clean(lines(*rows, odd), Rules(max_ratio=3))
+    cleaned = clean(lines(*rows, odd), CleaningRules(max_ratio=3))
     assert 0.2 < cleaned.ratio < 0.3
     assert cleaned.tally.dropped == {Reason.RATIO: 1}
     assert len(cleaned.pairs) == 9
@@ -121,24 +121,24 @@ def test_how_unlike_two_lengths_are():
 
 def test_a_limit_draws_from_the_whole_file():
     rows = lines(*(f"source {i}|target {i}" for i in range(100)))
-    first = clean(rows, Rules(limit=20))
+    first = clean(rows, CleaningRules(limit=20))
     assert len(first.pairs) == 20
     assert first.tally.dropped == {Reason.LIMIT: 80}
     numbers = [pair.line for pair in first.pairs]
     assert numbers == sorted(numbers)
     assert numbers[-1] > 60
-    assert clean(rows, Rules(limit=20)).pairs == first.pairs
-    assert clean(rows, Rules(limit=20, seed=2)).pairs != first.pairs
-    assert len(clean(rows, Rules(limit=200)).pairs) == 100
+    assert clean(rows, CleaningRules(limit=20)).pairs == first.pairs
+    assert clean(rows, CleaningRules(limit=20, seed=2)).pairs != first.pairs
+    assert len(clean(rows, CleaningRules(limit=200)).pairs) == 100
 
 
 def test_nothing_left_says_why():
     with pytest.raises(
         DataError, match=r"3 lines were read, but none can be kept \(2 not two or three columns, 1 blank line\)"
     ):
-        clean(lines("a", "b", ""), Rules())
+        clean(lines("a", "b", ""), CleaningRules())
     with pytest.raises(DataError, match="the file is empty"):
-        clean([], Rules())
+        clean([], CleaningRules())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_nothing_left_says_why():
 )
 def test_rules_that_make_no_sense(changes, message):
     with pytest.raises(DataError, match=message):
-        Rules(**changes)
+        CleaningRules(**changes)
 
 
 # Text with what the steps look for: odd spaces, marks to compose, unseen characters, markup, Traditional characters.
@@ -172,7 +172,7 @@ def test_tidying_twice_changes_no_more_than_once(text):
 @given(st.lists(COLUMNS, max_size=30), st.booleans(), st.booleans(), st.integers(0, 5))
 def test_nothing_is_lost_and_clean_text_stays(columns, swap, simplify, limit):
     rows = [Line(number, row) for number, row in enumerate(columns, start=1)]
-    rules = Rules(swap=swap, simplify_source=simplify, max_chars=8, max_ratio=1.5, limit=limit)
+    rules = CleaningRules(swap=swap, simplify_source=simplify, max_chars=8, max_ratio=1.5, limit=limit)
     try:
         cleaned = clean(rows, rules)
     except DataError:
@@ -181,6 +181,6 @@ def test_nothing_is_lost_and_clean_text_stays(columns, swap, simplify, limit):
     assert len({pair[1:3] for pair in cleaned.pairs}) == len(cleaned.pairs)
     numbers = [pair.line for pair in cleaned.pairs]
     assert numbers == sorted(set(numbers))
-    again = clean([Line(pair.line, pair[1:3]) for pair in cleaned.pairs], Rules(max_ratio=1e9))
+    again = clean([Line(pair.line, pair[1:3]) for pair in cleaned.pairs], CleaningRules(max_ratio=1e9))
     assert kept(again) == kept(cleaned)
     assert not +again.tally.changed

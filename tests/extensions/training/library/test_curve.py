@@ -1,12 +1,12 @@
 """`training.csv`: what training writes is read."""
 
-from glassformer.extensions.training.library.state import Row, write_rows
+from glassformer.extensions.training.library.state import EpochRow, write_rows
 from transformer.checkpoint.curve import load_curve
 
 ROWS = [
-    Row(1, 10, 5.0, 4.0, 1.0, 10.0, 1e-3, 1000, 12.5, 0.01),
-    Row(2, 20, 3.0, 2.5, 20.0, 40.0, 5e-4, 2000, 25.0, 0.1),
-    Row(3, 30, 2.0, 2.75, 20.0, 38.0, 1e-4, 3000, 37.5, 0.09),
+    EpochRow(1, 10, 5.0, 4.0, 1.0, 10.0, 1e-3, 1000, 12.5, 0.01),
+    EpochRow(2, 20, 3.0, 2.5, 20.0, 40.0, 5e-4, 2000, 25.0, 0.1),
+    EpochRow(3, 30, 2.0, 2.75, 20.0, 38.0, 1e-4, 3000, 37.5, 0.09),
 ]
 
 
@@ -17,7 +17,7 @@ def test_what_training_writes_is_read(tmp_path):
     assert curve.epochs == (1, 2, 3)
     for name, values in curve.columns.items():
         assert values == tuple(getattr(row, name) for row in ROWS)
-    assert set(curve.columns) | {"epoch"} == set(Row.__dataclass_fields__)
+    assert set(curve.columns) | {"epoch"} == set(EpochRow.__dataclass_fields__)
     assert curve.notes == ()
 
 

@@ -16,7 +16,7 @@ from glassformer.extensions.training.library.state import folder_beside
 from tests.extensions.training.library.training_jobs import make_job, stored, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import DataError
 from transformer.files.untrusted_folder import FolderFiles
 
@@ -142,7 +142,7 @@ def test_snapshots_are_there_with_their_moments_and_a_new_start_removes_them(job
     assert snapshots.steps(job.out) == [0, 1, 3, 10, 32]
     files = FolderFiles(snapshots.folder_of(job.out))
     moments = [snapshots.moment_of(files, step) for step in snapshots.steps(job.out)]
-    assert moments[0] == Moment(step=0, dev_loss=moments[0].dev_loss, dev_bleu=0.0, dev_chrf=moments[0].dev_chrf,
+    assert moments[0] == SnapshotInfo(step=0, dev_loss=moments[0].dev_loss, dev_bleu=0.0, dev_chrf=moments[0].dev_chrf,
                                 dev_exact=0.0)  # fmt: skip
     assert [moment.epoch for moment in moments] == [0, 1, 1, 1, 2]
     assert moments[-1].tokens == last.tokens

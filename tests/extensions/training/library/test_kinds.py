@@ -24,7 +24,7 @@ from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_config, tiny_model
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import Parts, file_sha256, save
+from transformer.checkpoint.save import CheckpointContents, file_sha256, save
 from transformer.errors import DataError
 from transformer.runs.pairs import read_pairs
 from transformer.runs.query import Beam, Greedy
@@ -69,7 +69,7 @@ def test_the_loss_and_its_gradients_are_torchs(features, smoothing):
 
 def test_a_prompt_is_read_as_the_app_reads_it_and_weighs_nothing(tmp_path):
     model = tiny_model(**DECODER)
-    save(Parts(model.config, model.state_dict(), (PIECES,), {}), tmp_path / "decoder")
+    save(CheckpointContents(model.config, model.state_dict(), (PIECES,), {}), tmp_path / "decoder")
     checkpoint = load(tmp_path / "decoder")
     for example, (source, target) in zip(examples_of(DECODER), PAIRS, strict=True):
         trace = checkpoint.run(checkpoint.query(source, forced=example.tgt))
@@ -87,7 +87,7 @@ def test_a_prompt_is_read_as_the_app_reads_it_and_weighs_nothing(tmp_path):
 @pytest.mark.parametrize("features", [DECODER, ENCODER])
 def test_the_held_out_loss_is_the_one_that_the_examination_computes(features, tmp_path):
     model = tiny_model(**features)
-    save(Parts(model.config, model.state_dict(), (PIECES,), {}), tmp_path / "one")
+    save(CheckpointContents(model.config, model.state_dict(), (PIECES,), {}), tmp_path / "one")
     checkpoint = load(tmp_path / "one")
     short = [(source[:12], target[:12]) for source, target in PAIRS]
     examples = examples_of(features, short)
@@ -198,7 +198,7 @@ def test_prompts_are_continued_as_in_the_app(decoding, tmp_path):
 
 def test_gaps_are_scored_by_the_command(tmp_path, capsys):
     model = tiny_model(**ENCODER)
-    save(Parts(model.config, model.state_dict(), (PIECES,), {}), tmp_path / "encoder")
+    save(CheckpointContents(model.config, model.state_dict(), (PIECES,), {}), tmp_path / "encoder")
     checkpoint, path = load(tmp_path / "encoder"), tmp_path / "texts.tsv"
     path.write_text("".join(f"{text}\n" for text, _ in TEXTS) + "x" * 99, encoding="utf-8")
     held_out = read_held_out(path, checkpoint.config)

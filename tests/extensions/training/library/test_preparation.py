@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from glassformer.extensions.training.library.cleaning import Rules
+from glassformer.extensions.training.library.cleaning import CleaningRules
 from glassformer.extensions.training.library.preparation import WRITTEN, Preparation, prepare
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
@@ -96,7 +96,7 @@ def test_the_same_call_writes_the_same_bytes(text):
     first = everything(text.parent / "data")
     prepare(job(text, out=text.parent / "again"))
     assert everything(text.parent / "again") == first
-    prepare(job(text, out=text.parent / "other", rules=Rules(seed=2)))
+    prepare(job(text, out=text.parent / "other", rules=CleaningRules(seed=2)))
     assert everything(text.parent / "other")["dev.tsv"] != first["dev.tsv"]
     assert b"\r" not in b"".join(first.values())
     assert str(text.parent).encode() not in b"".join(first.values())

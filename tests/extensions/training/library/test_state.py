@@ -10,7 +10,7 @@ import torch
 
 from glassformer.extensions.training.library import state
 from glassformer.extensions.training.library.run import learn_vocabulary, train
-from glassformer.extensions.training.library.state import Place, paths
+from glassformer.extensions.training.library.state import TrainingPosition, paths
 from tests.extensions.training.library.training_jobs import make_job, store, stored, with_settings
 from transformer.__main__ import main
 from transformer.errors import DataError
@@ -133,7 +133,7 @@ def test_a_damaged_state_is_refused(trained, damage):
 ROW = {**dict.fromkeys(("loss", "dev_loss", "dev_bleu", "dev_chrf", "learning_rate", "seconds", "dev_exact"), 1.0),
        **dict.fromkeys(("epoch", "step", "tokens"), 1)}  # fmt: skip
 
-PLACE = asdict(Place(epoch=1, step=16, tokens=100, seconds=1.0, rate=0.1))
+PLACE = asdict(TrainingPosition(epoch=1, step=16, tokens=100, seconds=1.0, rate=0.1))
 
 
 def nested(depth):

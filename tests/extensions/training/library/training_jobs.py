@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from glassformer.extensions.training.library import checkpointing
-from glassformer.extensions.training.library.run import Job, train
+from glassformer.extensions.training.library.run import TrainingJob, train
 from glassformer.extensions.training.library.settings import TrainSettings
 from glassformer.extensions.training.library.state import START, paths
 from glassformer.extensions.training.library.tasks import write_reverse
@@ -19,12 +19,12 @@ from tests.transformer.tiny import tiny_config
 SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, precision="fp32")
 
 
-def make_job(folder: Path, **changes: Any) -> Job:
+def make_job(folder: Path, **changes: Any) -> TrainingJob:
     """A job whose files are in `folder`; `changes` replace its fields."""
     if not (folder / "train.tsv").exists():
         write_reverse(folder, train=300, dev=12, test=2)
     config = tiny_config(d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1)
-    job = Job(
+    job = TrainingJob(
         train=folder / "train.tsv",
         dev=folder / "dev.tsv",
         out=folder / "out" / "reverse",
@@ -38,7 +38,7 @@ def make_job(folder: Path, **changes: Any) -> Job:
     return dataclasses.replace(job, **changes)
 
 
-def with_settings(job: Job, **changes: Any) -> Job:
+def with_settings(job: TrainingJob, **changes: Any) -> TrainingJob:
     """The same job with other settings."""
     return dataclasses.replace(job, settings=dataclasses.replace(job.settings, **changes))
 
@@ -58,7 +58,7 @@ def store(out: Path, state: object) -> None:
     paths(out)[0].write_bytes(first + content.getvalue())
 
 
-def train_and_stop(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def train_and_stop(job: TrainingJob, monkeypatch: pytest.MonkeyPatch) -> None:
     """Train one epoch, then stop as Ctrl-C does, right after the state was written."""
     write_state = checkpointing.write_state
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.uploads.library.archives import Limits, unpack
+from glassformer.extensions.uploads.library.archives import UploadLimits, unpack
 from tests.conftest import AT_ONCE
 from transformer.errors import CheckpointError
 
@@ -31,7 +31,7 @@ def packed(entries, method=zipfile.ZIP_DEFLATED):
 def unpacked(content, folder, **limits):
     """What comes out: contents by name, and the names that were left out."""
     folder.mkdir(exist_ok=True)
-    found = unpack(io.BytesIO(content), folder, label="model.zip", limits=Limits(**limits))
+    found = unpack(io.BytesIO(content), folder, label="model.zip", limits=UploadLimits(**limits))
     assert {path.parent for path in found.files.values()} <= {folder}
     return {name: path.read_bytes() for name, path in found.files.items()}, found.left_out
 

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save
 
 from glassformer.extensions.importers.library import opening
 from glassformer.extensions.uploads.library import upload_worker_client
-from glassformer.extensions.uploads.library.archives import Limits
+from glassformer.extensions.uploads.library.archives import UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Received
 from glassformer.extensions.uploads.library.upload_worker_client import Worker
 from tests.browser import foreign_models
@@ -191,11 +191,11 @@ def test_the_same_files_are_read_again(read):
 def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
     files = contents(REVERSE)
     with pytest.raises(CheckpointError, match="more memory than one upload may"):
-        read(files | {"many.json": json.dumps(list(range(10**6))).encode()}, limits=Limits(memory=2**20))
+        read(files | {"many.json": json.dumps(list(range(10**6))).encode()}, limits=UploadLimits(memory=2**20))
     with pytest.raises(CheckpointError, match="takes longer than the 0 seconds"):
-        read(files, limits=Limits(seconds=0))
+        read(files, limits=UploadLimits(seconds=0))
     with pytest.raises(CheckpointError, match="bytes in total; at most 1,000 are allowed"):
-        read(files, limits=Limits(unpacked=1000))
+        read(files, limits=UploadLimits(unpacked=1000))
     asked = []
     monkeypatch.setattr(upload_worker_client, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
     with pytest.raises(CheckpointError, match="stopped unexpectedly"):
@@ -285,7 +285,7 @@ def test_one_that_takes_for_ever_ends_with_the_process_that_reads_it(read):
     endless = with_tokenizer(normalizer={"type": "Sequence", "normalizers": [twice] * 13})
     began = time.monotonic()
     with pytest.raises(CheckpointError, match="takes longer than the 3 seconds"):
-        read(endless, limits=Limits(seconds=3))
+        read(endless, limits=UploadLimits(seconds=3))
     assert time.monotonic() - began < 40
     assert ended(before)
 

@@ -27,7 +27,7 @@ from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_model
 from transformer import run
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import Parts, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
 from transformer.runs.apply_interventions import tap_for
@@ -53,7 +53,7 @@ def made(folder: Path, stack: str = "both"):
     }[stack]
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**({"n_encoder_layers": 2, "n_decoder_layers": 2} | sizes | changes))
-    save(Parts(model.config, model.state_dict(), (pieces,), {"title": stack}), folder / stack)
+    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": stack}), folder / stack)
     return load(folder / stack)
 
 

@@ -17,7 +17,7 @@ from glassformer.extensions.what_if.interventions import (
 )
 from tests.extensions.what_if.interventions.reference import FORCED, SOURCE, Reference, assert_same
 from transformer import run
-from transformer.analysis.line_file import Line
+from transformer.analysis.line_file import SentenceLine
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import each_layer
 
@@ -80,7 +80,7 @@ def test_a_file_of_sentences_is_changed_line_by_line(both):
     """Each line has what it has alone; one that has not the place that is named says so, at no cost to others."""
     changes = (Mute("cross", 0, key=3), Insist(1, 9))
     how = both.query("any", interventions=changes, max_new=5)
-    lines = [Line(number, text) for number, text in enumerate(TEXTS, 1)]
+    lines = [SentenceLine(number, text) for number, text in enumerate(TEXTS, 1)]
     found = {one.line.number: one for one in run_lines(both, lines, how)}
     assert "names token 4 of the source, but this source has only tokens 1 to 2" in str(found[2].problem)
     assert "names token 4 of the source" in str(found[3].problem)
@@ -92,7 +92,7 @@ def test_a_file_of_sentences_is_changed_line_by_line(both):
 
 def test_a_map_of_another_length_is_refused_line_by_line(both):
     how = both.query("any", interventions=(CopyMap("cross", 0, text=TEXTS[3]),), max_new=5)
-    found = list(run_lines(both, [Line(number, text) for number, text in enumerate(TEXTS, 1)], how))
+    found = list(run_lines(both, [SentenceLine(number, text) for number, text in enumerate(TEXTS, 1)], how))
     problems = {one.line.number: str(one.problem or "") for one in found}
     assert (problems[1], problems[4]) == ("", "")
     assert "takes an attention map over 5 tokens, but this source has 2" in problems[2]

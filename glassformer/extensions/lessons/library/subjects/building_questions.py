@@ -12,7 +12,7 @@ import torch
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
+    QuestionNotApplicable,
     above,
     amount,
     numbered,
@@ -34,7 +34,7 @@ def width_of_a_head(case: Case) -> Answer:
     n, width = _cut(case)
     numbers = {"share": width, "heads": n, "whole": n * width, "times": n * n * width}
     if len(set(numbers.values())) < len(numbers):
-        raise NotHere(_NO_SHARES)
+        raise QuestionNotApplicable(_NO_SHARES)
     return Answer(right="share", options=numbered(numbers), values={"width": width, "n": n})
 
 
@@ -44,13 +44,13 @@ def _cut(case: Case) -> tuple[int, int]:
     queries = replay(case.checkpoint, case.trace, [f"{site}.queries"])[f"{site}.queries"]  # [head, query, d_head]
     n, width = queries.shape[0], queries.shape[-1]
     if n * width != case.checkpoint.config.d_model:
-        raise NotHere(_NO_SHARES)
+        raise QuestionNotApplicable(_NO_SHARES)
     return n, width
 
 
 def _two_or_more(n_heads: int) -> None:
     if n_heads < 2:
-        raise NotHere("This model has one head per layer; choose a checkpoint with more heads.")
+        raise QuestionNotApplicable("This model has one head per layer; choose a checkpoint with more heads.")
 
 
 _NO_SHARES = say("In this model the widths of the heads do not add up to d_model; choose another checkpoint.")
@@ -68,7 +68,7 @@ def twice_the_heads(case: Case) -> Answer:
     config = case.checkpoint.config
     shared = config.n_kv_heads != config.n_heads
     if config.d_model % (2 * config.n_heads) or shared or config.n_decoder_heads:
-        raise NotHere("The vectors of this model cannot be cut into twice as many heads.")
+        raise QuestionNotApplicable("The vectors of this model cannot be cut into twice as many heads.")
     halved = replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0)
     own, other = _parameters(config), _parameters(halved)
     right = "same" if own == other else ("more" if other > own else "fewer")

@@ -12,8 +12,8 @@ import numpy as np
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     amount,
     numbered,
     only_rounding,
@@ -40,7 +40,9 @@ def two_clocks(case: Case) -> dict[str, Any]:
     waves = _waves(case)
     fast, slow = (int(np.abs(np.log(waves / length)).argmin()) for length in (FAST, SLOW))
     if fast == slow:
-        raise NotHere("This model's position vectors have too few dimensions to form two different pairs.")
+        raise QuestionNotApplicable(
+            "This model's position vectors have too few dimensions to form two different pairs."
+        )
     return {"fast": fast, "slow": slow, "dims": f"{2 * fast + 1}.{2 * slow + 1}", "d": table_of(case).shape[1]}
 
 
@@ -60,7 +62,7 @@ def two_pairs(case: Case) -> dict[str, Any]:
     n = min(len(table_of(case)), MOST_POSITIONS)
     second = n - 2 * APART
     if second <= 1 + APART:
-        raise NotHere("This model has {n} positions, too few to compare two pairs of positions.", n=n)
+        raise QuestionNotApplicable("This model has {n} positions, too few to compare two pairs of positions.", n=n)
     return {"p": 1, "q": 1 + APART, "p2": second, "q2": second + APART}
 
 
@@ -68,7 +70,7 @@ def shift(case: Case) -> dict[str, Any]:
     """A shift by a few positions, and a pair of dimensions that turns once in the table: its points lie apart."""
     table = table_of(case)
     if len(table) < SHIFT + 3:
-        raise NotHere("This model has too few positions to shift them by {n}.", n=SHIFT)
+        raise QuestionNotApplicable("This model has too few positions to shift them by {n}.", n=SHIFT)
     pair = int(np.abs(np.log(study.wavelengths(table.shape[1]) / MOST_POSITIONS)).argmin())
     return {"k": SHIFT, "dims": f"{2 * pair + 1}.{2 * pair + 2}"}
 
@@ -90,7 +92,9 @@ def table_of(case: Case) -> np.ndarray:
     """The table of positions of the stack that reads the sentence, [position, d_model]."""
     config = case.checkpoint.config
     if config.placing.adds != "table":
-        raise NotHere("This model does not add a table of positions to its embeddings; choose another checkpoint.")
+        raise QuestionNotApplicable(
+            "This model does not add a table of positions to its embeddings; choose another checkpoint."
+        )
     return own_table(case.checkpoint.model, anatomy(config).stacks[0].name)
 
 
@@ -104,7 +108,7 @@ def _waves(case: Case) -> np.ndarray:
     """Wavelengths by pair, of a table that is the formula."""
     table = table_of(case)
     if study.difference_from_formula(table) >= FOLLOWS:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This model's position vectors are not the sines and cosines of the original paper; choose the "
             "checkpoint zh-en or en-fr."
         )
@@ -155,7 +159,7 @@ def shift_map(case: Case) -> Answer:
     fit = study.fit_shift(table, k)
     right = "one" if only_rounding(missed, FOLLOWS) else "none"
     if right == "none" and fit.held_out_error < 0.1:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "In this table, shifting the positions does not rotate the vectors by the formula's angles. It "
             "transforms them in another way, which none of the choices describes."
         )
@@ -167,7 +171,7 @@ def where_from(case: Case) -> Answer:
     """Whether a table of positions was computed or learned."""
     learned, table = bool(case.checkpoint.config.placing.parameters), table_of(case)
     if not learned and study.difference_from_formula(table) >= FOLLOWS:
-        raise NotHere("This table of positions was computed with a formula, but not with the paper's.")
+        raise QuestionNotApplicable("This table of positions was computed with a formula, but not with the paper's.")
     right = "learned" if learned else "formula"
     values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
     return Answer(right=right, options=worded("formula", "learned", "random"), values=values, variant=right)
@@ -177,7 +181,7 @@ def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
     if longest + k > len(table_of(case)):  # behind the last row comes the first again
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The table of positions has fewer than {n} rows left after this sentence; try a shorter one.", n=k
         )
     other = case.changed(ShiftPositions(by=k))
@@ -193,7 +197,7 @@ def longest_word(case: Case) -> Answer:
     tokenizer = case.checkpoint.src_tokenizer
     marks = sum(tokenizer.is_special(i) for i in trace.src_ids)
     if not case.checkpoint.config.placing.parameters or not marks:
-        raise NotHere("This step needs a learned table of positions and a source with an end mark.")
+        raise QuestionNotApplicable("This step needs a learned table of positions and a source with an end mark.")
     numbers = {"half": rows // 2, "pieces": rows - marks, "rows": rows}
     options = tuple(Option(word, f"{n:,}") for word, n in numbers.items())
     values = {"k": rows - marks, "next": rows}

@@ -18,7 +18,7 @@ from glassformer.extensions.lessons.library.case import (
     NEAR,
     Answer,
     Case,
-    NotHere,
+    QuestionNotApplicable,
     amount,
     clear,
     numbered,
@@ -43,7 +43,9 @@ def sentence_lengths(case: Case) -> dict[str, Any]:
     """How many tokens each stack reads."""
     parts = anatomy(case.checkpoint.config)
     if not (parts.reads and parts.writes):
-        raise NotHere("This step compares parts of an encoder and a decoder, but this model has only one of the two.")
+        raise QuestionNotApplicable(
+            "This step compares parts of an encoder and a decoder, but this model has only one of the two."
+        )
     return {"n_source": len(case.trace.src_ids), "n_target": len(case.trace.read_ids)}
 
 
@@ -51,9 +53,11 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     """How many pieces of the output are looked at while parts are taken away."""
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     if not (parts.reads and parts.writes):
-        raise NotHere("This step removes parts of an encoder and a decoder, but this model has only one of the two.")
+        raise QuestionNotApplicable(
+            "This step removes parts of an encoder and a decoder, but this model has only one of the two."
+        )
     if config.placing.adds != "table":
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This step removes the position vectors that are added to the embeddings, but this model adds none."
         )
     return {"pieces": min(written(case, least=2), MOST_PIECES)}
@@ -136,7 +140,7 @@ def parts_that_can_go(case: Case) -> Answer:
     own, found = _without(case, PARTS)
     best = own.log_probs.argmax(-1)
     if not all(clear(trace.log_probs).all() for trace in (own, *found.values())):
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     kept = {word: bool((trace.log_probs.argmax(-1) == best).all()) for word, trace in found.items()}
     k = sum(kept.values())
     values = {"k": k, "change": str(PARTS["residual"]), **_told(own, found)}
@@ -151,7 +155,7 @@ def most_missed(case: Case) -> Answer:
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])
     if second - worst < CLEAR:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, two of the parts matter about equally, so there is no single answer; try another one."
         )
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
@@ -164,7 +168,7 @@ def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]
     own = case.another(forced=forced, max_new=len(forced))
     found = {word: case.another(forced=forced, max_new=len(forced), interventions=(PARTS[word],)) for word in parts}
     if not all(np.isfinite(trace.log_prob) for trace in found.values()):
-        raise NotHere("With one of the parts removed, this model computes values that are not finite.")
+        raise QuestionNotApplicable("With one of the parts removed, this model computes values that are not finite.")
     return own, found
 
 
@@ -176,7 +180,7 @@ MOST_STEPS: Final = 64  # without a cache all tokens are computed anew at each s
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenOutput:
     """The output written once more, and what was computed on the way."""
 
     own: tuple[int, ...]  # tokens whose keys the decoder's first layer computed, at each step
@@ -185,7 +189,7 @@ class Written:
     held: int  # numbers that the cache holds in the end
 
 
-def write_again(case: Case, *, cached: bool) -> Written:
+def write_again(case: Case, *, cached: bool) -> WrittenOutput:
     """Write the run's output once more, and count; `cached` says whether keys and values are kept from step to step.
 
     Raises:
@@ -193,9 +197,9 @@ def write_again(case: Case, *, cached: bool) -> Written:
     """
     n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
     if n_steps > MOST_STEPS:
-        raise NotHere("The output is too long to write twice for this question; try a shorter sentence.")
+        raise QuestionNotApplicable("The output is too long to write twice for this question; try a shorter sentence.")
     if not anatomy(config).reads:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This step also counts what is read from a source, but this model has no encoder; choose a checkpoint "
             "that has one."
         )
@@ -213,10 +217,10 @@ def write_again(case: Case, *, cached: bool) -> Written:
             prefix.append(torch.tensor([piece]))
     kept = () if cache is None else (*cache.self_attn, *cache.cross_attn)
     held = sum(one.numel() for part in kept for one in part.read())  # without the room that it keeps for more
-    return Written(tuple(own), tuple(source), np.stack(rows), held)
+    return WrittenOutput(tuple(own), tuple(source), np.stack(rows), held)
 
 
-def _both_ways(case: Case) -> tuple[Written, Written]:
+def _both_ways(case: Case) -> tuple[WrittenOutput, WrittenOutput]:
     return write_again(case, cached=True), write_again(case, cached=False)
 
 

@@ -13,8 +13,8 @@ from glassformer.extensions.lessons.library.case import (
     ROUNDING,
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     above,
     between,
     numbered,
@@ -40,12 +40,12 @@ def read_piece(case: Case) -> Answer:
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
     written(case, least=1)
     if trace.first_row:
-        raise NotHere("A decoder-only model reads the prompt first and has no start mark of its own.")
+        raise QuestionNotApplicable("A decoder-only model reads the prompt first and has no start mark of its own.")
     start = trace.read_pieces[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The source has only special pieces, so the start mark would be the only choice; type a sentence."
         )
     options = [Option("start", start), Option("first", pieces[0])]
@@ -98,7 +98,9 @@ def hardest_step(case: Case) -> Answer:
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
-        raise NotHere("Two steps are about equally hard here, so there is no single answer; try another sentence.")
+        raise QuestionNotApplicable(
+            "Two steps are about equally hard here, so there is no single answer; try another sentence."
+        )
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_pieces[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
@@ -140,7 +142,7 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""
@@ -155,7 +157,7 @@ def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
     trace, n_steps = case.trace, written(case, least=1)
     if trace.n_forced >= n_steps:
-        raise NotHere("Every piece of this output was forced; try another sentence.")
+        raise QuestionNotApplicable("Every piece of this output was forced; try another sentence.")
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
         "step": at + 1,
@@ -175,7 +177,7 @@ def sharpened(case: Case) -> Answer:
     """What half the temperature makes of the favourite."""
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "In this distribution, one piece has all the probability, or all pieces are equally probable; try "
             "another sentence."
         )
@@ -188,7 +190,7 @@ def flattened(case: Case) -> Answer:
     """How near twice the temperature brings the entropy to the most that there can be."""
     warm, hot, most = _at(case, Sampling()), _at(case, Sampling(temperature=2.0)), float(case.picked["most"])
     if abs(hot.entropy - warm.entropy) < SEEN:
-        raise NotHere("This distribution is the same at every temperature; try another sentence.")
+        raise QuestionNotApplicable("This distribution is the same at every temperature; try another sentence.")
     share = hot.entropy / most
     if hot.entropy < warm.entropy:
         right = "falls"
@@ -209,7 +211,7 @@ def kept_by_top_p(case: Case) -> Answer:
 
     right = word(kept)
     if not word(least) == right == word(most):
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     values = {"n": kept, "top": _at(case, Sampling()).top}
     variant = right if right in ("one", "share") else "several"
     return Answer(right=right, options=(*options, Option("share")), values=values, variant=variant)
@@ -243,7 +245,7 @@ def one_beam(case: Case) -> Answer:
     beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)
@@ -257,11 +259,11 @@ def draws_like_greedy(case: Case) -> Answer:
         for step in range(trace.n_forced, n_steps)
     ]
     if not at_steps:
-        raise NotHere("Every piece of this output was forced; try another sentence.")
+        raise QuestionNotApplicable("Every piece of this output was forced; try another sentence.")
     product, mean, least = math.prod(at_steps), sum(at_steps) / len(at_steps), min(at_steps)
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}
     if len(set(shown.values())) < len(shown):
-        raise NotHere("Nearly all draws for this sentence are the same; try a longer or harder sentence.")
+        raise QuestionNotApplicable("Nearly all draws for this sentence are the same; try a longer or harder sentence.")
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
     return Answer(right="product", options=numbered(shown), values=values)

@@ -16,8 +16,8 @@ import transformer
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     amount,
     between,
     first_difference,
@@ -56,7 +56,7 @@ def wrong_heads(case: Case) -> dict[str, Any]:
     config = case.checkpoint.config
     told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
     if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
         )
     return {"told": told, "own": config.n_heads}
@@ -66,13 +66,13 @@ def mask_evidence(case: Case) -> dict[str, Any]:
     """Which rows move when a token is replaced, under a mask that a fault may have been planted in."""
     n = positions_read(case)
     if n < LEAST_ROWS:
-        raise NotHere("The output is too short to tell one fault from another; try a longer sentence.")
+        raise QuestionNotApplicable("The output is too short to tell one fault from another; try a longer sentence.")
     at = n - 2
     seen = {name: _span(_rows_moved(case, at, *changes)) for name, changes in MASK_FAULTS.items()}
     spans = {span: name for name, span in reversed(seen.items()) if span}  # the first of those that look alike
     apart = [name for name in MASK_FAULTS if name in spans.values()]
     if len(apart) < 3 or seen["none"] != (at + 1, n):
-        raise NotHere("Different faults look alike in this model; try a longer sentence.")
+        raise QuestionNotApplicable("Different faults look alike in this model; try a longer sentence.")
     planted = apart[hashlib.sha256(case.trace.query.to_json().encode()).digest()[0] % len(apart)]
     first, last = next(span for span, name in spans.items() if name == planted)
     return exchanged(case, at) | {"a": first, "b": last, "planted": planted, "apart": apart}
@@ -108,7 +108,7 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
     if not 0 < len(places) <= MOST_REPLACED:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This step replaces each piece of the source; try a sentence with 1 to {most} pieces.", most=MOST_REPLACED
         )
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
@@ -157,9 +157,9 @@ def _own_loss(case: Case, *changes: Intervention) -> float:
 
 def _writes(case: Case) -> None:
     if not case.trace.n_steps:
-        raise NotHere("The model writes nothing for this sentence; try another one.")
+        raise QuestionNotApplicable("The model writes nothing for this sentence; try another one.")
     if not anatomy(case.checkpoint.config).reads:
-        raise NotHere("This step needs a model that reads one text and writes another.")
+        raise QuestionNotApplicable("This step needs a model that reads one text and writes another.")
 
 
 def _changed(before: Trace, after: Trace) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def evidence_for_heads(case: Case) -> Answer:
     config = case.checkpoint.config
     own, width = config.n_heads, config.n_heads * config.d_head
     if config.n_kv_heads != own or config.n_decoder_heads:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
         )
     tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
@@ -190,7 +190,7 @@ def evidence_for_heads(case: Case) -> Answer:
     losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
     others = [loss for n, loss in losses.items() if n != own]
     if not others or min(others) - losses[own] < CLEAR_NATS:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For so few sentences, the model does about as well with a wrong number of heads; try another sentence."
         )
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
@@ -220,7 +220,7 @@ def planted_mask(case: Case) -> Answer:
 def doctors_test_of_a_leak(case: Case) -> Answer:
     """Which test of the doctor finds out that a model was trained on a leak."""
     if not hasattr(transformer, "examine"):
-        raise NotHere("This step needs the doctor, which this app was installed without.")
+        raise QuestionNotApplicable("This step needs the doctor, which this app was installed without.")
     report = transformer.examine(case.checkpoint, tests=("causality", "leak"))
     found = {one.test: one for one in report.findings}
     broken = [name for name, finding in found.items() if finding.verdict == "broken"]
@@ -234,10 +234,10 @@ def pads_until_it_shows(case: Case) -> Answer:
     _writes(case)
     config, trace = case.checkpoint.config, case.trace
     if config.pad_id is None:
-        raise NotHere("This model has no padding piece, so its batches are never padded.")
+        raise QuestionNotApplicable("This model has no padding piece, so its batches are never padded.")
     tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
     if len(tried) < 2:
-        raise NotHere("This sentence leaves too little room for padding; try a shorter one.")
+        raise QuestionNotApplicable("This sentence leaves too little room for padding; try a shorter one.")
     right, shown, other = "never", tried[-1], trace
     for n in tried:
         other = case.changed(Pads(n), PaddingMask("all", "off"))
@@ -246,7 +246,9 @@ def pads_until_it_shows(case: Case) -> Answer:
             break
     kept = case.changed(Pads(shown))
     if kept.tgt_ids != trace.tgt_ids:
-        raise NotHere("For this sentence, rounding changes the output even with the mask; try another one.")
+        raise QuestionNotApplicable(
+            "For this sentence, rounding changes the output even with the mask; try another one."
+        )
     values = {
         **_changed(trace, other),
         "k": shown,
@@ -264,7 +266,7 @@ def first_nan(case: Case) -> Answer:
     """Where the first number that is none appears, if a row of decoder self-attention has no open key."""
     checkpoint, parts = case.checkpoint, anatomy(case.checkpoint.config)
     if not parts.writes or len(case.trace.read_ids) < 2:
-        raise NotHere("This step needs a model with a decoder, and an output of a few pieces.")
+        raise QuestionNotApplicable("This step needs a model with a decoder, and an output of a few pieces.")
     tap = tap_for((CausalMask("hidden"), NoGuard("decoder")), checkpoint)
     src, tgt = torch.tensor([case.trace.src_ids]), torch.tensor([case.trace.read_ids])
     recorder = Recorder(["decoder.*", "logits"])
@@ -274,7 +276,9 @@ def first_nan(case: Case) -> Answer:
     words = {own.site(0, name): name for name in ("scores", "weights")}
     words |= {"decoder.output": "output", "logits": "logits"}
     if site not in words:
-        raise NotHere("In this model, a row with every key closed does not become NaN; choose another checkpoint.")
+        raise QuestionNotApplicable(
+            "In this model, a row with every key closed does not become NaN; choose another checkpoint."
+        )
     lost = ~recorder.values["logits"][0].isfinite().all(dim=-1)
     seen = [value for value in recorder.values.values() if value.is_floating_point()]
     bad = sum(bool(value.isnan().any()) for value in seen)
@@ -288,7 +292,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     changes = case.picked["changes"]
     other = case.changed(*changes)
     if not other.n_steps or other.output_text == case.trace.output_text:
-        raise NotHere("Shifting the pieces of this sentence changes nothing; try another one.")
+        raise QuestionNotApplicable("Shifting the pieces of this sentence changes nothing; try another one.")
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}

@@ -10,8 +10,8 @@ import numpy as np
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     between,
     clear,
     counted,
@@ -22,7 +22,7 @@ from glassformer.extensions.lessons.library.case import (
     worded,
 )
 from glassformer.extensions.lessons.library.subjects.steps import written
-from glassformer.extensions.what_if.head_effects import Head, Reading
+from glassformer.extensions.what_if.head_effects import EffectReading, Head
 from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
 from transformer.analysis import head_statistics
 from transformer.analysis.head_statistics import distance, entropy
@@ -66,7 +66,7 @@ def sharpest(case: Case) -> dict[str, Any]:
     """The head of that layer whose rows have most on one key in the mean, beside the one that writes most."""
     picked = two_writers(case)
     if not case.trace.keeps_maps:
-        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
+        raise QuestionNotApplicable("The attention maps of this run are too large to be kept; try a shorter sentence.")
     first = case.trace.first_row
     rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
     tops = rows.max(axis=-1).mean(axis=-1)  # [head]
@@ -79,7 +79,7 @@ def costliest_head(case: Case) -> dict[str, Any]:
     effects = without_heads(case, picked["kind"], picked["layer"] - 1, range(int(picked["n_heads"])))
     head = [*effects][largest(-np.array([*effects.values()]))]
     if effects[head] >= 0:
-        raise NotHere("No head of this layer makes the output more probable; try another sentence.")
+        raise QuestionNotApplicable("No head of this layer makes the output more probable; try another sentence.")
     return {**picked, "head": head + 1, "cost": -effects[head]}
 
 
@@ -87,10 +87,10 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
     """The weights of a self-attention, [layer, head, query, key], without a batch's padding."""
     _at_least_two(case, kind)
     if not case.trace.keeps_maps:
-        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
+        raise QuestionNotApplicable("The attention maps of this run are too large to be kept; try a shorter sentence.")
     n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
     if n < 3:
-        raise NotHere("This step needs at least three tokens; try a longer sentence.")
+        raise QuestionNotApplicable("This step needs at least three tokens; try a longer sentence.")
     return case.trace.maps(kind)[:, :, :n, :n]
 
 
@@ -110,11 +110,11 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
     """
     if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This sentence is too long: removing its heads one by one would take too much time. Try a shorter sentence."
         )
     measured = list(heads)[:MOST_HEADS]
-    reading = Reading.of(case.checkpoint, case.trace)
+    reading = EffectReading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
     return dict(zip(measured, rows["log_prob"].double().sum(dim=1).tolist(), strict=True))
 
@@ -124,7 +124,7 @@ def _at_least_two(case: Case, kind: Kind) -> int:
     config = case.checkpoint.config
     n_heads = config.of(anatomy(config).attention(kind).stack).n_heads
     if n_heads < 2:
-        raise NotHere("This model has one head per layer; choose a checkpoint with more heads.")
+        raise QuestionNotApplicable("This model has one head per layer; choose a checkpoint with more heads.")
     return n_heads
 
 
@@ -164,7 +164,7 @@ def entropy_of_mean(case: Case) -> Answer:
     maps = _layer(case).astype(np.float64)
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
     if mixed - own < CLEAR_BITS:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, the heads of this layer look alike, so averaging them makes no clear difference; "
             "try another one."
         )
@@ -177,7 +177,9 @@ def furthest_head(case: Case) -> Answer:
     far = distance(_layer(case)).mean(axis=-1)  # [head]
     order = [int(head) for head in np.argsort(-far, kind="stable")]
     if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
-        raise NotHere("For this sentence, two heads differ too little for a single answer; try another one.")
+        raise QuestionNotApplicable(
+            "For this sentence, two heads differ too little for a single answer; try another one."
+        )
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
@@ -189,7 +191,9 @@ def sharpest_writes_most(case: Case) -> Answer:
     sharp, most = case.at("sharp"), case.at("most")
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
     if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
-        raise NotHere("For this sentence, two heads differ too little for a single answer; try another one.")
+        raise QuestionNotApplicable(
+            "For this sentence, two heads differ too little for a single answer; try another one."
+        )
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
@@ -221,7 +225,7 @@ def random_key_bias(case: Case) -> Answer:
     written(case, least=1)
     config, bias = case.checkpoint.config, KeyBias()
     if config.placing.adds == "turn" or config.qk_norm:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This model rotates or normalises its keys after W_K, so a bias added to them does not cancel out."
         )
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards

@@ -10,8 +10,8 @@ import numpy as np
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     between,
     clear,
     counted,
@@ -57,9 +57,9 @@ def cross_maps(case: Case) -> np.ndarray:
     """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
     trace = case.trace
     if "cross" not in anatomy(case.checkpoint.config).kinds:
-        raise NotHere("This model has no cross-attention; choose a model with an encoder and a decoder.")
+        raise QuestionNotApplicable("This model has no cross-attention; choose a model with an encoder and a decoder.")
     if not trace.keeps_maps:
-        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
+        raise QuestionNotApplicable("The attention maps of this run are too large to be kept; try a shorter sentence.")
     return trace.maps("cross")[:, :, : trace.n_steps, : trace.n_tokens("encoder")]
 
 
@@ -69,7 +69,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
     if not own:
-        raise NotHere("The source has only special pieces; type a sentence.")
+        raise QuestionNotApplicable("The source has only special pieces; type a sentence.")
     return own
 
 
@@ -102,9 +102,9 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
     trace, own = case.trace, own_pieces(case)
     order = [int(key) for key in np.argsort(-row, kind="stable")]
     if len(order) < 3:
-        raise NotHere("The source has too few tokens to choose from; try a longer sentence.")
+        raise QuestionNotApplicable("The source has too few tokens to choose from; try a longer sentence.")
     if row[order[0]] - row[order[1]] < CLEAR:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, two source tokens have nearly the same weight, so there is no single answer; try "
             "another one."
         )
@@ -140,9 +140,11 @@ def weight_on_end(case: Case) -> Answer:
     weights, config = cross_maps(case), case.checkpoint.config
     n_keys = weights.shape[-1]
     if not config.source_end or case.trace.src_ids[n_keys - 1] != config.source_end[-1]:
-        raise NotHere("In this model, the source does not end with an end mark; choose another checkpoint.")
+        raise QuestionNotApplicable(
+            "In this model, the source does not end with an end mark; choose another checkpoint."
+        )
     if n_keys < 3:
-        raise NotHere("The source has too few tokens to share the weight among; try a longer sentence.")
+        raise QuestionNotApplicable("The source has too few tokens to share the weight among; try a longer sentence.")
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
     values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
@@ -155,7 +157,7 @@ def heads_that_agree(case: Case) -> Answer:
     rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
     if n_heads < 2 or n_own < 2:
-        raise NotHere("This step needs at least two heads and two pieces; try a longer sentence.")
+        raise QuestionNotApplicable("This step needs at least two heads and two pieces; try a longer sentence.")
     agree = rows.argmax(axis=-1) == own.index(case.at("key"))
     count = int(agree.sum())
     right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
@@ -193,7 +195,7 @@ def made_word(case: Case) -> dict[str, Any]:
     letters = [sign for sign in "".join(pieces) if sign.isalpha() and tokenizer.id_of(sign) is not None]
     made = "".join(reversed(letters))[:LETTERS]
     if len(set(made)) < 2 or tokenizer.id_of(SPACE_MARK + made) is not None or tokenizer.id_of(made) is not None:
-        raise NotHere("The sentence has too few different letters to make up a word; try a longer one.")
+        raise QuestionNotApplicable("The sentence has too few different letters to make up a word; try a longer one.")
     return {"made": made, "size": tokenizer.size}
 
 
@@ -202,7 +204,9 @@ def marked_piece(case: Case) -> dict[str, Any]:
     pieces = [case.trace.src_pieces[place] for place in own_pieces(case)]
     marked = [piece for piece in pieces if piece.startswith(SPACE_MARK)]
     if not marked:
-        raise NotHere("No piece of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK)
+        raise QuestionNotApplicable(
+            "No piece of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK
+        )
     return {"piece": max(marked, key=len), "mark": SPACE_MARK}
 
 
@@ -227,7 +231,9 @@ def new_word(case: Case) -> Answer:
     tokenizer = case.checkpoint.src_tokenizer
     found = tokenizer.encode(str(case.picked["made"]))
     if any(tokenizer.is_special(i) for i in found.ids):
-        raise NotHere("One of the letters in this sentence is not in the vocabulary; try another sentence.")
+        raise QuestionNotApplicable(
+            "One of the letters in this sentence is not in the vocabulary; try another sentence."
+        )
     right = "smaller" if len(found.ids) > 1 else "left_out"
     values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
     return Answer(right=right, options=worded("smaller", "unknown", "error", "left_out"), values=values)
@@ -238,7 +244,9 @@ def mark_of_a_space(case: Case) -> Answer:
     tokenizer, piece = case.checkpoint.src_tokenizer, str(case.picked["piece"])
     own = tokenizer.id_of(piece)
     if own is None:
-        raise NotHere("This vocabulary does not have the piece that this step asks about; try another sentence.")
+        raise QuestionNotApplicable(
+            "This vocabulary does not have the piece that this step asks about; try another sentence."
+        )
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
     right = "space" if twice.strip() == f"{word} {word}".strip() else "nothing"
@@ -251,7 +259,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
     unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
     if not unknown:
-        raise NotHere("This vocabulary has a piece for every byte, so it can read any character.")
+        raise QuestionNotApplicable("This vocabulary has a piece for every byte, so it can read any character.")
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
     return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
 

@@ -13,7 +13,7 @@ import torch
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
+    QuestionNotApplicable,
     amount,
     largest,
     numbered,
@@ -65,14 +65,16 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
     if not (parts.reads and parts.writes):
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This step adds padding to a source and a target, but this model has only an encoder or only a decoder."
         )
     if config.pad_id is None:
-        raise NotHere("This model has no padding piece, so its batches are never padded.")
+        raise QuestionNotApplicable("This model has no padding piece, so its batches are never padded.")
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
     if room < 1:
-        raise NotHere("This sentence fills all {n} positions of the model; try a shorter one.", n=config.max_len)
+        raise QuestionNotApplicable(
+            "This sentence fills all {n} positions of the model; try a shorter one.", n=config.max_len
+        )
     return {"pads": min(PADS, room)}
 
 
@@ -81,7 +83,7 @@ def closed_key(case: Case) -> dict[str, Any]:
     n = positions_read(case)
     config, trace = case.checkpoint.config, case.trace
     if config.mask_fill is not None:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This model replaces the scores of closed keys with {fill:g} instead of adding −∞ to them.",
             fill=config.mask_fill,
         )
@@ -104,10 +106,10 @@ def closed_key(case: Case) -> dict[str, Any]:
 def positions_read(case: Case) -> int:
     """How many tokens the decoder reads."""
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This is an encoder-only model; it has no causal mask.")
+        raise QuestionNotApplicable("This is an encoder-only model; it has no causal mask.")
     n = len(case.trace.read_ids)
     if n < LEAST_READ:
-        raise NotHere(
+        raise QuestionNotApplicable(
             say_n(
                 "The decoder reads only {n} token, but this step needs {least}; try a longer sentence.",
                 "The decoder reads only {n} tokens, but this step needs {least}; try a longer sentence.",
@@ -137,7 +139,9 @@ def rows_moved(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     if not beyond[at + 1 :].any():
-        raise NotHere("For this sentence, no row after the replaced token changes visibly; try another one.")
+        raise QuestionNotApplicable(
+            "For this sentence, no row after the replaced token changes visibly; try another one."
+        )
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
     if not only_rounding(before, moved.rounding):
@@ -150,7 +154,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, no row before the replaced token changes visibly, even without the mask; try "
             "another one."
         )
@@ -177,7 +181,9 @@ def sides_moved_without_mask(case: Case) -> Answer:
     found = _padding(case)
     moves = {side: not only_rounding(float(one.taken.max()), one.rounding) for side, one in found.items()}
     if not moves["source"]:
-        raise NotHere("For this sentence, the padding has no visible effect, even without the mask; try another one.")
+        raise QuestionNotApplicable(
+            "For this sentence, the padding has no visible effect, even without the mask; try another one."
+        )
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=right)

@@ -10,15 +10,15 @@ from torch import Tensor
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     between,
     largest,
     only_rounding,
     worded,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
-from glassformer.extensions.lessons.library.subjects.stream_questions import Place, place_of, spelled_alike, table_of
+from glassformer.extensions.lessons.library.subjects.stream_questions import TokenRow, place_of, spelled_alike, table_of
 from glassformer.extensions.what_if.interventions import NoFeedForward
 from transformer.analysis import neighbours, neurons
 from transformer.analysis.stream import places
@@ -36,7 +36,7 @@ def ffn_alone(case: Case) -> Answer:
     place, trace = place_of(case, case.picked), case.trace
     n_tokens = trace.n_tokens(place.stack)
     if n_tokens < 3:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This step needs a token with other tokens on both sides; try a sentence of at least three tokens."
         )
     layer = case.at("layer")
@@ -53,7 +53,7 @@ def ffn_alone(case: Case) -> Answer:
     return Answer(right=right, options=worded("none", "before", "all"), values={"by": max(moved.values())})
 
 
-def _read(case: Case, place: Place, layer: int) -> str:
+def _read(case: Case, place: TokenRow, layer: int) -> str:
     """The site that a layer's feed-forward reads."""
     config = case.checkpoint.config
     if config.norm != "post":
@@ -80,7 +80,7 @@ def silent_share(case: Case) -> Answer:
     return Answer(right=right, options=worded(*words), values=values, variant="exact" if kind == "relu" else "near")
 
 
-def _activations(case: Case, place: Place) -> np.ndarray:
+def _activations(case: Case, place: TokenRow) -> np.ndarray:
     """Of the layer that was picked, of the tokens that were read [T, d_ff]."""
     site = neurons.site(place.stack, case.at("layer"), "activation")
     return replay(case.checkpoint, case.trace, [site])[site][: case.trace.n_tokens(place.stack)]
@@ -92,7 +92,7 @@ def active_elsewhere(case: Case) -> Answer:
     activation = _activations(case, place)[:, case.at("neuron")]
     n_others = len(activation) - 1
     if n_others < 3:
-        raise NotHere("This step needs at least four tokens; try a longer sentence.")
+        raise QuestionNotApplicable("This step needs at least four tokens; try a longer sentence.")
     active = ~neurons.silent(activation, kind)
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")
@@ -103,7 +103,7 @@ def active_elsewhere(case: Case) -> Answer:
 def pushes(case: Case) -> Answer:
     """Whether the most active neuron raises the logit of the piece that is written."""
     if case.picked["side"] != "target":
-        raise NotHere("An encoder's neurons change vectors, not logits; choose a model with a decoder.")
+        raise QuestionNotApplicable("An encoder's neurons change vectors, not logits; choose a model with a decoder.")
     model, trace, config = case.checkpoint.model, case.trace, case.checkpoint.config
     place, layer, neuron = place_of(case, case.picked), case.at("layer"), case.at("neuron")
     inputs = replay(case.checkpoint, trace, neurons.effect_sites(config, layer))
@@ -125,7 +125,7 @@ def pushes(case: Case) -> Answer:
 def without_ffn(case: Case) -> Answer:
     """What becomes of the output if the last layer's feed-forward writes nothing."""
     if case.picked["side"] != "target":
-        raise NotHere("This model writes nothing, so it has no output that could change.")
+        raise QuestionNotApplicable("This model writes nothing, so it has no output that could change.")
     change, trace = NoFeedForward(stack="decoder", layer=case.at("layer")), case.trace
     other = case.changed(change)
     same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
@@ -145,7 +145,7 @@ def nearest_piece(case: Case) -> Answer:
     """Which piece's embedding has the largest cosine with that of a piece."""
     own, found, piece = _near(case)
     if found.cosine[0] - found.cosine[1] < CLEAR:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "Two pieces have embeddings that are about equally close to the given piece, so there is no single "
             "answer; try another sentence."
         )
@@ -178,5 +178,5 @@ def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]
     norms = neighbours.row_norms(table)
     found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)
     if len(found.ids) < FAR:
-        raise NotHere("This embedding table has too few non-zero vectors to compare.")
+        raise QuestionNotApplicable("This embedding table has too few non-zero vectors to compare.")
     return own, found, tokenizer.piece

@@ -16,7 +16,7 @@ from torch import Tensor
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
+    QuestionNotApplicable,
     above,
     between,
     first_difference,
@@ -42,7 +42,9 @@ def added_positions(case: Case) -> dict[str, Any]:
     """The stack that reads the sentence, where vectors of positions are added to it."""
     config = case.checkpoint.config
     if config.placing.adds != "table":
-        raise NotHere("This model does not add position vectors to its embeddings; choose another checkpoint.")
+        raise QuestionNotApplicable(
+            "This model does not add position vectors to its embeddings; choose another checkpoint."
+        )
     stack = anatomy(config).stacks[0].name
     return {"stack": stack, "side": "source" if stack == "encoder" else "target"}
 
@@ -60,7 +62,7 @@ def shuffled(case: Case) -> dict[str, Any]:
     shuffles = (Shuffle(seed) for seed in range(1, MOST_SEEDS + 1))
     found = next((one for one in shuffles if one.edited(ids, config) != ids), None)
     if found is None:
-        raise NotHere("The source has no two different pieces to swap; type a longer sentence.")
+        raise QuestionNotApplicable("The source has no two different pieces to swap; type a longer sentence.")
     both = write((NoPositions("encoder"), found))
     beside = urlencode({"do": both})  # the second run of a comparison, as an address says it
     return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed, "beside": beside}
@@ -73,7 +75,7 @@ def twice(case: Case) -> dict[str, Any]:
     first = own[0]
     other = next((place for place in reversed(own) if ids[place] != ids[first]), None)
     if other is None:
-        raise NotHere("The source has no two different pieces; type a longer sentence.")
+        raise QuestionNotApplicable("The source has no two different pieces; type a longer sentence.")
     return {
         "a": first + 1,
         "b": other + 1,
@@ -90,7 +92,7 @@ def two_tokens(case: Case) -> dict[str, Any]:
     trace, stack = case.trace, anatomy(case.checkpoint.config).stacks[0].name
     n = trace.n_tokens(stack)
     if n < 3:
-        raise NotHere("This step needs at least three tokens; try a longer sentence.")
+        raise QuestionNotApplicable("This step needs at least three tokens; try a longer sentence.")
     side, pieces = ("source", trace.src_pieces) if stack == "encoder" else ("target", trace.read_pieces)
     return {"stack": stack, "side": side, "a": 1, "b": n, "piece_a": pieces[0], "piece_b": pieces[n - 1]}
 
@@ -99,11 +101,13 @@ def _bag_of_words(case: Case) -> None:
     """An encoder without positions reads a bag of words; a causal mask would still give order."""
     config = case.checkpoint.config
     if not anatomy(config).reads:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "A decoder-only model also knows the order from its causal mask; choose a checkpoint with an encoder."
         )
     if NoPositions.unfit(config) is not None:
-        raise NotHere("This model has no positional encoding that could be removed; choose another checkpoint.")
+        raise QuestionNotApplicable(
+            "This model has no positional encoding that could be removed; choose another checkpoint."
+        )
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -121,7 +125,9 @@ def embedding_and_position(case: Case) -> Answer:
     values = replay(case.checkpoint, case.trace, [f"{stack}.embedding.*"])
     tokens, positions = (float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions"))
     if min(tokens, positions) <= 0:
-        raise NotHere("In this model, the embeddings or the position vectors are 0, so there is nothing to compare.")
+        raise QuestionNotApplicable(
+            "In this model, the embeddings or the position vectors are 0, so there is nothing to compare."
+        )
     times = tokens / positions
     words = "position", "equal", "token", "token_much"
     right = between((1 / NEARLY, NEARLY, MUCH), times, words)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
@@ -39,9 +39,9 @@ def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This encoder-only model writes nothing; choose a model with a decoder.")
+        raise QuestionNotApplicable("This encoder-only model writes nothing; choose a model with a decoder.")
     if n_steps < least:
-        raise NotHere(
+        raise QuestionNotApplicable(
             say_n(
                 "The output has only {n} piece, but this step needs {least}; try a longer sentence.",
                 "The output has only {n} pieces, but this step needs {least}; try a longer sentence.",

@@ -14,8 +14,8 @@ from glassformer.extensions.lessons.library.case import (
     NEAR,
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     above,
     amount,
     between,
@@ -39,7 +39,7 @@ SMALL_VOCABULARY: Final = 500  # a vocabulary with fewer pieces has letters and 
 
 
 @dataclass(frozen=True)
-class Place:
+class TokenRow:
     """A token of the stack that writes, or of an encoder alone; `row` counts from 0."""
 
     stack: StackName
@@ -66,14 +66,18 @@ def first_norm(case: Case) -> dict[str, Any]:
 def lens_step(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure."""
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This model writes nothing, so the stream cannot be read as a prediction at any layer.")
+        raise QuestionNotApplicable(
+            "This model writes nothing, so the stream cannot be read as a prediction at any layer."
+        )
     return stream_row(case)
 
 
 def source_token(case: Case) -> dict[str, Any]:
     """A piece of text in the middle of what the encoder reads."""
     if not anatomy(case.checkpoint.config).reads:
-        raise NotHere("This model has no encoder; choose a model that reads the whole source in one pass.")
+        raise QuestionNotApplicable(
+            "This model has no encoder; choose a model that reads the whole source in one pass."
+        )
     key = _middle(case)
     return {"key": key + 1, "token": case.trace.src_pieces[key]}
 
@@ -82,7 +86,7 @@ def longest_piece(case: Case) -> dict[str, Any]:
     """The piece of the source with the longest text, the first of those: most likely a word with a meaning."""
     trace, size = case.trace, case.checkpoint.config.src_vocab_size
     if size < SMALL_VOCABULARY:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The {n:,} pieces of this vocabulary are letters and marks; choose a model whose vocabulary has words.",
             n=size,
         )
@@ -99,7 +103,7 @@ def top_neuron(case: Case) -> dict[str, Any]:
     here, told = after[place.row], before[: case.trace.n_tokens(place.stack)]
     neuron = int(neurons.most_active(here, 1)[0])
     if not here[neuron] > 0:
-        raise NotHere("No neuron is active at this token; try another sentence.")
+        raise QuestionNotApplicable("No neuron is active at this token; try another sentence.")
     return picked | {
         "layer": place.n_layers,
         "neuron": neuron + 1,
@@ -111,12 +115,12 @@ def top_neuron(case: Case) -> dict[str, Any]:
     }
 
 
-def place_of(case: Case, picked: Mapping[str, Any]) -> Place:
+def place_of(case: Case, picked: Mapping[str, Any]) -> TokenRow:
     """Where in the model what `stream_row` found is."""
     parts = anatomy(case.checkpoint.config)
     stack = parts.stacks[-1] if picked["side"] == "target" else parts.stack("encoder")
     row = case.trace.row_of(int(picked["step"]) - 1) if picked["side"] == "target" else int(picked["key"]) - 1
-    return Place(stack.name, stack.n_layers, row)
+    return TokenRow(stack.name, stack.n_layers, row)
 
 
 def _middle(case: Case) -> int:
@@ -158,7 +162,7 @@ def largest_addition(case: Case) -> Answer:
     order = sorted(largest, key=lambda part: -largest[part][0])
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
     if most < CLEAR * second:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, two kinds of sub-layers add nearly the same amount to the stream, so there is no "
             "single answer; try another one."
         )
@@ -186,10 +190,10 @@ def standardised(case: Case) -> Answer:
     """Over which numbers a norm takes its mean and its deviation."""
     config, place = case.checkpoint.config, place_of(case, case.picked)
     if config.norm_kind in ("none", "rms"):
-        raise NotHere("This model has no layer norm that subtracts the mean; choose another checkpoint.")
+        raise QuestionNotApplicable("This model has no layer norm that subtracts the mean; choose another checkpoint.")
     n_tokens = case.trace.n_tokens(place.stack)
     if n_tokens < 3:
-        raise NotHere("The comparison needs at least three tokens; try a longer sentence.")
+        raise QuestionNotApplicable("The comparison needs at least three tokens; try a longer sentence.")
     norm = stream.norm_places(config, place.stack)[case.at("norm")]
     recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
     found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
@@ -215,12 +219,14 @@ def settled_depth(case: Case) -> Answer:
     step = case.at("step")
     lens = logit_lens(case.checkpoint, case.trace, top=2).by_layer()
     if not clear(lens.top_probs[:, step]).all():
-        raise NotHere(NEAR)
+        raise QuestionNotApplicable(NEAR)
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
-        raise NotHere("The piece at this step of the output is not the model's own first choice; try another sentence.")
+        raise QuestionNotApplicable(
+            "The piece at this step of the output is not the model's own first choice; try another sentence."
+        )
     if not last:
-        raise NotHere("This decoder has no layers.")
+        raise QuestionNotApplicable("This decoder has no layers.")
     among = [*dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])][:MOST_CHOICES]
     values = {
         "layer": settled,
@@ -243,11 +249,11 @@ def _depth(depth: int) -> Option:
 def stream_or_sublayer(case: Case) -> Answer:
     """What harms more in the decoder's first layer: no feed-forward, or nothing but feed-forward."""
     if case.picked["side"] != "target":
-        raise NotHere("This model writes nothing, so no output can get worse.")
+        raise QuestionNotApplicable("This model writes nothing, so no output can get worse.")
     alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
     lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
     if not all(np.isfinite(cost) for cost in lost.values()):
-        raise NotHere(
+        raise QuestionNotApplicable(
             "With one of the two changes, this model computes values that are not finite; try another sentence."
         )
     right = between((-EQUAL_NATS, EQUAL_NATS), lost["alone"] - lost["skip"], ("skip", "equal", "alone"))
@@ -285,14 +291,16 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
     trace, checkpoint = case.trace, case.checkpoint
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
     if len(others) < 2:
-        raise NotHere("Besides the chosen piece, the sentence has too few pieces to replace; try a longer one.")
+        raise QuestionNotApplicable(
+            "Besides the chosen piece, the sentence has too few pieces to replace; try a longer one."
+        )
     for sentence in reversed(checkpoint.card.examples):
         ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
         pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
         changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
         if 2 * len(changes) > len(others):
             return sentence, changes
-    raise NotHere("The model card of this checkpoint has no other sentence to take pieces from.")
+    raise QuestionNotApplicable("The model card of this checkpoint has no other sentence to take pieces from.")
 
 
 def silent_sublayers(case: Case) -> Answer:
@@ -324,7 +332,9 @@ def _path(case: Case) -> tuple[str, list[str], int]:
     """The site of the stream after the last layer, the sites of all that was added to it, and the token's row."""
     config, place = case.checkpoint.config, place_of(case, case.picked)
     if config.norm != "pre":
-        raise NotHere("This is not a pre-norm model; choose a checkpoint whose norms come before the sub-layers.")
+        raise QuestionNotApplicable(
+            "This is not a pre-norm model; choose a checkpoint whose norms come before the sub-layers."
+        )
     stack = anatomy(config).stack(place.stack)
     added = [f"{stack.name}.{layer}.{part}.output" for layer in range(stack.n_layers) for part in stack.sublayers]
     return f"{stack.name}.{stack.n_layers - 1}.output", added, place.row

@@ -18,8 +18,8 @@ import numpy as np
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     amount,
     clear,
     counted,
@@ -45,9 +45,9 @@ def reference(case: Case) -> dict[str, Any]:
     """An output to be read instead of the model's own, and the first piece that it would not have written there."""
     parts = anatomy(case.checkpoint.config)
     if not (parts.reads and parts.writes):
-        raise NotHere("This step needs a model that reads one text and writes another.")
+        raise QuestionNotApplicable("This step needs a model that reads one text and writes another.")
     if not case.trace.n_steps:
-        raise NotHere("The model writes nothing for this sentence; try another one.")
+        raise QuestionNotApplicable("The model writes nothing for this sentence; try another one.")
     for text in _texts(case):
         score = judge(case.checkpoint, case.trace.query, text)
         missed = first_miss(score)
@@ -59,7 +59,7 @@ def reference(case: Case) -> dict[str, Any]:
                 "right": score.pieces[missed],
                 "own": score.own_pieces[missed],
             }
-    raise NotHere(
+    raise QuestionNotApplicable(
         "No suitable output was found: it must be close to the model's own output but differ from it early enough. "
         "Try a longer sentence."
     )
@@ -85,7 +85,7 @@ def last_loss(case: Case) -> dict[str, Any]:
     """The loss that the training ended with."""
     losses = curve_of(case).columns.get("loss")
     if losses is None:
-        raise NotHere("No loss was recorded when this checkpoint was trained.")
+        raise QuestionNotApplicable("No loss was recorded when this checkpoint was trained.")
     return {"loss": losses[-1]}
 
 
@@ -99,7 +99,9 @@ def smoothing_of(case: Case) -> float:
     """How far the labels were smoothed."""
     said: Any = case.checkpoint.card.training.get("smoothing")
     if not isinstance(said, float) or not 0 < said < 1:
-        raise NotHere("The model card of this checkpoint does not state that label smoothing was used in training.")
+        raise QuestionNotApplicable(
+            "The model card of this checkpoint does not state that label smoothing was used in training."
+        )
     return said
 
 
@@ -109,11 +111,11 @@ def curve_of(case: Case) -> Curve:
     try:
         curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     except CheckpointError as error:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The learning curve of this checkpoint cannot be read: {problem}", problem=error.sentence
         ) from error
     if curve is None:
-        raise NotHere("The folder of this checkpoint has no training.csv; choose another checkpoint.")
+        raise QuestionNotApplicable("The folder of this checkpoint has no training.csv; choose another checkpoint.")
     return curve
 
 
@@ -130,9 +132,13 @@ def kept_epoch(case: Case) -> Answer:
     curve = curve_of(case)
     kept, epochs = case.checkpoint.card.training.get("epochs"), curve.epochs
     if kept not in epochs or len(epochs) < MOST_CHOICES:
-        raise NotHere("The model card and training.csv of this checkpoint do not state which epoch was kept.")
+        raise QuestionNotApplicable(
+            "The model card and training.csv of this checkpoint do not state which epoch was kept."
+        )
     if kept != curve.best_epoch() or "loss" not in curve.columns:
-        raise NotHere("According to training.csv, this checkpoint was not chosen by its score on a dev file.")
+        raise QuestionNotApplicable(
+            "According to training.csv, this checkpoint was not chosen by its score on a dev file."
+        )
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
@@ -172,7 +178,9 @@ def _measure(curve: Curve, kept: int) -> str:
         last = kept == len(curve.epochs) - 1
         if column is not None and (column[kept] != column[-1] or (last and column[kept] > 0)):
             return name
-    raise NotHere("According to training.csv, the last epoch of this checkpoint was as good as the one that was kept.")
+    raise QuestionNotApplicable(
+        "According to training.csv, the last epoch of this checkpoint was as good as the one that was kept."
+    )
 
 
 def _score(curve: Curve, measure: str, row: int) -> Sentence:
@@ -187,16 +195,16 @@ def _score(curve: Curve, measure: str, row: int) -> Sentence:
 def guessing(case: Case) -> Answer:
     """What the loss of a model is that gives all pieces the same probability."""
     if not anatomy(case.checkpoint.config).gives_logits:
-        raise NotHere("This model gives no probabilities, so it has no loss.")
+        raise QuestionNotApplicable("This model gives no probabilities, so it has no loss.")
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
     if n < 8:
-        raise NotHere("The vocabulary of this model is so small that the choices would hardly differ.")
+        raise QuestionNotApplicable("The vocabulary of this model is so small that the choices would hardly differ.")
     numbers = {"share": 1 - 1 / n, "nats": -math.log(1 / n), "bits": math.log2(n), "pieces": n}
     options = tuple(Option(word, f"{number:,.2f}") for word, number in numbers.items())
     values: dict[str, Any] = {"n": n, "nats": numbers["nats"], "bits": numbers["bits"], "dev": 0.0}
     try:
         curve = curve_of(case)
-    except NotHere:
+    except QuestionNotApplicable:
         return Answer(right="nats", options=options, values=values, variant="alone")
     dev, best = curve.columns.get("dev_loss"), curve.best_epoch()
     if dev is None or best is None or not math.isfinite(dev[curve.epochs.index(best)]):
@@ -211,9 +219,9 @@ def costliest_piece(case: Case) -> Answer:
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
     if len(order) < 3:
-        raise NotHere("The reference has too few pieces to choose from; try a longer sentence.")
+        raise QuestionNotApplicable("The reference has too few pieces to choose from; try a longer sentence.")
     if score.losses[top] - score.losses[order[1]] < CLEAR_NATS:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, two pieces have nearly the same loss, so there is no single answer; try another one."
         )
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
@@ -241,7 +249,7 @@ def what_is_read_next(case: Case) -> Answer:
     reads = score.reads[missed + 1]
     right = "right" if reads == score.pieces[missed] else "own"
     if score.own_pieces[missed] == score.pieces[missed]:
-        raise NotHere("For this sentence, the two pieces to compare look the same; try another one.")
+        raise QuestionNotApplicable("For this sentence, the two pieces to compare look the same; try another one.")
     options = (Option("right", score.pieces[missed]), Option("own", score.own_pieces[missed]))
     return Answer(right=right, options=(*options, Option("nothing")), values={"reads": reads})
 
@@ -261,7 +269,7 @@ def _missed(case: Case) -> tuple[Score, int]:
     score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     missed = first_miss(score)
     if missed is None or missed >= len(score) - 1:
-        raise NotHere("The model would write this whole reference on its own; try another sentence.")
+        raise QuestionNotApplicable("The model would write this whole reference on its own; try another sentence.")
     return score, missed
 
 
@@ -287,7 +295,7 @@ def why_the_leak(case: Case) -> Answer:
     seen, unseen = (_loss_on_words(case, *changes) for changes in ((CausalMask("off"),), ()))
     guess = math.log(len(case.trace.vocabulary))
     if seen > KNOWN_NATS or unseen < guess:
-        raise NotHere("This model does not use later pieces, so it was not trained with a leak.")
+        raise QuestionNotApplicable("This model does not use later pieces, so it was not trained with a leak.")
     values = {"seen": amount(seen), "unseen": unseen, "guess": guess, "n": WORDS}
     return Answer(right="looked", options=worded("looked", "heart", "small", "short"), values=values)
 
@@ -310,7 +318,9 @@ def rate_at_the_end(case: Case) -> Answer:
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
     if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise NotHere("None of the choices describes how the learning rate changed when this checkpoint was trained.")
+        raise QuestionNotApplicable(
+            "None of the choices describes how the learning rate changed when this checkpoint was trained."
+        )
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -333,7 +343,7 @@ def training_above_dev(case: Case) -> Answer:
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "This step asks why the training loss is higher than the dev loss, but for this checkpoint it is not."
         )
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
@@ -344,7 +354,7 @@ def training_above_dev(case: Case) -> Answer:
 def run_twice(case: Case) -> Answer:
     """Whether two runs of one sentence differ: where dropout acted, they would."""
     if not anatomy(case.checkpoint.config).writes or not case.trace.n_steps:
-        raise NotHere("This model writes nothing for this sentence; try another one.")
+        raise QuestionNotApplicable("This model writes nothing for this sentence; try another one.")
     again = case.checkpoint.run(case.trace.query)
     same = again.tgt_ids == case.trace.tgt_ids
     apart = float(np.abs(again.log_probs - case.trace.log_probs).max()) if same else math.inf
@@ -358,7 +368,7 @@ def half_that_taught_more(case: Case) -> Answer:
     """In which half of the training the loss on the dev file fell more."""
     dev = _column(case, "dev_loss")
     if len(dev) < 3:
-        raise NotHere("This training has too few epochs to split into halves.")
+        raise QuestionNotApplicable("This training has too few epochs to split into halves.")
     middle = len(dev) // 2
     first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
     values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}
@@ -371,7 +381,7 @@ def _column(case: Case, name: str) -> np.ndarray:
     """A column of the learning curve without gaps."""
     found = np.asarray(curve_of(case).columns.get(name, ()), np.float64)
     if not len(found) or not np.isfinite(found).all():
-        raise NotHere("What this step asks about was not recorded when this checkpoint was trained.")
+        raise QuestionNotApplicable("What this step asks about was not recorded when this checkpoint was trained.")
     return found
 
 

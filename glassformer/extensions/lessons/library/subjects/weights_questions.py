@@ -16,8 +16,8 @@ from glassformer.extensions.lessons.library.case import (
     ROUNDING,
     Answer,
     Case,
-    NotHere,
     Option,
+    QuestionNotApplicable,
     between,
     clear,
     counted,
@@ -57,7 +57,7 @@ def built_head(case: Case) -> dict[str, Any]:
 def own_row(case: Case) -> dict[str, Any]:
     """A head of the first layer of self-attention over the source: the one whose largest weight is nearest to 0.6."""
     if "encoder" not in case.trace.kinds:
-        raise NotHere("This step looks at an encoder, but this model has none.")
+        raise QuestionNotApplicable("This step looks at an encoder, but this model has none.")
     return _weight(case, "encoder", layer=0)
 
 
@@ -80,12 +80,14 @@ def row_of_shares(case: Case) -> dict[str, Any]:
 def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, Any]:
     trace = case.trace
     if not trace.keeps_maps:
-        raise NotHere("This sentence is too long for its attention maps to be kept; try a shorter one.")
+        raise QuestionNotApplicable("This sentence is too long for its attention maps to be kept; try a shorter one.")
     if not plain_scores(case.checkpoint.config):
-        raise NotHere("This step is about scores computed as q·k / √d_head, but this model computes them differently.")
+        raise QuestionNotApplicable(
+            "This step is about scores computed as q·k / √d_head, but this model computes them differently."
+        )
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The query of this row sees fewer than three keys, too few to compare their weights; try a longer sentence."
         )
     stack = EVERY_PART.attention(kind).stack
@@ -141,7 +143,9 @@ def best_key(case: Case) -> Answer:
     order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
     best, second = order[0], order[1]
     if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
-        raise NotHere("Two keys fit this query about equally well, so there is no single answer; try another sentence.")
+        raise QuestionNotApplicable(
+            "Two keys fit this query about equally well, so there is no single answer; try another sentence."
+        )
     straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
@@ -167,7 +171,9 @@ def scaling_effect(case: Case) -> Answer:
     kept = bool((np.diff(before_it) >= -TINY * np.abs(dots).max()).all())
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
-        raise NotHere("All keys fit this query about equally well, so dividing by √d_head changes too little to see.")
+        raise QuestionNotApplicable(
+            "All keys fit this query about equally well, so dividing by √d_head changes too little to see."
+        )
     right = "changes" if not kept else ("falls" if after < before else "rises")
     return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 
@@ -292,17 +298,17 @@ def divided_by_d_model(case: Case) -> Answer:
     """Whether the output stays the same if all attentions divide by √d_model."""
     config = case.checkpoint.config
     if all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks):
-        raise NotHere("This model has one head, so d_model and d_head are the same number.")
+        raise QuestionNotApplicable("This model has one head, so d_model and d_head are the same number.")
     return _output(case, ScoreScale(how="model"))
 
 
 def _output(case: Case, change: Intervention) -> Answer:
     trace, other = case.trace, case.changed(change)
     if not trace.n_steps:
-        raise NotHere("This model writes nothing, so there is no output to compare.")
+        raise QuestionNotApplicable("This model writes nothing, so there is no output to compare.")
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
     if same_text and not same_ids:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "The text stays the same but is spelled with different pieces, so there is no single answer; try "
             "another sentence."
         )
@@ -332,7 +338,7 @@ def nearest_similarity(case: Case) -> Answer:
     apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
-        raise NotHere(
+        raise QuestionNotApplicable(
             "For this sentence, two of these similarity functions give weights that are about equally close to the "
             "model's own; try another one."
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import cost_questions
@@ -55,5 +55,5 @@ def test_what_is_told(name, sentence):
 
 def test_a_long_output_is_not_written_twice(monkeypatch):
     monkeypatch.setattr(cost_questions, "MOST_STEPS", 3)
-    with pytest.raises(NotHere, match="too long"):
+    with pytest.raises(QuestionNotApplicable, match="too long"):
         pose(STEPS[1], case("en-fr", "The dog bit the man."))

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import decoding_questions
 from tests.extensions.lessons.library.posed import RUNS, case_at
 from tests.healthy import healthy
@@ -73,7 +73,7 @@ def test_a_flat_distribution_keeps_nine_tenths_and_has_no_favourite() -> None:
     case = dataclasses.replace(case, trace=dataclasses.replace(case.trace, log_probs=flat))
     assert decoding_questions.kept_by_top_p(case).values["n"] >= 0.9 * (n_pieces - 3)
     for oracle in (decoding_questions.sharpened, decoding_questions.flattened):
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             oracle(case)
 
 
@@ -118,5 +118,5 @@ def test_an_encoder_alone_chooses_nothing() -> None:
         decoding_questions.one_beam,
         decoding_questions.draws_like_greedy,
     ):
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             question(case)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.subjects import clocks_questions, picks_in
 from glassformer.extensions.lessons.library.survey import case_of
@@ -130,7 +130,7 @@ def test_the_output_is_that_of_the_shifted_run(name):
 
 def test_a_word_at_the_end_of_the_table_is_not_shifted():
     long = case_of(healthy("reverse"), "abcdefghijkl")
-    with pytest.raises(NotHere, match="shorter"):
+    with pytest.raises(QuestionNotApplicable, match="shorter"):
         clocks_questions.shifted_output(picked(clocks_questions.small_shift, long))
 
 
@@ -145,12 +145,12 @@ def test_the_longest_word_is_read_and_no_longer_one():
 
 @pytest.mark.parametrize("pick", [clocks_questions.two_clocks, clocks_questions.one_clock])
 def test_learned_positions_are_no_clocks(pick):
-    with pytest.raises(NotHere, match="not the sines and cosines"):
+    with pytest.raises(QuestionNotApplicable, match="not the sines and cosines"):
         pick(case("reverse"))
 
 
 @pytest.mark.parametrize("pick", picks_in(clocks_questions).values(), ids=lambda pick: pick.__name__)
 def test_positions_inside_attention_are_no_table(pick):
     llama = healthy("llama")
-    with pytest.raises(NotHere, match="does not add a table of positions"):
+    with pytest.raises(QuestionNotApplicable, match="does not add a table of positions"):
         pick(case_of(llama, "ab="))

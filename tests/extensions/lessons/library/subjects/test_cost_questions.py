@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import cost_questions, picks_in
 from glassformer.extensions.lessons.library.survey import case_of
 from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
@@ -90,5 +90,5 @@ def test_parts_are_missed_as_runs_without_them_say(name):
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
 @pytest.mark.parametrize("pick", picks_in(cost_questions).values(), ids=lambda pick: pick.__name__)
 def test_one_stack_has_not_all_parts(pick, name):
-    with pytest.raises(NotHere, match="an encoder and a decoder, but this model has only one of the two"):
+    with pytest.raises(QuestionNotApplicable, match="an encoder and a decoder, but this model has only one of the two"):
         pick(case_of(healthy(name), "ab=" if name == "gpt2" else "a dog"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import faults_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.extensions.doctor.library.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
@@ -125,7 +125,7 @@ def test_the_first_nan_is_in_the_weights(case):
 
 
 def test_a_model_that_guards_its_rows_by_a_number_has_no_nan():
-    with pytest.raises(NotHere):
+    with pytest.raises(QuestionNotApplicable):
         faults_questions.first_nan(case_of(healthy("bert"), "a b"))
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import heads_questions as heads
 from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.extensions.lessons.library.posed import RUNS, case_at, picked
@@ -56,7 +56,7 @@ def test_the_furthest_head_is_that_of_a_loop(name: str, sentence: str) -> None:
         found.append(sum(rows) / len(rows))
     best, second = sorted(found, reverse=True)[:2]
     if best - second < heads.CLEAR_TOKENS:
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             heads.furthest_head(case)
         return
     answer = heads.furthest_head(case)
@@ -157,7 +157,7 @@ def test_a_bias_of_all_keys_does_nothing(name: str, sentence: str) -> None:
 
 def test_where_keys_are_turned_the_bias_is_not_asked_about() -> None:
     checkpoint = healthy("llama")
-    with pytest.raises(NotHere, match="rotates or normalises its keys"):
+    with pytest.raises(QuestionNotApplicable, match="rotates or normalises its keys"):
         heads.random_key_bias(Case(checkpoint=checkpoint, trace=checkpoint.run("abc=")))
 
 
@@ -174,5 +174,5 @@ def test_an_encoder_alone_writes_nothing_that_could_change() -> None:
     checkpoint = healthy("bert")
     case = Case(checkpoint=checkpoint, trace=checkpoint.run("the cat sees a dog"))
     assert heads.first_layer(case)["kind"] == "encoder"
-    with pytest.raises(NotHere, match="encoder-only model writes nothing"):
+    with pytest.raises(QuestionNotApplicable, match="encoder-only model writes nothing"):
         heads.last_writer(case)

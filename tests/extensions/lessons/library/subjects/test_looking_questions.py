@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import looking_questions, picks_in
 from tests.extensions.lessons.library.posed import RUNS, case
 from tests.healthy import healthy
@@ -47,7 +47,7 @@ def test_the_strongest_key_of_the_mean_is_that_of_a_loop(name: str, sentence: st
         best, second = sorted(range(len(row)), key=lambda key: -row[key])[:2]
         posed = Case(checkpoint=case.checkpoint, trace=case.trace, picked={"step": step + 1})
         if row[best] - row[second] < looking_questions.CLEAR - 1e-6:
-            with pytest.raises(NotHere):
+            with pytest.raises(QuestionNotApplicable):
                 looking_questions.strongest_in_mean(posed)
             continue
         answer = looking_questions.strongest_in_mean(posed)
@@ -112,7 +112,7 @@ def test_without_cross_attention_there_is_nothing_to_ask(name: str) -> None:
     checkpoint = healthy(name)
     case = Case(checkpoint=checkpoint, trace=checkpoint.run("abc="))
     for pick in picks_in(looking_questions).values():
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             pick(case)
-    with pytest.raises(NotHere):
+    with pytest.raises(QuestionNotApplicable):
         looking_questions.weight_on_end(case)

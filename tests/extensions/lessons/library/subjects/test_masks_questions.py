@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import masks_questions, picks_in
 from glassformer.extensions.lessons.library.survey import case_of
 from glassformer.extensions.what_if.interventions import PaddingMask, Pads
@@ -114,14 +114,14 @@ def test_a_billion_closes_and_ten_does_not(case):
 
 @pytest.mark.parametrize("pick", picks_in(masks_questions).values(), ids=lambda pick: pick.__name__)
 def test_an_encoder_alone_has_no_causal_mask(pick):
-    with pytest.raises(NotHere):
+    with pytest.raises(QuestionNotApplicable):
         pick(case_of(healthy("bert"), "a dog"))
 
 
 def test_a_model_that_fills_with_a_number_is_not_asked_about_infinity():
     case = case_of(healthy("reverse"), "house")
     config = replace(case.checkpoint.config, mask_fill=-1e9)
-    with pytest.raises(NotHere, match="instead of adding −∞"):
+    with pytest.raises(QuestionNotApplicable, match="instead of adding −∞"):
         masks_questions.closed_key(replace(case, checkpoint=replace(case.checkpoint, config=config)))
 
 
@@ -131,5 +131,5 @@ def test_a_model_that_fills_with_a_number_is_not_asked_about_infinity():
 def test_two_tokens_are_too_few(pick):
     case = case_of(healthy("reverse"), "a")
     short = replace(case.trace, read_ids=case.trace.read_ids[:2], read_pieces=case.trace.read_pieces[:2])
-    with pytest.raises(NotHere, match="longer sentence"):
+    with pytest.raises(QuestionNotApplicable, match="longer sentence"):
         pick(replace(case, trace=short))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import neurons_questions
 from glassformer.extensions.lessons.library.subjects import stream_questions as stream
 from tests.extensions.lessons.library.posed import RUNS, case_at
@@ -146,7 +146,7 @@ def test_spelling_is_compared_by_letters_or_characters() -> None:
 
 
 def test_letters_have_no_neighbours_by_meaning() -> None:
-    with pytest.raises(NotHere, match="letters"):
+    with pytest.raises(QuestionNotApplicable, match="letters"):
         case_at("reverse", "lantern", stream.longest_piece)
 
 
@@ -154,5 +154,5 @@ def test_an_encoder_alone_has_neurons_but_no_output() -> None:
     case = case_at("bert", "a dog sees a cat", stream.top_neuron)
     neurons_questions.silent_share(case)
     for question in (neurons_questions.pushes, neurons_questions.without_ffn):
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             question(case)

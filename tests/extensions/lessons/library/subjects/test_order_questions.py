@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.subjects import order_questions
 from tests.extensions.lessons.library.posed import RUNS, case_at
@@ -159,16 +159,16 @@ def test_a_network_that_mixes_tokens_would_be_found_out(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("name", "text"), [("gpt2", "abcd="), ("llama", "abcd=")])
 def test_a_decoder_alone_has_order_without_positions(name: str, text: str) -> None:
     for pick in (order_questions.unplaced, order_questions.shuffled, order_questions.twice):
-        with pytest.raises(NotHere, match="causal mask"):
+        with pytest.raises(QuestionNotApplicable, match="causal mask"):
             case_at(name, text, pick)
     assert order_questions.swapped_before_ffn(case_at(name, text, order_questions.two_tokens)).right == "swap"
 
 
 def test_positions_inside_attention_are_not_added() -> None:
-    with pytest.raises(NotHere, match="does not add position vectors"):
+    with pytest.raises(QuestionNotApplicable, match="does not add position vectors"):
         case_at("llama", "abcd=", order_questions.added_positions)
 
 
 def test_one_piece_cannot_be_shuffled() -> None:
-    with pytest.raises(NotHere, match="two different pieces"):
+    with pytest.raises(QuestionNotApplicable, match="two different pieces"):
         case_at("reverse", "aaa", order_questions.shuffled)

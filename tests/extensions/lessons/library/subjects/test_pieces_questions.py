@@ -3,7 +3,7 @@
 import pytest
 import sentencepiece
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.survey import SHIPPED
@@ -42,7 +42,7 @@ def test_the_mark_of_a_space_is_one():
     posed = pose(STEPS[1], case("en-fr", "The dog bit the man."))
     assert posed.answer.right == "space"
     assert posed.answer.values["twice"] == "The The"
-    with pytest.raises(NotHere, match="mark ▁"):
+    with pytest.raises(QuestionNotApplicable, match="mark ▁"):
         pose(STEPS[1], case("reverse", "lantern"))
 
 

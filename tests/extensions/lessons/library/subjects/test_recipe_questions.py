@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.survey import SHIPPED
@@ -83,5 +83,5 @@ def test_most_is_learned_in_the_first_half(name):
 def test_a_card_without_a_recipe_is_asked_nothing():
     run = run_of("reverse")
     card = replace(run.checkpoint.card, training={})
-    with pytest.raises(NotHere, match="label smoothing"):
+    with pytest.raises(QuestionNotApplicable, match="label smoothing"):
         pose(STEPS[1], replace(run, checkpoint=replace(run.checkpoint, card=card)))

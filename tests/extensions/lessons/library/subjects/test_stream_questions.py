@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import stream_questions as stream
@@ -47,7 +47,7 @@ def test_the_largest_addition_is_that_of_all_outputs(name: str, sentence: str) -
     }
     best, second = sorted(sizes.values(), reverse=True)[:2]
     if best < 1.05 * second:
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             stream.largest_addition(case)
         return
     answer = stream.largest_addition(case)
@@ -81,7 +81,7 @@ def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
 
 
 def test_a_norm_without_a_mean_is_not_asked_for() -> None:
-    with pytest.raises(NotHere, match="no layer norm that subtracts the mean"):
+    with pytest.raises(QuestionNotApplicable, match="no layer norm that subtracts the mean"):
         stream.standardised(case_at("llama", "a dog", stream.first_norm))
 
 
@@ -160,9 +160,9 @@ def test_an_encoder_alone_has_a_stream_but_no_output() -> None:
     assert case.picked["side"] == "source"
     stream.left_of_the_start(case)
     for question in (stream.stream_or_sublayer, stream.lens_step):
-        with pytest.raises(NotHere):
+        with pytest.raises(QuestionNotApplicable):
             question(case)
-    with pytest.raises(NotHere, match="no encoder"):
+    with pytest.raises(QuestionNotApplicable, match="no encoder"):
         case_at("gpt2", "a dog", stream.source_token)
 
 
@@ -184,5 +184,5 @@ def test_the_stream_of_a_pre_norm_model_is_its_beginning_plus_all_that_is_added(
 def test_a_post_norm_model_is_told_that_it_has_no_such_path():
     run = survey_case(healthy("reverse"), "lantern")
     post = dataclasses.replace(run.checkpoint, config=dataclasses.replace(run.checkpoint.config, norm="post"))
-    with pytest.raises(NotHere, match="not a pre-norm model"):
+    with pytest.raises(QuestionNotApplicable, match="not a pre-norm model"):
         pose(lessons()["stream"].steps[6], dataclasses.replace(run, checkpoint=post))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import training_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.healthy import SHIPPED, healthy
@@ -59,7 +59,7 @@ def test_the_epoch_that_was_kept_did_best_on_the_dev_file(case):
 
 
 def test_a_folder_without_a_curve_is_asked_nothing_of_it(case):
-    with pytest.raises(NotHere, match=r"training\.csv"):
+    with pytest.raises(QuestionNotApplicable, match=r"training\.csv"):
         training_questions.kept_epoch(case_of(healthy("s4"), "1 2 3"))
 
 
@@ -121,5 +121,5 @@ def test_it_knows_new_words_only_while_the_future_is_open(leak):
     assert answer.values["unseen"] == pytest.approx(closed.mean(), rel=1e-3)
     assert answer.values["unseen"] > answer.values["guess"] == pytest.approx(math.log(30))
     assert answer.values["seen"].endswith(("10⁻⁵", "10⁻⁶", "10⁻⁷"))
-    with pytest.raises(NotHere, match="not trained with a leak"):
+    with pytest.raises(QuestionNotApplicable, match="not trained with a leak"):
         training_questions.why_the_leak(case_of(healthy("reverse"), "glass"))

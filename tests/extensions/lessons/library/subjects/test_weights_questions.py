@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects.weights_questions import one_weight, own_row, row_of_shares
@@ -139,7 +139,7 @@ class TestOnAHead:
             apart[how] = np.abs(other.cross[(*place, picked["query"] - 1)] - trained).sum() / 2
         try:
             answer = pose(step_of("scaling", 6), run).answer
-        except NotHere:
+        except QuestionNotApplicable:
             assert np.diff(sorted(apart.values()))[0] < 0.03
             return
         assert answer.right == min(apart, key=apart.get)
