@@ -136,7 +136,7 @@ def _more(run: AnyRun, panel: str, *, several: bool) -> None:
             known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
             controls.menu(controls.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
         if panel != "flow":
-            _scales(slot, log=panel == "head" and is_spread_thin(run.looking))
+            _scales(slot, log=panel == "head" and is_spread_thin(run.visible))
         for name in ways:
             label, help = PIECES[name]
             controls.switch(controls.field(slot, name), label, help=help)

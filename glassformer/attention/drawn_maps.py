@@ -87,25 +87,25 @@ class DrawnMap:
         return top + int(query), left + int(key)
 
 
-def drawn_map(looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
+def drawn_map(visible: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
     """The map of the chosen layer and head, or of the chosen aggregate.
 
     The checkpoint's tokenizers say which pieces are special; it is None for given maps, which say it themselves.
     """
-    view, of = looking.view, sides(looking, kind)
+    view, of = visible.view, sides(visible, kind)
     is_max = aggregate_of(view) == "max"
-    queries, keys = both_sides(looking, checkpoint, of, kind)
-    allowed = looking.trace.mask(kind, view.layer)[: len(of.queries), : len(of.keys)]
+    queries, keys = both_sides(visible, checkpoint, of, kind)
+    allowed = visible.trace.mask(kind, view.layer)[: len(of.queries), : len(of.keys)]
     if view.words:
         allowed = open_words(allowed, queries.spans, keys.spans)
     weights = _together(
-        looking, kind, _Cells(len(of.queries), len(of.keys), *([queries.spans, keys.spans] * view.words))
+        visible, kind, _Cells(len(of.queries), len(of.keys), *([queries.spans, keys.spans] * view.words))
     )
-    given = looking.trace if isinstance(looking.trace, LabelledMaps) else None
+    given = visible.trace if isinstance(visible.trace, LabelledMaps) else None
     sums = given is None or given.of(kind).sums_to_one
     notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
-    if isinstance(looking.trace, Trace):
-        notes += filter(None, [looking.trace.rows_note(kind)])
+    if isinstance(visible.trace, Trace):
+        notes += filter(None, [visible.trace.rows_note(kind)])
     rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
     if view.hide_special:
         rows, columns = (
@@ -113,7 +113,7 @@ def drawn_map(looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None
         )
         notes += _hidden(weights, rows, columns) if sums else [HIDDEN_PIECES]
     cut = np.ix_(rows, columns)
-    name = map_name(looking.trace, view, kind)
+    name = map_name(visible.trace, view, kind)
     return DrawnMap(
         weights=weights[cut],
         allowed=allowed[cut],
@@ -126,19 +126,19 @@ def drawn_map(looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None
         notes=tuple(notes),
         rows=tuple(queries.spans[row] for row in rows),
         columns=tuple(keys.spans[column] for column in columns),
-        first_row=0 if isinstance(looking, VisibleMaps) else looking.trace.first_row,
+        first_row=0 if isinstance(visible, VisibleMaps) else visible.trace.first_row,
     )
 
 
-def is_spread_thin(looking: VisibleTrace | VisibleMaps) -> bool:
+def is_spread_thin(visible: VisibleTrace | VisibleMaps) -> bool:
     """Whether nearly all cells would be as pale as 0: a mean of heads shares its weight among many keys."""
-    n_keys = len(sides(looking, looking.view.kind).keys)
-    return aggregate_of(looking.view) in ("mean", "rollout") and n_keys > FEW_KEYS
+    n_keys = len(sides(visible, visible.view.kind).keys)
+    return aggregate_of(visible.view) in ("mean", "rollout") and n_keys > FEW_KEYS
 
 
-def piece_map(looking: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
+def piece_map(visible: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
     """The same map between pieces, nothing merged or hidden [query, key]."""
-    return _together(looking, kind, _Cells(None, None))
+    return _together(visible, kind, _Cells(None, None))
 
 
 def map_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
@@ -200,36 +200,36 @@ class _Cells:
         return np.asarray(self.of(maps).max(axis=0))
 
 
-def _together(looking: VisibleTrace | VisibleMaps, kind: Kind, cells: _Cells) -> np.ndarray:
+def _together(visible: VisibleTrace | VisibleMaps, kind: Kind, cells: _Cells) -> np.ndarray:
     """The chosen head, or what stands for several of them [row, column]."""
-    view, aggregate = looking.view, aggregate_of(looking.view)
+    view, aggregate = visible.view, aggregate_of(visible.view)
     if view.layer is not None and view.head is not None:
-        return cells.of(looking.heads(kind, view.layer)[view.head])
+        return cells.of(visible.heads(kind, view.layer)[view.head])
     if aggregate == "rollout":
-        return cells.of(_rollout(looking, kind))
+        return cells.of(_rollout(visible, kind))
     if view.layer is not None:
-        heads = cells.of(looking.heads(kind, view.layer))
+        heads = cells.of(visible.heads(kind, view.layer))
         return np.asarray(heads.max(axis=0) if aggregate == "max" else heads.mean(axis=0))
     if aggregate == "max":
-        return np.asarray(np.max(looking.each(kind, cells.largest, key=("largest", cells)), axis=0))
-    return cells.of(np.mean(looking.each(kind, mean, key="mean"), axis=0))
+        return np.asarray(np.max(visible.each(kind, cells.largest, key=("largest", cells)), axis=0))
+    return cells.of(np.mean(visible.each(kind, mean, key="mean"), axis=0))
 
 
-def _rollout(looking: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
-    attention, layer = EVERY_PART.attention(kind), looking.view.layer
+def _rollout(visible: VisibleTrace | VisibleMaps, kind: Kind) -> np.ndarray:
+    attention, layer = EVERY_PART.attention(kind), visible.view.layer
     depth = None if layer is None else layer + 1
 
     def means(of: Kind) -> np.ndarray:
-        return np.stack(looking.each(of, mean, key="mean"))[:, None]  # [layer, 1, query, key]
+        return np.stack(visible.each(of, mean, key="mean"))[:, None]  # [layer, 1, query, key]
 
     if attention.keys_from == attention.stack:
         return self_rollout(means(kind)[:depth])
     return cross_rollout(means("encoder"), means("decoder")[:depth], means("cross")[:depth])
 
 
-def words_note(looking: VisibleTrace | VisibleMaps, kind: Kind) -> Sentence:
+def words_note(visible: VisibleTrace | VisibleMaps, kind: Kind) -> Sentence:
     """How weights between words come from those between pieces."""
-    read = isinstance(looking, VisibleMaps) or EVERY_PART.attention(kind).stack == "encoder"
+    read = isinstance(visible, VisibleMaps) or EVERY_PART.attention(kind).stack == "encoder"
     return _READ_WORDS if read else _WRITTEN_WORDS
 
 
@@ -265,12 +265,12 @@ class MapSide:
 
 
 def both_sides(
-    looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, of: MapAxes, kind: Kind
+    visible: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, of: MapAxes, kind: Kind
 ) -> tuple[MapSide, MapSide]:
     """The rows and the columns."""
-    if isinstance(looking, VisibleMaps) or checkpoint is None:
-        special = set(looking.trace.special) if isinstance(looking.trace, LabelledMaps) else set()
-        words = looking.view.words
+    if isinstance(visible, VisibleMaps) or checkpoint is None:
+        special = set(visible.trace.special) if isinstance(visible.trace, LabelledMaps) else set()
+        words = visible.view.words
         queries, keys = (
             _side(marked(labels) if words else labels, [label in special for label in labels], words=words)
             for labels in (of.queries, of.keys)
@@ -278,21 +278,21 @@ def both_sides(
         return queries, keys
     attention = EVERY_PART.attention(kind)
     read = {"encoder": checkpoint.src_tokenizer, "decoder": checkpoint.tgt_tokenizer}
-    keys = _read_side(looking, checkpoint, of.keys, of.key_ids, read[attention.keys_from])
+    keys = _read_side(visible, checkpoint, of.keys, of.key_ids, read[attention.keys_from])
     if attention.stack == "encoder":
-        return _read_side(looking, checkpoint, of.queries, of.query_ids, checkpoint.src_tokenizer), keys
-    return _decoder_rows(looking, checkpoint, of), keys
+        return _read_side(visible, checkpoint, of.queries, of.query_ids, checkpoint.src_tokenizer), keys
+    return _decoder_rows(visible, checkpoint, of), keys
 
 
-def _decoder_rows(looking: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) -> MapSide:
+def _decoder_rows(visible: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) -> MapSide:
     """In a prompt what they read, behind it what they predict."""
-    trace, n_steps, n_given = looking.trace, looking.n_steps, looking.trace.first_row
+    trace, n_steps, n_given = visible.trace, visible.n_steps, visible.trace.first_row
     pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
     special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)
     alone = list(special)
-    if looking.covered:  # neither the piece nor that it goes on with a word may be seen
+    if visible.covered:  # neither the piece nor that it goes on with a word may be seen
         pieces[-1], special[-1], alone[-1] = HIDDEN, False, True
-    if not looking.view.words:
+    if not visible.view.words:
         return MapSide(of.queries, _single(len(pieces)), special)
     goes_on = checkpoint.tgt_tokenizer.continuation
     given = word_spans(pieces[:n_given], alone[:n_given], goes_on)  # no row is both given and predicted
@@ -305,10 +305,10 @@ def _decoder_rows(looking: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) ->
 
 
 def _read_side(
-    looking: VisibleTrace, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
+    visible: VisibleTrace, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
 ) -> MapSide:
     special = _special(ids, tokenizer, checkpoint)
-    return _side(pieces, special, words=looking.view.words, goes_on=tokenizer.continuation)
+    return _side(pieces, special, words=visible.view.words, goes_on=tokenizer.continuation)
 
 
 def _side(pieces: Sequence[str], special: list[bool], *, words: bool, goes_on: str = "") -> MapSide:

@@ -68,7 +68,7 @@ OVERVIEW: Part[Viewed] = ATTENTION.part("overview", lambda run: run)
 
 
 def _all_heads(run: Viewed, *, kind: Kind) -> Plot | None:
-    if kind not in run.looking.trace.kinds:
+    if kind not in run.visible.trace.kinds:
         return None
     large = kind == run.view.kind
     return grid(run, kind, large=large, fit=large, also={"heads": (), "panel": "head"})
@@ -97,7 +97,7 @@ class OneMap(Scene):
 
 def open_map(run: Viewed) -> OneMap | None:
     """The map that is looked at; None where all its pieces are special and hidden."""
-    drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
+    drawn = drawn_map(run.visible, run.checkpoint, run.view.kind)
     return OneMap(run, drawn) if drawn.weights.size else None
 
 
@@ -122,7 +122,7 @@ def one_map(one: OneMap) -> Plot:
         marked_cell=one.cell,
         colour=drawn.sides.key_side,
         limits=(0.0, largest if view.own_scale else 1.0),
-        log=is_spread_thin(run.looking) if view.log_scale is None else view.log_scale,
+        log=is_spread_thin(run.visible) if view.log_scale is None else view.log_scale,
         rows_sum_to_one=drawn.sums_to_one,
         note=joined("; ", [*drawn.notes, *([shared] if shared else [])]),
     )
@@ -140,7 +140,7 @@ def one_map(one: OneMap) -> Plot:
         ),
         how_to_read=_how_to_read(run, drawn),
         fit=True,
-        clicked=partial(_pieces_at, drawn, piece_map(run.looking, view.kind) if view.words else None),
+        clicked=partial(_pieces_at, drawn, piece_map(run.visible, view.kind) if view.words else None),
     )
 
 
@@ -156,11 +156,11 @@ def _pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Map
 
 def _how_to_read(run: Viewed, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
-    trace = run.looking.trace
+    trace = run.visible.trace
     if isinstance(trace, LabelledMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
         how = HOW_TO_READ_GIVEN if trace.of(run.view.kind).sums_to_one else HOW_TO_READ_OTHER_SUMS
     parts = [rollout_note(trace, run.view, run.view.kind) or how]
-    parts += [words_note(run.looking, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (
+    parts += [words_note(run.visible, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (
         not drawn.allowed.all()
     )
     parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
@@ -202,12 +202,12 @@ def drawn_flow(run: Viewed, run_id: str) -> DrawnFlow:
     """
     view = run.view
     kind: Kind = view.kind
-    n_heads = run.looking.trace.maps(kind).shape[1]
+    n_heads = run.visible.trace.maps(kind).shape[1]
     together = view.layer is None
     drawn = [_head(run, kind, None, None)] if together else [_head(run, kind, view.layer, n) for n in range(n_heads)]
     one = drawn[0]
     weights = np.array([of_head.weights for of_head in drawn])
-    notes = [MEAN_OF_ALL] * together + [words_note(run.looking, view.kind)] * view.words
+    notes = [MEAN_OF_ALL] * together + [words_note(run.visible, view.kind)] * view.words
     if view.hide_special and weights.size and OTHER_SUMS not in one.notes:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(
@@ -265,7 +265,7 @@ def choice_of(drawn: DrawnFlow, view: View) -> Choice:
 def _head(run: Viewed, kind: Kind, layer: int | None, head: int | None) -> DrawnMap:
     """The map of a head; without one the mean of all, whatever stands for them elsewhere."""
     view = replace(run.view, layer=layer, head=head, aggregate="mean")
-    return drawn_map(replace(run.looking, view=view), run.checkpoint, kind)
+    return drawn_map(replace(run.visible, view=view), run.checkpoint, kind)
 
 
 def _pin(drawn: DrawnFlow, query: int | None, key: int | None) -> Pin | None:

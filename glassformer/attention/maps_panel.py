@@ -43,7 +43,7 @@ def _grids(run: AnyRun) -> None:
 
 
 def _grid(run: AnyRun, kind: Kind) -> None:
-    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.looking, kind)))
+    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.visible, kind)))
 
 
 def one(run: AnyRun, row: Any) -> None:

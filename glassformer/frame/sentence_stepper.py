@@ -86,7 +86,7 @@ def sentence(
         step=run.view.step,
         step_revision=session.standing(run.slot).step_revision,
         covered=run.view.guess,
-        revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
+        revealed_step=run.view.step if run.view.guess and run.visible.revealed else None,
         compact=compact,
         led=led,
         asks=asks or _asks(run),
@@ -152,7 +152,7 @@ def one_token(run: OpenRun, place: int) -> Still:
 def encoder_attention(run: OpenRun) -> Still:
     """A part that looks at how the source looks at itself: from the chosen query, or on average over all."""
     view = run.view
-    chosen, whose = chosen_map(run.looking, "encoder"), heads_name(run.trace, view, "encoder")
+    chosen, whose = chosen_map(run.visible, "encoder"), heads_name(run.trace, view, "encoder")
     if view.query is not None and view.query < len(chosen):
         label = say("Shaded: what the chosen query looks at (encoder self-attention, {whose})", whose=whose)
         return Still(chosen[view.query], label)

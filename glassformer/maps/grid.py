@@ -41,7 +41,7 @@ SAME: Final[dict[Kind, str]] = {
 
 def is_long(run: Viewed, kind: Kind) -> bool:
     """Whether a tile needs all the width there is to show its pieces."""
-    of = sides(run.looking, kind)
+    of = sides(run.visible, kind)
     return max(len(of.queries), len(of.keys)) > FEW_PIECES
 
 
@@ -52,9 +52,9 @@ def grid(run: Viewed, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, 
     takes the height that is left on the first screen. `also` is what else a click on a tile looks at, beside its
     head.
     """
-    of = sides(run.looking, kind)
+    of = sides(run.visible, kind)
     figure = _shared(run, kind, of, large=large) if isinstance(run, ViewedRun) else _figure(run, kind, of, large=large)
-    n_layers, n_heads = run.looking.trace.maps(kind).shape[:2]
+    n_layers, n_heads = run.visible.trace.maps(kind).shape[:2]
     read = [HOW_TO_READ if isinstance(run, ViewedRun) else HOW_TO_READ_GIVEN] if large else [SAME[kind]]
     if large:
         read += [HOW_TO_READ_CLOSED] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (of.current is not None)
@@ -95,12 +95,12 @@ def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: MapAxes) 
 
 def _shared(run: ViewedRun, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
     """The figure that all who look at the same share, at every step: a mark follows the step in the browser."""
-    view, revealed = (run.view, run.looking.revealed) if run.view.guess else (replace(run.view, step=0), True)
+    view, revealed = (run.view, run.visible.revealed) if run.view.guess else (replace(run.view, step=0), True)
 
     def make() -> Spec:
         figure = _figure(run, kind, of, large=large)
         if of.current is not None and figure["data"]:
-            follow_in_tiles(figure, [run.trace.row_of(step) for step in range(run.looking.n_steps)])
+            follow_in_tiles(figure, [run.trace.row_of(step) for step in range(run.visible.n_steps)])
         return figure
 
     if not run.trace.keeps_maps:  # its maps are made in the model's thread, which would wait for itself
@@ -113,7 +113,7 @@ def _figure(run: Viewed, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
     view = run.view
     size: dict[str, int] = SMALL if not large else WIDE if is_long(run, kind) else LARGE
     maps, allowed = _maps(run, kind, of, most_cells=size["most_cells"])
-    name, (n_layers, n_heads) = KIND_NAMES[kind], run.looking.trace.maps(kind).shape[:2]
+    name, (n_layers, n_heads) = KIND_NAMES[kind], run.visible.trace.maps(kind).shape[:2]
     sized = say("{attention}: {layers} layers × {heads} heads", attention=name, layers=n_layers, heads=n_heads)
     return grid_spec(
         maps,
@@ -140,7 +140,7 @@ def _maps(run: Viewed, kind: Kind, of: MapAxes, *, most_cells: int) -> tuple[np.
     """The maps of all heads and their mask; blocks of them where a run keeps no maps, made layer by layer."""
     n_queries, n_keys = len(of.queries), len(of.keys)
     allowed = own_masks(run, kind)[..., :n_queries, :n_keys]
-    maps = run.looking.trace.maps(kind)[:, :, :n_queries, :n_keys]
+    maps = run.visible.trace.maps(kind)[:, :, :n_queries, :n_keys]
     if maps.shape[2:] == (n_queries, n_keys):
         return maps, allowed
     size = block_size((*maps.shape[:2], n_queries, n_keys), most_cells)
@@ -149,5 +149,5 @@ def _maps(run: Viewed, kind: Kind, of: MapAxes, *, most_cells: int) -> tuple[np.
         mask = allowed if allowed.ndim == 2 else allowed[layer]
         return pooled(heads[None, :, :n_queries, :n_keys], mask, size).weights[0]
 
-    weights = np.stack(run.looking.each(kind, blocks, key=("blocks", n_queries, n_keys, size)))
+    weights = np.stack(run.visible.each(kind, blocks, key=("blocks", n_queries, n_keys, size)))
     return Blocks(weights, open_blocks(allowed, size), size), allowed

@@ -21,7 +21,7 @@ class SeenMap:
     """A map, with what its rows and columns are."""
 
     run: ViewedRun
-    looking: VisibleTrace  # what is drawn of it; a run may read the output of another
+    visible: VisibleTrace  # what is drawn of it; a run may read the output of another
     kind: Kind
     weights: np.ndarray  # [query, key]
     allowed: np.ndarray  # bool [query, key], True = may attend
@@ -55,14 +55,14 @@ class SeenMap:
             colour=self.sides.key_side,
             limits=limits,
             rows_sum_to_one=rows_sum_to_one,
-            note=self.looking.trace.rows_note(self.kind),
+            note=self.visible.trace.rows_note(self.kind),
         )
 
     def mark(self, figure: Spec) -> None:
         """Mark the row of each step, and where a prompt ends."""
         n_rows, n_columns = self.weights.shape
         if self.kind != "encoder":
-            rows = [self.looking.trace.row_of(step) for step in range(self.looking.n_steps)]
+            rows = [self.visible.trace.row_of(step) for step in range(self.visible.n_steps)]
             follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
         if (prompt := prompt_row(self.run, self.kind)) is not None:
             part_map(figure, row=prompt, column=prompt + 1 if prompt + 1 < n_columns else None)
@@ -73,10 +73,10 @@ class SeenMap:
         return say("{map}. Rows: {rows}; columns: {columns}.", map=title, rows=of.query_axis, columns=of.key_axis)
 
 
-def seen_map(run: ViewedRun, kind: Kind, looking: VisibleTrace | None = None) -> SeenMap:
+def seen_map(run: ViewedRun, kind: Kind, visible: VisibleTrace | None = None) -> SeenMap:
     """The map; of the run itself, if nothing else is looked at. Errors as of `Looking.each`."""
-    looking = looking or run.looking
-    axes = sides(looking, kind)
+    visible = visible or run.visible
+    axes = sides(visible, kind)
     seen = slice(len(axes.queries)), slice(len(axes.keys))
-    allowed = looking.trace.mask(kind, looking.view.layer)[seen]
-    return SeenMap(run, looking, kind, chosen_map(looking, kind)[seen], allowed, axes)
+    allowed = visible.trace.mask(kind, visible.view.layer)[seen]
+    return SeenMap(run, visible, kind, chosen_map(visible, kind)[seen], allowed, axes)

@@ -177,8 +177,8 @@ def batch_of(run: ViewedRun) -> tuple[Batch, list[str]]:
     return Batch(
         traces=traces,
         sentence=_looked_at(run.view.of(MasksLook), traces),
-        n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
-        covered=run.looking.covered,
+        n_rows=min(run.visible.n_rows, n_rows) if run.view.guess else n_rows,
+        covered=run.visible.covered,
         parts=anatomy(run.checkpoint.config),
     ), refused
 

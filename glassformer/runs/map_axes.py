@@ -69,22 +69,22 @@ class MapAxes:
     current: int | None  # row of the current step; None in the encoder
 
 
-def sides(looking: VisibleTrace | VisibleMaps, kind: Kind) -> MapAxes:
+def sides(visible: VisibleTrace | VisibleMaps, kind: Kind) -> MapAxes:
     """The axes of the maps of one kind: what of a run may be seen, or maps that were given."""
-    if isinstance(looking, VisibleMaps):
-        return _given(looking.trace, kind)
-    trace = looking.trace
+    if isinstance(visible, VisibleMaps):
+        return _given(visible.trace, kind)
+    trace = visible.trace
     source, source_ids = list(trace.src_pieces), trace.src_ids
     if kind == "encoder":
         return MapAxes(
             source, source, SOURCE_ROWS, SOURCE_COLUMNS, source_ids, source_ids, "source", "source", current=None
         )
-    rows, row_ids, n = looking.row_labels(), trace.read_ids[: looking.n_rows], looking.n_rows
+    rows, row_ids, n = visible.row_labels(), trace.read_ids[: visible.n_rows], visible.n_rows
     if kind == "cross":
-        return MapAxes(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", looking.row)
+        return MapAxes(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", visible.row)
     columns = PROMPT_COLUMNS if trace.first_row else TARGET_COLUMNS
     return MapAxes(
-        rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", looking.row
+        rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", visible.row
     )
 
 
@@ -187,7 +187,7 @@ def shared_by(head: int, config: ModelConfig | None) -> str:
 
 def own_masks(run: Viewed, kind: Kind) -> np.ndarray:
     """The mask of an attention, bool [query, key], or [layer, query, key] where layers have masks of their own."""
-    return run.trace.masks[kind] if isinstance(run, ViewedRun) else run.looking.trace.mask(kind)
+    return run.trace.masks[kind] if isinstance(run, ViewedRun) else run.visible.trace.mask(kind)
 
 
 def prompt_row(run: Viewed, kind: Kind) -> int | None:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
 
-def stepper_run(looking: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+def stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
     """The run as the stepper component wants it."""
-    trace = looking.trace
+    trace = visible.trace
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     unknown = checkpoint.config.unk_id
     own = np.exp(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
@@ -55,28 +55,28 @@ def stepper_run(looking: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> S
         ),
         start_piece=trace.row_label(trace.first_row).reads if trace.n_steps else "",
         texts=trace.texts,
-        shading=_shading(looking),
-        shading_label=_shading_label(looking),
+        shading=_shading(visible),
+        shading_label=_shading_label(visible),
         stop_reason=_stop_sentence(trace),
         cut=trace.stop_reason == "length limit",
     )
 
 
-def _shading(looking: VisibleTrace) -> np.ndarray | None:
+def _shading(visible: VisibleTrace) -> np.ndarray | None:
     """How much each step looks at each source piece [step, source]; a decoder alone also looks at what it wrote."""
-    trace = looking.trace
+    trace = visible.trace
     if not trace.n_steps:
         return None
     steps = slice(trace.first_row, trace.first_row + trace.n_steps)
-    return looking.weights()[steps, : len(trace.src_pieces)].copy()  # a session keeps it: no view of all maps
+    return visible.weights()[steps, : len(trace.src_pieces)].copy()  # a session keeps it: no view of all maps
 
 
-def _shading_label(looking: VisibleTrace) -> str:
-    if not looking.trace.n_steps:
+def _shading_label(visible: VisibleTrace) -> str:
+    if not visible.trace.n_steps:
         return ""
-    if looking.kind == "cross":
-        return say("Source shaded by cross-attention, {whose}", whose=looking.whose())
-    return say("Prompt shaded by self-attention, {whose}", whose=looking.whose())
+    if visible.kind == "cross":
+        return say("Source shaded by cross-attention, {whose}", whose=visible.whose())
+    return say("Prompt shaded by self-attention, {whose}", whose=visible.whose())
 
 
 def _stop_sentence(trace: Trace) -> str:
@@ -263,8 +263,8 @@ def seen(
     view, missing = fit_parts(link.view, anatomy(checkpoint.config))
     view, instead = fit_aggregate(view, checkpoint.config)
     view, moved = fit_view(view, trace, kind=kind or view.kind)
-    looking = VisibleTrace(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
-    return ViewedRun(looking, checkpoint, link, loading), (*missing, *instead, *moved)
+    visible = VisibleTrace(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
+    return ViewedRun(visible, checkpoint, link, loading), (*missing, *instead, *moved)
 
 
 def _opened(
@@ -272,21 +272,21 @@ def _opened(
 ) -> OpenRun:
     run, told = seen(checkpoint, link, trace, kind=kind, slot=slot)
     drawing.notes((*here.notes, *told, *trace.notes))
-    looking, run_id = run.looking, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
-    of_source = (kind or run.view.kind) in ("cross", looking.kind)  # another attention's head says nothing of it
-    bare = looking if of_source else replace(looking, view=replace(run.view, layer=None, head=None))
+    visible, run_id = run.visible, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
+    of_source = (kind or run.view.kind) in ("cross", visible.kind)  # another attention's head says nothing of it
+    bare = visible if of_source else replace(visible, view=replace(run.view, layer=None, head=None))
     stepper = _stepper_run(bare, checkpoint, run_id)
     step = settled_step(stepper, key=f"{slot}{session.STEPPER}", step=run.view.step, step_revision=here.step_revision)
-    looking = replace(looking, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
-    return OpenRun(looking, checkpoint, link, loading, stepper)
+    visible = replace(visible, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
+    return OpenRun(visible, checkpoint, link, loading, stepper)
 
 
-def _stepper_run(looking: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+def _stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
     """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
-    which, key = (run_id, looking.view.layer, looking.view.head), f"{looking.slot}{STEPPER_RUN}"
+    which, key = (run_id, visible.view.layer, visible.view.head), f"{visible.slot}{STEPPER_RUN}"
     kept: tuple[object, StepperRun] | None = st.session_state.get(key)
     if kept is None or kept[0] != which:
-        kept = (which, stepper_run(looking, checkpoint, run_id))
+        kept = (which, stepper_run(visible, checkpoint, run_id))
         st.session_state[key] = kept
     return kept[1]
 
@@ -337,14 +337,14 @@ MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long 
 class OpenMaps(Viewed):
     """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
 
-    looking: VisibleMaps  # the maps and what of them is looked at
+    visible: VisibleMaps  # the maps and what of them is looked at
     checkpoint: None
     name: str  # of the file
 
     @property
     def trace(self) -> LabelledMaps:
         """The maps."""
-        return self.looking.trace
+        return self.visible.trace
 
     @property
     def run_id(self) -> str:

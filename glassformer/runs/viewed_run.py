@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 class Viewed:
     """Something with maps in a slot of a page."""
 
-    looking: VisibleTrace | VisibleMaps  # the run or the maps, and what of them is looked at
+    visible: VisibleTrace | VisibleMaps  # the run or the maps, and what of them is looked at
     checkpoint: Checkpoint | None  # what was run; None for given maps
 
     @property
     def view(self) -> View:
         """What is looked at."""
-        return self.looking.view
+        return self.visible.view
 
     @property
     def slot(self) -> Slot:
         """Where it is drawn."""
-        return self.looking.slot
+        return self.visible.slot
 
     def key(self, name: str) -> str:
         """The key of something that is drawn from it; a page may draw another beside it."""
@@ -120,7 +120,7 @@ def at_step(shown: HasSteps, step: int) -> Any:
 class ViewedRun(Viewed):
     """A run, what of it is looked at, and who computes what is not there yet."""
 
-    looking: VisibleTrace
+    visible: VisibleTrace
     checkpoint: Checkpoint
     link: Link  # what is asked for
     work: ModelAccess
@@ -134,7 +134,7 @@ class ViewedRun(Viewed):
     @property
     def trace(self) -> Trace:
         """The trace."""
-        return self.looking.trace
+        return self.visible.trace
 
     @property
     def runs(self) -> tuple[ViewedRun, ...]:
@@ -148,8 +148,8 @@ class ViewedRun(Viewed):
 
     def at(self, step: int) -> ViewedRun:
         """The same at another step."""
-        looking = replace(self.looking, view=replace(self.view, step=step))
-        return replace(self, looking=looking, link=replace(self.link, view=replace(self.link.view, step=step)))
+        visible = replace(self.visible, view=replace(self.view, step=step))
+        return replace(self, visible=visible, link=replace(self.link, view=replace(self.link.view, step=step)))
 
 
 def _alone(run: ViewedRun) -> ViewedRun:

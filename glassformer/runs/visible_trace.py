@@ -161,12 +161,12 @@ class VisibleTrace:
         return heads_name(self.trace, self.view, self.kind)
 
 
-def chosen_map(looking: VisibleTrace, kind: Kind) -> np.ndarray:
+def chosen_map(visible: VisibleTrace, kind: Kind) -> np.ndarray:
     """An attention's weights in the layer and head that are looked at, or a mean: all rows [query, key]."""
-    view = looking.view
+    view = visible.view
     if view.layer is None:
-        return np.mean(looking.each(kind, mean, key="mean"), axis=0)
-    layer = looking.heads(kind, view.layer)
+        return np.mean(visible.each(kind, mean, key="mean"), axis=0)
+    layer = visible.heads(kind, view.layer)
     return layer.mean(axis=0) if view.head is None else layer[view.head]
 
 

@@ -134,7 +134,7 @@ def looked_at(run: ViewedRun) -> Sampling:
 
 def before(run: ViewedRun) -> BeforeDraw | None:
     """What the step may draw from; None where nothing is written, and while somebody guesses."""
-    if not run.trace.n_steps or run.looking.covered:
+    if not run.trace.n_steps or run.visible.covered:
         return None
     step = run.view.step
     return BeforeDraw(run, reshaped(run.trace.log_probs[step], run.trace.scores_at(step), looked_at(run)))

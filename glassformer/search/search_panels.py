@@ -129,7 +129,7 @@ def take(how: Sampling) -> None:
 
 def before(run: OpenRun, row: Any) -> None:
     """Draw the part; it adds no controls to `row`."""
-    if run.looking.covered:
+    if run.visible.covered:
         said = say("This part would give the answer away. Reveal the step on the Step page first.")
         st.info(said, icon=":material/visibility_off:")
         return

@@ -179,9 +179,9 @@ class Searched(RunScene):
     @property
     def known(self) -> int:
         """The last round of which anything is said: no later one than the reader has stepped to, or may see."""
-        looking, view = self.run.looking, self.run.view
+        visible, view = self.run.visible, self.run.view
         if view.guess:
-            return min(looking.n_steps - int(looking.covered) - 1, self.last)
+            return min(visible.n_steps - int(visible.covered) - 1, self.last)
         return min(view.step, self.last) if view.of(SearchLook).rounds == "step" else self.last
 
     @property

@@ -71,7 +71,7 @@ def _recorded(run: OpenRun, stack: StackName, site: str) -> np.ndarray | None:
 def _shown(run: OpenRun, stack: StackName) -> int:
     """Tokens that are drawn: none of the padding, and in class none that is still to come."""
     trace = run.trace
-    return min(MOST_TOKENS, trace.n_tokens("encoder") if stack == "encoder" else run.looking.n_rows)
+    return min(MOST_TOKENS, trace.n_tokens("encoder") if stack == "encoder" else run.visible.n_rows)
 
 
 def _embedding(run: OpenRun, stack: StackName) -> Thumbnail | None:
@@ -121,7 +121,7 @@ def _cross(run: OpenRun, stack: StackName) -> Thumbnail | None:
 def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Thumbnail | None:
     if not run.trace.keeps_maps:
         return None
-    weights = np.mean(run.looking.each(kind, visible_trace.mean, key="mean"), axis=0)[:n_queries, :n_keys]
+    weights = np.mean(run.visible.each(kind, visible_trace.mean, key="mean"), axis=0)[:n_queries, :n_keys]
     writing = kind != "encoder" and not run.view.guess
     first = run.trace.first_row if writing else None
     return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")

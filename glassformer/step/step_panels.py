@@ -77,9 +77,9 @@ class GuessVerdict:
     text: str  # in one or more sentences
 
 
-def judge(guess: str, looking: VisibleTrace, tokenizer: AnyTokenizer) -> GuessVerdict:
+def judge(guess: str, visible: VisibleTrace, tokenizer: AnyTokenizer) -> GuessVerdict:
     """Judge a guess of the current piece; one of several pieces by its first."""
-    trace, step = looking.trace, looking.view.step
+    trace, step = visible.trace, visible.view.step
     whole = find_piece(guess, tokenizer, trace.log_probs[step])
     i = first_piece(guess, tokenizer) if whole is None else whole
     if i is None:
@@ -231,7 +231,7 @@ def guess(run: OpenRun) -> None:
         about, is_over = f"{run.stepper.run_id} {run.view.step}", False
         with pressed(st.form_submit_button, say("Reveal"), key=run.key(REVEAL), about=about, type="primary") as asked:
             if asked:
-                said = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
+                said = judge(guessed, run.visible, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
                 if said is not None and said.right is None:
                     st.warning(drawing.plain(said.text))
                 else:
@@ -247,7 +247,7 @@ def verdict(run: OpenRun) -> None:
     guessed = session.standing(run.slot).guess
     if not guessed.strip():
         return
-    found = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer)
+    found = judge(guessed, run.visible, run.checkpoint.tgt_tokenizer)
     (st.success if found.right else st.warning)(drawing.plain(found.text))
 
 
@@ -319,7 +319,7 @@ def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
         drawn = isinstance(run.trace.query.decoding, Sampling)
         return say("**Original draw**") if drawn else say("**Model's own choice**")
     last = len(forced) - 1
-    seen = run.looking.n_steps - int(run.looking.covered)
+    seen = run.visible.n_steps - int(run.visible.covered)
     piece = drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN
     return say("**Step {n}: {piece}**", n=last + 1, piece=piece)
 
@@ -336,7 +336,7 @@ def draw(run: OpenRun) -> None:
     sentence(run, chosen=hidden_piece_panels.chosen(run), asks=was_refused(run))
     cover_box.part(lambda: parts(run))
     for blocks in page_blocks():
-        blocks.for_head(run, run.looking.kind, run.view.layer, run.view.head)
+        blocks.for_head(run, run.visible.kind, run.view.layer, run.view.head)
 
 
 def parts(run: OpenRun) -> None:
@@ -358,7 +358,7 @@ def candidates(run: OpenRun) -> None:
         _candidate_chart(run)
         return
     with st.container(key=run.key(page_style.GUESSING)):
-        if run.looking.covered:
+        if run.visible.covered:
             guess(run)
             branches(run)
         else:

@@ -51,17 +51,17 @@ class CandidateList:
     how_chosen: str  # how it came to be chosen
 
 
-def candidate_list(looking: VisibleTrace) -> CandidateList:
+def candidate_list(visible: VisibleTrace) -> CandidateList:
     """The most probable pieces of the current step, the chosen one among them."""
-    step = looking.trace.step(looking.view.step, top_k=N_CANDIDATES)
+    step = visible.trace.step(visible.view.step, top_k=N_CANDIDATES)
     listed = step.candidates
     ranks = list(range(1, len(listed) + 1))
     if len(listed) > N_CANDIDATES:
         ranks[-1] = step.rank
-    sampled = isinstance(looking.trace.query.decoding, Sampling)
-    yours = is_yours(looking.trace, looking.view.step)
+    sampled = isinstance(visible.trace.query.decoding, Sampling)
+    yours = is_yours(visible.trace, visible.view.step)
     how = say("forced by you") if yours else say("drawn at random") if sampled else say("chosen")
-    if step.forced and step.index >= len(looking.trace.query.forced):
+    if step.forced and step.index >= len(visible.trace.query.forced):
         how = say("forced by the model's settings")
     drawn_from = [c.sampling_probability or 0.0 for c in listed] if sampled else None
     return CandidateList(
@@ -70,15 +70,15 @@ def candidate_list(looking: VisibleTrace) -> CandidateList:
         ids=[c.id for c in listed],
         ranks=ranks,
         drawn_from=drawn_from,
-        others=None if drawn_from is None else _others(looking, listed, drawn_from),
+        others=None if drawn_from is None else _others(visible, listed, drawn_from),
         rules=[c.rule for c in listed],
         chosen=next(i for i, c in enumerate(listed) if c.chosen),
         how_chosen=how,
     )
 
 
-def _others(looking: VisibleTrace, listed: Sequence[Candidate], drawn_from: Sequence[float]) -> Others:
-    count = len(looking.trace.vocabulary) - len(listed)
+def _others(visible: VisibleTrace, listed: Sequence[Candidate], drawn_from: Sequence[float]) -> Others:
+    count = len(visible.trace.vocabulary) - len(listed)
     rest = 1 - sum(candidate.probability for candidate in listed), 1 - sum(drawn_from)
     probability, drawn = (max(share, 0.0) if share > _ROUNDING else 0.0 for share in rest)
     return Others(count, probability, drawn)
@@ -91,15 +91,15 @@ WRITING: Part[ViewedRun] = STEP.part("", lambda run: run if run.trace.n_steps el
 @WRITING.picture("candidates", say("Candidates for the next piece"))
 def candidates(run: ViewedRun) -> Plot | None:
     """The most probable pieces of the step, unless they are to be guessed; a click means the id of one."""
-    if run.looking.covered:
+    if run.visible.covered:
         return None
-    listed = candidate_list(run.looking)
+    listed = candidate_list(run.visible)
     how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
     return Plot(
         spec=candidates_spec(**vars(listed), title=say("Step {n}: candidates for the next piece", n=run.view.step + 1)),
         alt=say(
             "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",
-            read=run.trace.row_label(run.looking.row).reads,
+            read=run.trace.row_label(run.visible.row).reads,
             best=listed.pieces[0],
             chosen=listed.pieces[listed.chosen or 0],
         ),
@@ -112,10 +112,10 @@ def candidates(run: ViewedRun) -> Plot | None:
 @WRITING.picture("entropy", say("How unsure each step was"))
 def entropy(run: ViewedRun) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
-    n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.of(StepLook).unsure]
+    n_steps, measure = run.visible.n_steps - int(run.visible.covered), MEASURES[run.view.of(StepLook).unsure]
     spec = entropy_spec(
         _values(run.trace, run.view.of(StepLook).unsure)[:n_steps].tolist(),
-        run.looking.row_labels()[run.trace.first_row :][:n_steps],
+        run.visible.row_labels()[run.trace.first_row :][:n_steps],
         step=run.view.step if run.view.step < n_steps else None,
         unit=measure.unit,
         measure=measure.axis,
@@ -127,19 +127,19 @@ def entropy(run: ViewedRun) -> Plot:
 @WRITING.picture("cross_row", say("Where the step looks"))
 def cross_row(run: ViewedRun) -> Plot:
     """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
-    looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
-    drawn = seen_map(run, looking.kind)
-    reads_source = looking.kind == "cross"
+    visible, n, whose = run.visible, run.view.step + 1, run.visible.whose()
+    drawn = seen_map(run, visible.kind)
+    reads_source = visible.kind == "cross"
     return Plot(
         spec=attention_bar_spec(
-            drawn.weights[looking.row],
+            drawn.weights[visible.row],
             drawn.sides.keys,
             title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
             if reads_source
             else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
             key_axis=drawn.sides.key_axis,
-            allowed=drawn.allowed[looking.row],
-            mask_reason=mask_reason(run.checkpoint, looking.kind),
+            allowed=drawn.allowed[visible.row],
+            mask_reason=mask_reason(run.checkpoint, visible.kind),
             largest=float(drawn.weights.max(initial=0)),
         ),
         alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
@@ -152,15 +152,15 @@ def cross_row(run: ViewedRun) -> Plot:
 @WRITING.picture("cross_map", say("Where all steps look"), follows="still")
 def cross_map(run: ViewedRun) -> Plot:
     """The same attention of all steps, the current one framed."""
-    looking, whose = run.looking, run.looking.whose()
-    drawn = seen_map(run, looking.kind)
-    title = say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose)
-    figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, looking.kind))
+    visible, whose = run.visible, run.visible.whose()
+    drawn = seen_map(run, visible.kind)
+    title = say("{kind}: {whose}", kind=KIND_NAMES[visible.kind], whose=whose)
+    figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, visible.kind))
     drawn.mark(figure)
     alt = say("Cross-attention weights, one row per decoding step, one column per source piece, {whose}.", whose=whose)
-    if looking.kind != "cross":
+    if visible.kind != "cross":
         alt = say("Self-attention weights, one row and one column per piece that was read, {whose}.", whose=whose)
-    parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, looking.kind) is not None)
+    parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, visible.kind) is not None)
     return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed, *parted]), fit=True)
 
 

@@ -117,7 +117,7 @@ def test_a_guess_hides_what_comes_later(opened, key):
     hidden = []
     for forced in ways:
         run = look(picture, opened("reverse"), "reverse", asked={"forced": forced}, step=STEP, guess=True)
-        plot = picture.of(replace(run, looking=replace(run.looking, revealed=False)))
+        plot = picture.of(replace(run, visible=replace(run.visible, revealed=False)))
         hidden.append(None if plot is None else repr((plot.spec, plot.words)))
     assert hidden[0] == hidden[1]
 

@@ -105,11 +105,11 @@ def heads_of(run: Viewed, work: ModelAccess, heads: np.ndarray | None) -> Heads:
     """
     kind = run.view.kind
     if not isinstance(run, ViewedRun):
-        maps = cast("LabelledMaps", run.looking.trace)
+        maps = cast("LabelledMaps", run.visible.trace)
         key: Hashable = maps.content_hash
         make = partial(measure_maps, maps.maps(kind), maps.mask(kind), kind)
     else:
-        trace, n_rows = run.trace, run.looking.n_rows if hides(run) else None
+        trace, n_rows = run.trace, run.visible.n_rows if hides(run) else None
         # At 512 pieces this takes a second or more, so it is neither done again at a click nor by two at a time.
         key = (trace.query, trace.src_ids, trace.read_ids, n_rows, heads is not None)
         make = partial(_measured, run, heads, n_rows)
@@ -183,7 +183,7 @@ def opened(kind: Kind, layer: int, head: int) -> dict[str, Any]:
 def one_head(found: Heads) -> Plot:
     """The measure in each row of one head."""
     view, one, said, chosen = found.run.view, found.measures[found.name], found.spoken[found.name], found.shown
-    axes, means = sides(found.run.looking, view.kind), found.means
+    axes, means = sides(found.run.visible, view.kind), found.means
     read = [
         *[NOT_CHOSEN] * (view.layer is None or view.head is None),
         HOW_TO_READ_ROWS,

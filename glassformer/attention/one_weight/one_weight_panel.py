@@ -57,7 +57,7 @@ def draw(run: AnyRun, row: Any) -> None:
     if isinstance(run, OpenMaps):
         st.info(NEEDS_A_MODEL, icon=":material/info:")
         return
-    shown = opening(run.looking)
+    shown = opening(run.visible)
     with row:
         one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
     for_head(run, shown.layer, shown.head)

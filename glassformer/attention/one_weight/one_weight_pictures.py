@@ -52,16 +52,16 @@ class WeightSelection:
     query: int | None = None
 
 
-def opening(looking: VisibleTrace) -> WeightSelection:
+def opening(visible: VisibleTrace) -> WeightSelection:
     """The head and the row that are shown."""
-    view = looking.view
+    view = visible.view
     if view.layer is not None and view.head is not None:
         return WeightSelection(view.layer, view.head)
 
     def each(tops: Tops, layers: tuple[int, ...]) -> list[np.ndarray]:
-        return looking.each(view.kind, tops, key=("worth_seeing", looking.n_steps), layers=layers)
+        return visible.each(view.kind, tops, key=("worth_seeing", visible.n_steps), layers=layers)
 
-    cell = worth_seeing(looking.trace, view.kind, n_steps=looking.n_steps, layer=view.layer, each=each)
+    cell = worth_seeing(visible.trace, view.kind, n_steps=visible.n_steps, layer=view.layer, each=each)
     steps = EVERY_PART.attention(view.kind).stack == "decoder"
     free = view.query is None and not (steps and view.step)
     return WeightSelection(cell.layer, cell.head, cell.query if free else None)
@@ -120,8 +120,8 @@ class OpenWeight(RunScene):
 
 def open_weight(run: ViewedRun) -> OpenWeight:
     """The walk to the weight that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
-    kind, shown, checkpoint = run.view.kind, opening(run.looking), run.checkpoint
-    axes, where = sides(run.looking, kind), place(kind, shown.layer)
+    kind, shown, checkpoint = run.view.kind, opening(run.visible), run.checkpoint
+    axes, where = sides(run.visible, kind), place(kind, shown.layer)
     recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))
     model_does = checkpoint.model.attentions(kind)[shown.layer].scoring
     rows = (_inside(run.view.query, axes.queries), shown.query, axes.current, 0)
@@ -154,7 +154,7 @@ def head_map(o: OpenWeight) -> Plot | None:
     if max(n_rows, n_columns) > MOST_ON_MAP:
         return None
     figure = heatmap_spec(
-        o.run.looking.heads(w.kind, w.layer)[w.head, :n_rows, :n_columns],
+        o.run.visible.heads(w.kind, w.layer)[w.head, :n_rows, :n_columns],
         queries=o.axes.queries,
         keys=o.axes.keys,
         title=say("Weights of layer {layer}, head {head}: click a cell", layer=w.layer + 1, head=w.head + 1),

@@ -156,7 +156,7 @@ def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> SavedRunConte
 
 def _with_stepper(run: ViewedRun, pictures: Sequence[Picture[Any]]) -> SavedRunContent:
     page = pictures[0].part.page
-    return SavedRunContent(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), page, pictures)
+    return SavedRunContent(run, stepper_run(run.visible, run.checkpoint, run.trace.query.to_json()), page, pictures)
 
 
 def picture_file(

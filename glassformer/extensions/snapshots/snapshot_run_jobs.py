@@ -59,17 +59,17 @@ class All:
 def growing(run: OpenRun) -> Growth | None:
     """What is known by now, and begins to be made if it shall; None without snapshots, or if a sentence said why."""
     moments = moments_of(run.checkpoint)
-    looking = attempt(partial(finished, run, partial(_finished_one, run.checkpoint))) if moments else None
-    if looking is None:
+    visible = attempt(partial(finished, run, partial(_finished_one, run.checkpoint))) if moments else None
+    if visible is None:
         return None
-    final, key = looking.trace, _job_of(run.checkpoint, looking.trace)
+    final, key = visible.trace, _job_of(run.checkpoint, visible.trace)
     found = _found(key, final, run.checkpoint, moments)
     if None in found and _shall(key, run.checkpoint):
         work, visitor = partial(_run_all, name_here(), run.checkpoint, final, moments), loading.visitor()
         if attempt(lambda: studies().ask(key, work, visitor=visitor)) is not None:
             studies().look(key, visitor, patience=0.0 if any(found) else PATIENCE_SECONDS)
         found = _found(key, final, run.checkpoint, moments)
-    return Growth(run, looking, moments, found)
+    return Growth(run, visible, moments, found)
 
 
 def progress(growth: Growth) -> None:

@@ -127,7 +127,7 @@ def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -
         checkpoint = open_one() if open_one else opened(run.checkpoint, None)
         link = replace(run.link, forced=(), hypothesis=0)  # pieces that a snapshot was made to go on from
         trace = run.work.run(checkpoint, link.query(checkpoint.content_hash))
-    return VisibleTrace(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
+    return VisibleTrace(trace, replace(run.view, step=0), run.visible.revealed, run.slot)
 
 
 def key_of(final: Trace, checkpoint: Checkpoint, moment: SnapshotInfo) -> Hashable:
@@ -200,8 +200,8 @@ def growth(run: ViewedRun) -> Growth | None:
     moments = moments_of(run.checkpoint)
     if not moments:
         return None
-    looking = finished(run)
-    return Growth(run, looking, moments, tuple(_now(run, looking.trace, moment) for moment in moments))
+    visible = finished(run)
+    return Growth(run, visible, moments, tuple(_now(run, visible.trace, moment) for moment in moments))
 
 
 def _now(run: ViewedRun, final: Trace, moment: SnapshotInfo) -> AtSnapshot:

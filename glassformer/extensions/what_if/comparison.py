@@ -214,8 +214,8 @@ def pair_of(shown: ViewedRun | Pair[ViewedRun]) -> Pair[ViewedRun] | None:
     trace = shown.work.run(shown.checkpoint, link.query(shown.checkpoint.content_hash))
     view = replace(shown.view, step=max(min(shown.view.step, trace.n_steps - 1), 0))
     slot = SECOND if shown.slot == MAIN else MAIN
-    looking = VisibleTrace(trace, view, slot=slot)
-    second = ViewedRun(looking, shown.checkpoint, replace(link, view=view), shown.work)
+    visible = VisibleTrace(trace, view, slot=slot)
+    second = ViewedRun(visible, shown.checkpoint, replace(link, view=view), shown.work)
     return Pair(compared, second, shown) if stands_right else Pair(compared, shown, second)
 
 

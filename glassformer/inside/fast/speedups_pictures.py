@@ -90,7 +90,7 @@ def n_heads(run: ViewedRun) -> int:
 def open_fast(run: ViewedRun) -> Fast:
     """The row that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
     kind, layer, checkpoint = run.view.kind, layer_of(run), run.checkpoint
-    axes, where = sides(run.looking, kind), place(kind, layer)
+    axes, where = sides(run.visible, kind), place(kind, layer)
     model_does = checkpoint.model.attentions(kind)[layer].scoring
     found = walk(
         run.work.replay(checkpoint, run.trace, sites(kind, layer, config=checkpoint.config)),

@@ -125,7 +125,7 @@ def _neuron(run: OpenRun, o: OpenLayer) -> None:
             "depends on the decoder."
         )
         st.caption(said)
-    elif run.looking.covered:
+    elif run.visible.covered:
         ask_first(run, say("The pieces whose logits this neuron raises could give the answer away."), key=REVEAL)
     elif attempt(lambda: o.effect) is not None:
         show(pictures.effect, o)

@@ -96,7 +96,7 @@ class OpenLayer(RunScene):
         None if it writes to no logits, or if that must not be seen yet.
         """
         run, trace, place = self.run, self.run.trace, (self.layer, self.neuron, self.token)
-        if not writes(run, self.stack) or run.looking.covered:
+        if not writes(run, self.stack) or run.visible.covered:
             return None
 
         def work() -> tuple[Effect, float]:

@@ -34,7 +34,7 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     with row:
         controls.choose(controls.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
-    if run.looking.covered:
+    if run.visible.covered:
         ask_first(run, say("The logit lens of this step would give the answer away."), key="lens_reveal")
     else:
         show_beside(pictures.table, pictures.curves, o, widths=(3, 2))

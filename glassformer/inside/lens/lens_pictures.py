@@ -32,7 +32,7 @@ class OpenLens(RunScene):
     @property
     def n_steps(self) -> int:
         """Steps whose lens may be seen."""
-        return self.run.looking.n_steps - int(self.run.looking.covered)
+        return self.run.visible.n_steps - int(self.run.visible.covered)
 
 
 def open_lens(run: ViewedRun) -> OpenLens | None:
@@ -69,7 +69,7 @@ def depths_of(lens: Lens) -> list[Depth]:
 def table(o: OpenLens) -> Plot | None:
     """What each depth would write at the current step."""
     run, lens, trace, step = o.run, o.lens, o.run.trace, o.run.view.step
-    if run.looking.covered or not trace.n_steps:
+    if run.visible.covered or not trace.n_steps:
         return None
     ids = lens.top_ids[:, step]  # [depth, place]
     n_depths, n = ids.shape
@@ -90,7 +90,7 @@ def table(o: OpenLens) -> Plot | None:
 def curves(o: OpenLens) -> Plot | None:
     """How the piece of the current step came to the top."""
     lens, step = o.lens, o.run.view.step
-    if o.run.looking.covered or not o.run.trace.n_steps:
+    if o.run.visible.covered or not o.run.trace.n_steps:
         return None
     piece = o.run.trace.tgt_pieces[step]
     spec = lens_curves_spec(
@@ -149,7 +149,7 @@ def lens_map(o: OpenLens) -> Plot | None:
     measure = COLOUR_NAMES[o.run.view.of(InsideLook).lens_colour]
     spec = lens_map_spec(
         depths,
-        o.run.looking.row_labels()[first_row : first_row + n_steps],
+        o.run.visible.row_labels()[first_row : first_row + n_steps],
         probability=lens.prob[:, :n_steps],
         rank=lens.rank[:, :n_steps],
         first=found.first[:n_steps],

@@ -84,7 +84,7 @@ class OpenModel(RunScene):
     def one(self) -> SizedBlock:
         """What its blocks are made from."""
         model, run = self.run.checkpoint.model, self.run
-        return sized(model, n_source=len(run.trace.src_ids), n_target=run.looking.n_rows)
+        return sized(model, n_source=len(run.trace.src_ids), n_target=run.visible.n_rows)
 
     @property
     def blocks(self) -> dict[str, str]:

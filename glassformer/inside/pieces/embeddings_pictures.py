@@ -91,7 +91,7 @@ class ChosenPiece(RunScene):
         """The pieces of the table that may be seen, each once, and where they are from; the chosen one first."""
         trace, config = self.run.trace, self.run.checkpoint.config
         n_given = 0 if anatomy(config).reads else len(trace.src_ids)  # a prompt, which the decoder reads
-        source, target = list(trace.src_ids), list(trace.read_ids[n_given : self.run.looking.n_rows])
+        source, target = list(trace.src_ids), list(trace.read_ids[n_given : self.run.visible.n_rows])
         if not config.shared_vocab:
             source, target = (source, []) if self.side == "source" else ([], target)
         kinds: dict[int, Origin] = {}
@@ -135,14 +135,14 @@ def per_piece(n_pieces: int) -> int:
 
 def ids_of(run: ViewedRun, side: Side) -> tuple[int, ...]:
     """The pieces of a side that may be seen."""
-    return tuple(run.trace.src_ids if side == "source" else run.trace.read_ids[: run.looking.n_rows])
+    return tuple(run.trace.src_ids if side == "source" else run.trace.read_ids[: run.visible.n_rows])
 
 
 def open_piece(run: ViewedRun) -> ChosenPiece:
     """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's."""
     side = side_of(run)
     book = _open_book(run, side)
-    asked, own = (run.view.key, 0) if side == "source" else (run.view.query, run.looking.row)
+    asked, own = (run.view.key, 0) if side == "source" else (run.view.query, run.visible.row)
     token = min(own if asked is None else asked, len(ids_of(run, side)) - 1)  # of the output what the step reads
     table, _, piece = run.view.of(InsideLook).piece.partition(".")
     fits = table == book.key[1] and piece.isascii() and piece.isdigit() and int(piece) < len(book.values)

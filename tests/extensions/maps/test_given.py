@@ -50,8 +50,8 @@ def test_the_view_moves_into_what_there_is_and_says_so():
 
 
 def test_sides_have_the_labels_that_were_given():
-    looking = VisibleMaps(all_three(), View())
-    cross = sides(looking, "cross")
+    visible = VisibleMaps(all_three(), View())
+    cross = sides(visible, "cross")
     assert (cross.queries, cross.keys) == (list(TARGET), list(SOURCE))
     assert (cross.query_side, cross.key_side, cross.current) == ("target", "source", None)
     assert cross.query_axis == "Target piece (query)"

@@ -34,11 +34,11 @@ def hostile(run, page, *texts):
     changed = replace(trace, query=query, vocabulary=tokenizers[1].pieces, **pieces)
     parts = dict(zip(("src_tokenizer", "tgt_tokenizer"), tokenizers, strict=True))
     checkpoint = replace(run.checkpoint, name=texts[0], card=replace(card, said={}, **said), **parts)
-    there = replace(run, checkpoint=checkpoint, looking=replace(run.looking, trace=changed))
+    there = replace(run, checkpoint=checkpoint, visible=replace(run.visible, trace=changed))
     again = _There(*(getattr(RunRef.of(there), one.name) for one in fields(RunRef)))
     object.__setattr__(again, "there", there)
     return SavedRunRequest(
-        again, page, stepper_run(there.looking, checkpoint, "run"), "http://localhost/step?src=a"
+        again, page, stepper_run(there.visible, checkpoint, "run"), "http://localhost/step?src=a"
     ), there
 
 

@@ -38,7 +38,7 @@ def kept(opened, key="candidates", **fields):  # noqa: F811
     return SavedRunRequest(
         RunRef.of(run),
         picture.part.page,
-        stepper_run(run.looking, run.checkpoint, "run"),
+        stepper_run(run.visible, run.checkpoint, "run"),
         "http://localhost/step?src=a",
     )
 
@@ -188,7 +188,7 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps >= 30
     file = saved_run.saved_run(
-        SavedRunRequest(RunRef.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), "")
+        SavedRunRequest(RunRef.of(run), PAGES["attention"], stepper_run(run.visible, model, "run"), "")
     )
     assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 2_500_000

@@ -24,7 +24,7 @@ def runs(reverse):
     return [next(run_together(reverse, [query], most_map_bytes=most)) for most in (None, 0)]
 
 
-def looking(reverse, trace, **view):
+def visible(reverse, trace, **view):
     asked = []
 
     def by_layer(kind, work, *, key, layers):
@@ -49,7 +49,7 @@ def looking(reverse, trace, **view):
     ids=str,
 )
 def test_one_map_is_the_same(reverse, runs, kind, view):
-    (kept, none), (gone, asked) = (looking(reverse, trace, **view) for trace in runs)
+    (kept, none), (gone, asked) = (visible(reverse, trace, **view) for trace in runs)
     for draw in (lambda of: drawn_map(of, reverse, kind).weights, lambda of: piece_map(of, kind)):
         np.testing.assert_array_equal(draw(gone), draw(kept))
     assert asked
@@ -60,7 +60,7 @@ def test_one_map_is_the_same(reverse, runs, kind, view):
 
 def test_a_head_is_the_head_of_the_run_that_keeps_all(reverse, runs):
     kept, bare = runs
-    one = looking(reverse, bare)[0]
+    one = visible(reverse, bare)[0]
     for kind in KINDS:
         for layer, maps in enumerate(kept.maps(kind)):
             np.testing.assert_array_equal(one.heads(kind, layer), maps)
@@ -70,7 +70,7 @@ def test_a_head_is_the_head_of_the_run_that_keeps_all(reverse, runs):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_look_and_all_measures_are_the_same(reverse, runs, kind):
     kept, bare = runs
-    first = [opening(looking(reverse, trace, kind=kind)[0]) for trace in runs]
+    first = [opening(visible(reverse, trace, kind=kind)[0]) for trace in runs]
     assert first[0] == first[1]
     whole = measure(kept, kind, eos_id=reverse.config.eos_id)
     parts = measure_by_layer(reverse, bare, kind)

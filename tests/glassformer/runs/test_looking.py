@@ -20,7 +20,7 @@ def trace(reverse):
     return reverse.run("glass")
 
 
-def looking(trace, *, revealed=True, **view):
+def visible(trace, *, revealed=True, **view):
     return VisibleTrace(trace, View(**view), revealed)
 
 
@@ -28,39 +28,39 @@ def looking(trace, *, revealed=True, **view):
 
 
 def test_labels_say_what_a_row_reads_and_what_it_predicts(trace):
-    assert looking(trace).row_labels() == ["<s> → s", "s → s", "s → a", "a → l", "l → g", "g → </s>"]
+    assert visible(trace).row_labels() == ["<s> → s", "s → s", "s → a", "a → l", "l → g", "g → </s>"]
 
 
 def test_guess_mode_hides_what_comes_later(trace):
-    seen = looking(trace, guess=True, step=2)
+    seen = visible(trace, guess=True, step=2)
     assert seen.n_rows == 3
     assert seen.row_labels() == ["<s> → s", "s → s", "s → a"]
 
 
 def test_guess_mode_hides_the_current_piece_until_it_is_revealed(trace):
-    covered = looking(trace, guess=True, step=2, revealed=False)
+    covered = visible(trace, guess=True, step=2, revealed=False)
     assert covered.covered
     assert covered.row_labels() == ["<s> → s", "s → s", f"s → {HIDDEN}"]
 
 
 def test_nothing_is_hidden_out_of_guess_mode(trace):
-    seen = looking(trace, step=2, revealed=False)
+    seen = visible(trace, step=2, revealed=False)
     assert not seen.covered
     assert len(seen.row_labels()) == trace.n_steps
 
 
 def test_a_mean_says_that_it_is_one(trace):
-    assert looking(trace).whose() == "mean of all 2 layers × 4 heads"
-    assert looking(trace, layer=1).whose() == "layer 2, mean of its 4 heads"
-    assert looking(trace, layer=1, head=2).whose() == "layer 2, head 3"
+    assert visible(trace).whose() == "mean of all 2 layers × 4 heads"
+    assert visible(trace, layer=1).whose() == "layer 2, mean of its 4 heads"
+    assert visible(trace, layer=1, head=2).whose() == "layer 2, head 3"
 
 
 def test_what_is_called_a_mean_is_one(trace):
     maps = trace.cross
-    np.testing.assert_allclose(looking(trace).weights(), maps.mean(axis=(0, 1)), rtol=1e-6)
-    np.testing.assert_allclose(looking(trace, layer=1).weights(), maps[1].mean(axis=0), rtol=1e-6)
-    np.testing.assert_array_equal(looking(trace, layer=1, head=2).weights(), maps[1, 2])
-    np.testing.assert_allclose(looking(trace).weights().sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(visible(trace).weights(), maps.mean(axis=(0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(visible(trace, layer=1).weights(), maps[1].mean(axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(visible(trace, layer=1, head=2).weights(), maps[1, 2])
+    np.testing.assert_allclose(visible(trace).weights().sum(axis=1), 1.0, rtol=1e-5)
 
 
 # ---------------------------------------------------------------- a view that does not fit
@@ -98,7 +98,7 @@ def test_a_head_of_no_layer_is_dropped(trace):
 
 
 def test_the_stepper_gets_every_step(trace, reverse):
-    run = stepper_run(looking(trace), reverse, "id")
+    run = stepper_run(visible(trace), reverse, "id")
     assert [chip.piece for chip in run.source] == ["g", "l", "a", "s", "s", "</s>"]
     assert [chip.piece for chip in run.target] == ["s", "s", "a", "l", "g", "</s>"]
     assert [chip.id for chip in run.target] == list(trace.tgt_ids)
@@ -112,13 +112,13 @@ def test_the_stepper_gets_every_step(trace, reverse):
 
 
 def test_the_shading_is_what_is_looked_at(trace, reverse):
-    run = stepper_run(looking(trace, layer=1, head=1), reverse, "id")
+    run = stepper_run(visible(trace, layer=1, head=1), reverse, "id")
     np.testing.assert_allclose(run.shading, trace.cross[1, 1])
     assert run.shading_label == "Source shaded by cross-attention, layer 2, head 2"
 
 
 def test_unknown_and_special_pieces_are_told_apart(tiny):
-    run = stepper_run(looking(tiny.run("mi 😀 ba")), tiny, "id")
+    run = stepper_run(visible(tiny.run("mi 😀 ba")), tiny, "id")
     marked = {chip.piece: (chip.unknown, chip.special) for chip in run.source}
     assert marked["😀"] == (True, False)
     assert marked["</s>"] == (False, True)
@@ -126,13 +126,13 @@ def test_unknown_and_special_pieces_are_told_apart(tiny):
 
 def test_forced_pieces_are_marked(trace, reverse):
     a = reverse.tgt_tokenizer.id_of("a")
-    run = stepper_run(looking(reverse.run(reverse.query("glass", forced=(a, a)))), reverse, "id")
+    run = stepper_run(visible(reverse.run(reverse.query("glass", forced=(a, a)))), reverse, "id")
     assert [chip.forced for chip in run.target][:4] == [True, True, False, False]
 
 
 def test_a_cut_output_says_so(reverse):
     cut = reverse.run(reverse.query("glass", max_new=3))
-    shown = stepper_run(looking(cut), reverse, "id")
+    shown = stepper_run(visible(cut), reverse, "id")
     assert shown.stop_reason == "The output was cut off at the limit of 3 pieces."
     assert shown.cut
 
@@ -141,7 +141,7 @@ def test_a_cut_output_says_so(reverse):
 
 
 def test_the_candidates_come_best_first_with_their_ranks(trace):
-    listed = candidate_list(looking(trace, step=2))
+    listed = candidate_list(visible(trace, step=2))
     assert listed.pieces[0] == "a"
     assert listed.chosen == 0
     assert listed.ranks == list(range(1, N_CANDIDATES + 1))
@@ -161,7 +161,7 @@ def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers(reverse):
 def test_a_forced_piece_is_listed_with_its_true_rank(reverse, trace):
     order = np.argsort(-trace.log_probs[0], kind="stable")
     last = int(order[-1])
-    listed = candidate_list(looking(reverse.run(reverse.query("glass", forced=(last,)))))
+    listed = candidate_list(visible(reverse.run(reverse.query("glass", forced=(last,)))))
     assert len(listed.pieces) == N_CANDIDATES + 1
     assert (listed.chosen, listed.ids[-1], listed.ranks[-1]) == (N_CANDIDATES, last, len(trace.vocabulary))
     assert listed.how_chosen == "forced by you"
@@ -169,7 +169,7 @@ def test_a_forced_piece_is_listed_with_its_true_rank(reverse, trace):
 
 def test_sampling_says_what_could_be_drawn(reverse):
     query = reverse.query("glass", decoding=Sampling(top_k=3, seed=1))
-    listed = candidate_list(looking(reverse.run(query)))
+    listed = candidate_list(visible(reverse.run(query)))
     assert listed.drawn_from is not None
     assert min(listed.drawn_from[:3]) > 0
     assert listed.drawn_from[3:] == [0.0] * (N_CANDIDATES - 3)
@@ -190,7 +190,7 @@ def test_what_is_shown_is_the_very_distribution_that_was_drawn_from(reverse, mon
     run = reverse.run(reverse.query("glass", decoding=Sampling(**how, seed=1)))
     assert len(drawn_from) >= run.n_steps
     for step, row in enumerate(drawn_from[: run.n_steps]):
-        listed = candidate_list(looking(run, step=step))
+        listed = candidate_list(visible(run, step=step))
         np.testing.assert_allclose(listed.drawn_from, row[listed.ids], rtol=1e-4, atol=1e-7)
         assert listed.ids[listed.chosen] == run.tgt_ids[step]
         assert listed.drawn_from[listed.chosen] > 0
@@ -247,7 +247,7 @@ def test_what_is_no_piece_is_not_found(text, reverse):
 
 def test_a_guess_is_judged(trace, reverse):
     right, wrong, nowhere = (
-        judge(text, looking(trace, step=2), reverse.tgt_tokenizer) for text in ("a", "z", " <img> ")
+        judge(text, visible(trace, step=2), reverse.tgt_tokenizer) for text in ("a", "z", " <img> ")
     )
     assert (right.right, wrong.right, nowhere.right) == (True, False, None)
     assert right.text.startswith("Right. The model gave “a”")
@@ -258,7 +258,7 @@ def test_a_guess_is_judged(trace, reverse):
 
 def test_several_pieces_are_judged_by_the_first(trace, reverse):
     for text, right in (("ab", True), ("ba", False)):
-        found = judge(text, looking(trace, step=2), reverse.tgt_tokenizer)
+        found = judge(text, visible(trace, step=2), reverse.tgt_tokenizer)
         assert found.right is right
         assert found.text.startswith(
             f"“{text}” splits into several pieces, so only the first one, “{text[0]}”, counts."

@@ -25,10 +25,10 @@ def test_the_rows_of_the_decoder_say_what_they_read_and_predict(trace):
 
 
 def test_columns_are_what_is_looked_at(trace):
-    looking = VisibleTrace(trace, View())
-    assert sides(looking, "cross").keys == SOURCE
-    assert sides(looking, "decoder").keys == ["<s>", "s", "s", "a", "l", "g"]
-    encoder = sides(looking, "encoder")
+    visible = VisibleTrace(trace, View())
+    assert sides(visible, "cross").keys == SOURCE
+    assert sides(visible, "decoder").keys == ["<s>", "s", "s", "a", "l", "g"]
+    encoder = sides(visible, "encoder")
     assert encoder.queries == encoder.keys == SOURCE
     assert encoder.current is None
 

@@ -57,10 +57,10 @@ def test_logits_are_computed_where_somebody_wants_them(checkpoint, trace, monkey
 
 
 def test_a_tap_that_looks_at_the_logits_sees_them(checkpoint, trace, monkeypatch):
-    calls, looking = count_projections(monkeypatch), Recorder(["logits"])
-    replay(checkpoint, trace, ["decoder.0.self_attn.heads"], tap=tap_of(looking))
+    calls, visible = count_projections(monkeypatch), Recorder(["logits"])
+    replay(checkpoint, trace, ["decoder.0.self_attn.heads"], tap=tap_of(visible))
     assert len(calls) == 1
-    assert looking.values["logits"].shape[1] == len(trace.read_ids)
+    assert visible.values["logits"].shape[1] == len(trace.read_ids)
 
 
 def count_projections(monkeypatch):

@@ -270,7 +270,7 @@ def _made(run: ViewedRun, name: str, work: Callable[[AttributionTarget], _Found]
 
 def has_step(run: ViewedRun) -> bool:
     """Whether there is a step whose piece may be seen."""
-    return anatomy(run.checkpoint.config).writes and not run.looking.covered
+    return anatomy(run.checkpoint.config).writes and not run.visible.covered
 
 
 # ------------------------------------------------------------------------------------------------ pieces
@@ -325,7 +325,7 @@ def _columns(scene: Owed) -> list[Column]:
     """The columns of the table; one without numbers says why."""
     run, weighed, hiding = scene.run, scene.weighed, scene.hiding
     gradient, integrated = scene.gradient, scene.integrated
-    n, step, view = len(pieces_of(run)), run.view.step, run.looking.view
+    n, step, view = len(pieces_of(run)), run.view.step, run.visible.view
     none = np.full(n, np.nan)
     not_yet = say("not measured yet; start the measurement below the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]

@@ -63,7 +63,7 @@ def _part(
     def uncovered() -> None:
         if not writes:
             st.info(why_not)
-        elif run.looking.covered:
+        elif run.visible.covered:
             ask_first(run, say("This chart would give the answer away."), key=key)
         else:
             drawn(run)
@@ -132,22 +132,22 @@ def _seconds(run: OpenRun, rows: int) -> float:
 
 def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> None:
     """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
-    view, whole = run.looking.view, "encoder" in run.trace.kinds
+    view, whole = run.visible.view, "encoder" in run.trace.kinds
     here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
     st.markdown(drawing.plain(in_words(here, run.trace.tgt_pieces[run.view.step])))
-    weights, first = run.looking.weights(), run.trace.first_row
+    weights, first = run.visible.weights(), run.trace.first_row
     steps = []
-    for step in range(run.looking.n_steps):
+    for step in range(run.visible.n_steps):
         pieces = run.trace.src_pieces[: weights.shape[1]] if whole else run.trace.read_pieces[: first + step + 1]
         steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
     st.caption(
-        drawing.plain(joined(" ", [say("{whose}.", whose=capitalised(run.looking.whose())), in_all_steps(steps)]))
+        drawing.plain(joined(" ", [say("{whose}.", whose=capitalised(run.visible.whose())), in_all_steps(steps)]))
     )
 
 
 def _choices(run: OpenRun) -> None:
     """Whose weights, and where the line of integrated gradients begins."""
-    n_layers, n_heads = run.trace.maps(run.looking.kind).shape[:2]
+    n_layers, n_heads = run.trace.maps(run.visible.kind).shape[:2]
     controls.let_go(run.slot, n_layers, n_heads)
     layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
     controls.menu_of_heads(controls.field(run.slot, "head"), n_heads, disabled=layer is None)
@@ -165,7 +165,7 @@ def draw_logit(run: OpenRun, row: Any) -> None:
 
 def _rival(run: OpenRun) -> None:
     """The other piece that a logit is compared with: one of the step's candidates, or one that was."""
-    if run.looking.covered:
+    if run.visible.covered:
         return
     trace, kept = run.trace, rival_of(run)
     ids = [one.id for one in trace.step(run.view.step, top_k=N_RIVALS).candidates if not one.chosen]

@@ -117,9 +117,9 @@ def in_numbers(measure: Shown) -> Shown:
     return "log_prob" if measure == "pieces" else measure
 
 
-def step_of(looking: VisibleTrace) -> int | None:
+def step_of(visible: VisibleTrace) -> int | None:
     """The step on which effects are measured; None for the whole output."""
-    return looking.view.step if looking.view.of(EffectsLook).effect_at == "step" and looking.trace.n_steps else None
+    return visible.view.step if visible.view.of(EffectsLook).effect_at == "step" and visible.trace.n_steps else None
 
 
 def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step: int | None) -> np.ndarray:
@@ -134,14 +134,14 @@ def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step
     return np.asarray(each.sum(axis=-1) if measure in ("log_prob", "pieces") else each.mean(axis=-1))
 
 
-def concentration(looking: VisibleTrace, kind: Kind, *, step: int | None) -> np.ndarray:
+def concentration(visible: VisibleTrace, kind: Kind, *, step: int | None) -> np.ndarray:
     """How concentrated each head's rows are [L, H], see the module; errors as of `Looking.each`."""
-    each = np.stack(looking.each(kind, lambda heads, layer: largest(heads), key="largest_of_rows"))  # [L, H, Q]
+    each = np.stack(visible.each(kind, lambda heads, layer: largest(heads), key="largest_of_rows"))  # [L, H, Q]
     if EVERY_PART.attention(kind).stack == "encoder":
-        rows = slice(0, looking.trace.n_tokens("encoder"))
+        rows = slice(0, visible.trace.n_tokens("encoder"))
     else:
-        first = looking.trace.first_row
-        rows = slice(first, looking.n_rows) if step is None else slice(first + step, first + step + 1)
+        first = visible.trace.first_row
+        rows = slice(first, visible.n_rows) if step is None else slice(first + step, first + step + 1)
     return np.asarray(each[..., rows].mean(axis=-1))
 
 
@@ -282,11 +282,11 @@ HEADS = MATTERS.part("heads", measure, asks=True)
 def effects(scene: Measured) -> Plot | None:
     """All heads; a click looks at one."""
     run, found = scene.run, scene.found
-    if found is None or run.looking.covered:
+    if found is None or run.visible.covered:
         return None
-    measure, step, view = shown(found, run.view.of(EffectsLook).effect), step_of(run.looking), run.view
+    measure, step, view = shown(found, run.view.of(EffectsLook).effect), step_of(run.visible), run.view
     words = WORDS[measure, step is not None]
-    kinds, n_steps = tuple(found.of), run.looking.n_steps
+    kinds, n_steps = tuple(found.of), run.visible.n_steps
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
     chosen = None if scene.head is None else (kinds.index(view.kind), *scene.head)
     signed, group = measure in SIGNED, size_of(run)
@@ -324,7 +324,7 @@ def name_of(kind: Kind, layer: int, head: int) -> Sentence:
 def steps(scene: Measured) -> Plot | None:
     """What one head changes at each step, or at each token of an encoder that is alone."""
     run, found = scene.run, scene.found
-    if found is None or scene.head is None or run.looking.covered:
+    if found is None or scene.head is None or run.visible.covered:
         return None
     layer, head = scene.head
     measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
@@ -332,8 +332,8 @@ def steps(scene: Measured) -> Plot | None:
     if measure == "vectors":
         labels, numbers, axis, now = list(run.trace.src_pieces), effect.vectors[layer, head], say("Token"), None
     else:
-        first, n_steps = run.trace.first_row, run.looking.n_steps
-        labels, numbers = run.looking.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
+        first, n_steps = run.trace.first_row, run.visible.n_steps
+        labels, numbers = run.visible.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
     name = name_of(run.view.kind, layer, head)

@@ -69,7 +69,7 @@ def _heads(run: OpenRun) -> None:
         place, right = st.columns(2, gap="medium")
         with right:
             _grid(run)
-    if run.looking.covered:
+    if run.visible.covered:
         with place:
             ask_first(run, say("This chart would give the answer away."), key=REVEAL)
         return
@@ -82,7 +82,7 @@ def _heads(run: OpenRun) -> None:
 
 
 def _grid(run: OpenRun) -> None:
-    behind = partial(columns, run.again(), run.view.kind, sides(run.looking, run.view.kind))
+    behind = partial(columns, run.again(), run.view.kind, sides(run.visible, run.view.kind))
     attempt(lambda: show(pictures.what_they_look_at, Measured(run, None), table=behind))
 
 
@@ -143,9 +143,9 @@ def _follow(key: Hashable) -> None:
 def _verdict(run: OpenRun, found: HeadEffects) -> None:
     """Say whether the head that looks most sharply is the one that the output owes most to."""
     measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
-    step, kind = step_of(run.looking), run.view.kind
-    effects = values(found, kind, measure, n_steps=run.looking.n_steps, step=step)
-    sharp = concentration(run.looking, kind, step=step)
+    step, kind = step_of(run.visible), run.view.kind
+    effects = values(found, kind, measure, n_steps=run.visible.n_steps, step=step)
+    sharp = concentration(run.visible, kind, step=step)
     one = verdict(effects, sharp, least=LEAST[measure])
     if one is None:
         return
@@ -169,7 +169,7 @@ def _one_head(run: OpenRun, found: HeadEffects) -> None:
 
 def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentence:
     """The head's number, and its place among all heads."""
-    measure, step, n_steps = shown(found, run.view.of(EffectsLook).effect), step_of(run.looking), run.looking.n_steps
+    measure, step, n_steps = shown(found, run.view.of(EffectsLook).effect), step_of(run.visible), run.visible.n_steps
     every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
@@ -237,10 +237,10 @@ def _meaning(column: str) -> Sentence | None:
 
 def frame(run: OpenRun, found: HeadEffects) -> pd.DataFrame:
     """One row a head: attention, layer and head from 1, the measures of the whole output, and those of the step."""
-    n_steps, step = run.looking.n_steps, run.view.step
+    n_steps, step = run.visible.n_steps, run.view.step
     parts = []
     for kind in found.of:
-        sharp = concentration(run.looking, kind, step=None)
+        sharp = concentration(run.visible, kind, step=None)
         layers, heads = (index.ravel() + 1 for index in np.indices(sharp.shape))
         columns: dict[str, Any] = {"attention": kind, "layer": layers, "head": heads}
         if found.ids.size:

@@ -272,8 +272,8 @@ def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
         trace = read_by(pair.right, pair.left)
         by_layer = partial(loading.by_layer, pair.right.checkpoint, trace)
         view = replace(pair.right.view, step=pair.left.view.step)
-        looking = VisibleTrace(trace, view, slot=pair.left.slot, by_layer=by_layer)
-        reads = seen_map(pair.right, left.kind, looking)
+        visible = VisibleTrace(trace, view, slot=pair.left.slot, by_layer=by_layer)
+        reads = seen_map(pair.right, left.kind, visible)
         if _same_axes(left, reads):
             return left, reads, True, ""
     return left, right, False, OTHER_ROWS if left.sides.keys == right.sides.keys else OTHER_COLUMNS
@@ -305,7 +305,7 @@ def draw_maps(pair: Pair[OpenRun]) -> None:
 
 def _name(half: SeenMap) -> Sentence:
     """Which attention, layer and head."""
-    whose = heads_name(half.looking.trace, half.looking.view, half.kind)
+    whose = heads_name(half.visible.trace, half.visible.view, half.kind)
     return say("{attention}: {map}", attention=KIND_NAMES[half.kind], map=whose)
 
 

@@ -34,7 +34,7 @@ def meaning(names, heads):
     return Mean
 
 
-def looking(names, heads, row):
+def visible(names, heads, row):
     """Each row of scores and of the mask through a function of lists."""
 
     class Look(Reference):
@@ -83,20 +83,20 @@ def test_a_head_writes_its_mean(both, kind):
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_head_looks_as_it_is_told(both, kind):
     names = [NAMES[kind]]
-    assert_same(both, [Uniform(kind, 1, 0)], looking(names, [0], alike))
-    assert_same(both, [Temper(kind, 1, 1, temperature=0.3)], looking(names, [1], softened(0.3)))
-    assert_same(both, [Temper(kind, 1, 1, temperature=7)], looking(names, [1], softened(7.0)))
-    assert_same(both, [Temper(kind, 1, 2, temperature=0)], looking(names, [2], best))
+    assert_same(both, [Uniform(kind, 1, 0)], visible(names, [0], alike))
+    assert_same(both, [Temper(kind, 1, 1, temperature=0.3)], visible(names, [1], softened(0.3)))
+    assert_same(both, [Temper(kind, 1, 1, temperature=7)], visible(names, [1], softened(7.0)))
+    assert_same(both, [Temper(kind, 1, 2, temperature=0)], visible(names, [2], best))
 
 
 def test_all_layers_and_all_heads(both, decoder):
     names = ["decoder.0.cross_attn", "decoder.1.cross_attn"]
-    assert_same(both, [Uniform("cross")], looking(names, range(3), alike))
-    assert_same(both, [Temper("cross", None, 1, temperature=0)], looking(names, [1], best))
+    assert_same(both, [Uniform("cross")], visible(names, range(3), alike))
+    assert_same(both, [Temper("cross", None, 1, temperature=0)], visible(names, [1], best))
     assert_same(both, [MeanHead("encoder", 0)], meaning(["encoder.0.self_attn"], range(3)))
     own = ["decoder.0.self_attn", "decoder.1.self_attn"]
     assert_same(decoder, [MeanHead("decoder", None, 2)], meaning(own, [2]))
-    assert_same(decoder, [Uniform("decoder", 0)], looking(own[:1], range(3), alike))
+    assert_same(decoder, [Uniform("decoder", 0)], visible(own[:1], range(3), alike))
 
 
 @pytest.mark.parametrize("part", ["self", "cross", "ffn"])
@@ -122,12 +122,12 @@ def test_changes_act_together_and_over_padding(both):
     assert_same(
         both,
         [Pads(2), MeanHead("encoder", 1, 2), Uniform("encoder", 0)],
-        Padded, meaning(["encoder.1.self_attn"], [2]), looking(["encoder.0.self_attn"], range(3), alike),
+        Padded, meaning(["encoder.1.self_attn"], [2]), visible(["encoder.0.self_attn"], range(3), alike),
     )  # fmt: skip
     assert_same(
         both,
         [Temper("decoder", 0, temperature=2), MeanHead("cross", 0, 1), Skip("decoder", 1, "ffn")],
-        looking(["decoder.0.self_attn"], range(3), softened(2.0)), meaning(["decoder.0.cross_attn"], [1]),
+        visible(["decoder.0.self_attn"], range(3), softened(2.0)), meaning(["decoder.0.cross_attn"], [1]),
         skipping("decoder.1.ffn"),
     )  # fmt: skip
 
