@@ -1,7 +1,7 @@
 """The charts of the Attention page for maps that come with their labels, one call each.
 
 Pass `of("encoder")` of what `transformer.given_maps` returns, or any object with the same five values. To see what
-heads do, `head_measure` draws the results of `transformer.analysis.head_statistics.measure_maps`.
+heads do, `marks.heat` draws the results of `transformer.analysis.head_statistics.measure_maps`.
 
 Knows nothing of the origin of the maps.
 """

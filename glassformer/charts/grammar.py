@@ -150,6 +150,10 @@ def stroke(colour: str, width: float, dash: str = "", *, size: float | None = No
     return {"line": line, "marker": {"color": colour, "size": size} | ({"symbol": symbol} if symbol else {})}
 
 
+DOTTED = stroke(theme.GUIDE_COLOR, 1.5, "dot") | NO_DATA
+"""A line to compare with."""
+
+
 def edge(width: Any, colour: Any = theme.MARK_COLOR) -> Spec:
     """The line around marks: one width and colour, or one for each."""
     return {"color": colour, "width": width}
@@ -183,6 +187,11 @@ def hatching(x: np.ndarray, y: np.ndarray) -> Spec:
     return layer("lines", x, y) | {"line": {"width": 0}, "fill": "toself", "fillpattern": pattern}
 
 
+def drawable(values: np.ndarray) -> np.ndarray:
+    """The numbers, with NaN, which is not drawn, for those that are not finite."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
 def one_side(values: Iterable[Any], *, least: float = 1.0) -> float:
     """The largest absolute value, without what is not finite; `least` if that is 0."""
     numbers = np.abs(np.asarray(values))
@@ -214,6 +223,12 @@ def level(
     """A horizontal line."""
     line = {"color": colour, "width": width, "dash": dash}
     return {"type": "line", "xref": xref, "x0": 0, "x1": 1, "y0": height, "y1": height, "line": line}
+
+
+def at_mean(values: np.ndarray) -> list[Spec]:
+    """A line at the mean of the numbers that are there."""
+    there = values[np.isfinite(values)]
+    return [level(float(there.mean()))] if there.size else []
 
 
 def note(x: float, y: float, text: str) -> Spec:

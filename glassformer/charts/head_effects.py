@@ -6,14 +6,14 @@ The caller says what is measured, and its unit; this module only draws it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import cells, frame, in_cells, note, one_side
+from glassformer.charts.grammar import cells, drawable, frame, in_cells, note, one_side
 from glassformer.charts.groups import bracket, head_named
 from glassformer.charts.hover import bold, hover, with_number
-from glassformer.charts.signed import drawable
 from glassformer.charts.theme import Spec, base_layout, colour_bar, literal
 from transformer.i18n import say
 
@@ -34,6 +34,8 @@ class Block:
 
     name: str  # of the attention
     values: np.ndarray  # `[layer, head]`; NaN where there is no number
+    says: np.ndarray | None = None  # what else hover says of each
+    marked: np.ndarray | None = None  # which have an asterisk
 
 
 def head_effects_spec(
@@ -54,22 +56,27 @@ def head_effects_spec(
     starts = _starts(blocks)
     rows = starts[-1] - 1 if blocks else 0
     n_heads = max((block.values.shape[1] for block in blocks), default=0)
-    values = np.full((max(rows, 0), n_heads), np.nan, dtype=np.float64)
-    for block, start in zip(blocks, starts, strict=False):
-        values[start : start + len(block.values), : block.values.shape[1]] = block.values
+    values = _below_each_other(blocks, "values", np.nan)
+    texts, marked = _below_each_other(blocks, "says", ""), _below_each_other(blocks, "marked", False)
     layout = _layout(blocks, starts, rows, n_heads, title, group)
     if not values.size:
         return {"data": [], "layout": layout}
     most = one_side(values)
     ends, scale = ((-most, most), theme.SIGNED_SCALE) if signed else ((0.0, most), theme.SCALES["neutral"])
-    says = hover("%{customdata[0]}, %{customdata[1]}", with_number(literal(value_name), f"%{{z:{NUMBER}}}"))
+    more = {"text": texts.tolist()} if texts.any() else {}
+    number = with_number(literal(value_name), f"%{{z:{NUMBER}}}")
+    says = hover("%{customdata[0]}, %{customdata[1]}", number, "%{text}" if more else "")
     drawn = drawable(values).astype(np.float32)
     data = cells(drawn, ends, scale, says, bar=colour_bar(literal(value_name)), gaps=(1, 1))
-    data |= {"name": literal(value_name), "hoverongaps": False}
+    data |= {"name": literal(value_name), "hoverongaps": False} | more
     if n_heads <= _MOST_WRITTEN:
         digits = _digits(values, most)
         written = partial(_number, digits=digits, signed=signed)
         layout["annotations"] += in_cells(values, values / most, lambda value, _: written(value))
+    layout["annotations"] += [
+        star | {"x": star["x"] + 0.4, "y": star["y"] - 0.12, "font": star["font"] | {"size": 15}}
+        for star in in_cells(np.where(marked, values, np.nan), values / most, lambda *_: "*")
+    ]
     if chosen is not None:
         row, column = starts[chosen[0]] + chosen[1], chosen[2]
         layout["shapes"] = [frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5), width=3)]
@@ -85,6 +92,16 @@ def head_at(blocks: Sequence[tuple[int, ...]], cell: tuple[int, int] | None) -> 
             return block, row, column
         row -= n_layers + 1
     return None
+
+
+def _below_each_other(blocks: Sequence[Block], field: str, empty: Any) -> np.ndarray:
+    """A field of all blocks [row, head], with an empty row between two."""
+    n_heads = max((block.values.shape[1] for block in blocks), default=0)
+    found = np.full((max(_starts(blocks)[-1] - 1, 0), n_heads), empty, object if empty == "" else None)
+    for block, start in zip(blocks, _starts(blocks), strict=False):
+        if (own := getattr(block, field)) is not None:
+            found[start : start + len(own), : own.shape[1]] = own
+    return found
 
 
 def _starts(blocks: Sequence[Block]) -> list[int]:

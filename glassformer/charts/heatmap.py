@@ -4,7 +4,7 @@ Cells that the mask closes are hatched and say why; they are never shown as 0.00
 The chart does not know which layer or head it shows: the title says that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,7 @@ def heatmap_spec(
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
     allowed: np.ndarray | None,
-    mask_reason: str = CLOSED,
+    mask_reason: str | Sequence[str] = CLOSED,
     marked_row: int | None = None,
     marked_cell: tuple[int, int] | None = None,
     colour: Colour = "neutral",
@@ -55,14 +55,17 @@ def heatmap_spec(
     log: bool = False,
     rows_sum_to_one: bool = True,
     note: str = "",
+    number: str = NUMBER,
+    named: tuple[bool, bool] = (True, True),
 ) -> Spec:
     """Draw a map [query, key] with row 0 on top; values in closed cells are ignored.
 
     `allowed` is bool [query, key]. None means that nothing is closed, so pass it wherever there is a mask: otherwise
-    closed cells are drawn as 0. `limits` are the ends of the colour scale; None takes the smallest and largest value.
-    With `log`, for values that are never negative, colours follow the logarithm from `LOG_FLOOR` to the upper limit,
-    and smaller values look like `LOG_FLOOR`; hover still shows the value itself. If `rows_sum_to_one` and a row does
-    not, the chart says which.
+    closed cells are drawn as 0; `mask_reason` is that of all of them, or of each row's. `limits` are the ends of the
+    colour scale; None takes the smallest and largest value. With `log`, for values that are never negative, colours
+    follow the logarithm from `LOG_FLOOR` to the upper limit, and smaller values look like `LOG_FLOOR`; hover still
+    shows the value itself. If `rows_sum_to_one` and a row does not, the chart says which. `number` is how hover writes
+    a number, and `named` whether it names the axis of a row and of a column.
 
     The numbers of a large map are rounded (`glassformer.charts.rounding`); if hover then has fewer than four digits,
     the map says so. In that case `table` makes the columns of a table with the exact numbers. Raises ValueError if
@@ -75,13 +78,13 @@ def heatmap_spec(
     if not values.size:
         return {"data": [], "layout": layout}
     drawn = np.where(open_cells, values, np.nan)
-    names = (query_axis, key_axis)
+    names = (query_axis if named[0] else "", key_axis if named[1] else "")
     low, high = limits if limits is not None else _own_limits(drawn)
     ends, bar = _log_scale(drawn, high, value_name) if log else ((low, high), colour_bar(literal(value_name)))
     sent, digits = shortened(drawn)
-    name, number = literal(value_name), "customdata[2]" if log else "z"
-    form = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
-    says = of_cell(names, with_number(name, f"%{{{number}:{form}}}"))
+    name, field = literal(value_name), "customdata[2]" if log else "z"
+    form = _ROUNDED_NUMBER if digits == HALF_DIGITS else number
+    says = of_cell(names, with_number(name, f"%{{{field}:{form}}}"))
     data = [cells(sent, ends, theme.SCALES[colour], says, bar=bar, gaps=_gaps(sent)) | {"hoverongaps": False}]
     data[0]["name"] = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
     if rows_sum_to_one:
@@ -89,7 +92,8 @@ def heatmap_spec(
     if log:
         layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():
-        data += [_closed_cells(~open_cells, names, mask_reason), hatching(*_rectangles(~open_cells).T)]
+        data += [_closed_cells(closed, names, why) for why, closed in _by_reason(~open_cells, mask_reason)]
+        data.append(hatching(*_rectangles(~open_cells).T))
     missing = open_cells & ~np.isfinite(values)
     if missing.any():
         data.append(_closed_cells(missing, names, NOT_FINITE))
@@ -149,6 +153,17 @@ def _gaps(values: np.ndarray) -> tuple[int, int]:
 def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
     finite = drawn[np.isfinite(drawn)]
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _by_reason(closed: np.ndarray, reason: str | Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """Each reason and the cells that it closes."""
+    if isinstance(reason, str):
+        yield reason, closed
+        return
+    for one in dict.fromkeys(reason):
+        there = closed & np.array([other == one for other in reason])[:, None]
+        if there.any():
+            yield one, there
 
 
 def _closed_cells(closed: np.ndarray, names: tuple[str, str], reason: str) -> Spec:

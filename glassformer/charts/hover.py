@@ -59,6 +59,10 @@ def of_axis(axis: str, which: str) -> str:
 
 
 def of_cell(names: tuple[str, str], last_line: str) -> str:
-    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and its content."""
-    row, column = (literal(name) for name in names)
-    return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)
+    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and its content.
+
+    The `names` are those of the axes, "" where rows or columns speak for themselves.
+    """
+    fields = ("%{customdata[0]}", "%{customdata[1]}")
+    places = [of_axis(literal(name), field) if name else field for name, field in zip(names, fields, strict=True)]
+    return hover(*places, last_line)

@@ -7,10 +7,22 @@ from typing import Any
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import SIDES, along, at_ends, finite, layer, lying, lying_bars, numbered, table_of
+from glassformer.charts.grammar import (
+    SIDES,
+    along,
+    at_ends,
+    finite,
+    frame,
+    in_cells,
+    layer,
+    lying,
+    lying_bars,
+    numbered,
+    table_of,
+)
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.hover import bold, on_lines, with_number
-from glassformer.charts.theme import Colour, base_layout, capitalised, literal, shortened
+from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, literal, shortened
 from transformer.i18n import say
 
 
@@ -19,10 +31,23 @@ class Axis:
     """Places with names."""
 
     title: str
-    labels: Sequence[str]
+    labels: Sequence[str | int]  # numbers stand for themselves; if they count from 0, the axis has round ones
     side: Colour = "neutral"
     clicks: Sequence[int] | None = None  # what a click on each means; its place if not given
     counted: bool = True  # whether hover says the place before the name
+    says: Sequence[str] = ()  # what hover says of each instead, already escaped
+    short: Sequence[str] | None = None  # what the axis has in place of each label
+
+    @property
+    def names(self) -> list[str]:
+        """The labels as text."""
+        return [label if isinstance(label, str) else str(label) for label in self.labels]
+
+    @property
+    def on_hover(self) -> list[str]:
+        """What hover says of each."""
+        is_named = self.counted and not any(isinstance(label, int) for label in self.labels)
+        return list(self.says) or (numbered(self.names) if is_named else [bold(name) for name in self.names])
 
 
 @dataclass(frozen=True)
@@ -34,28 +59,71 @@ class Numbers:
     form: str = ".4g"  # how hover writes one
 
 
-def heat(title: str, rows: Axis, columns: Axis, what: Numbers, **look: Any) -> dict[str, Any]:
-    """The figure and the alternative text of a map [row, column]; `look` as for `heatmap_spec`."""
+def heat(
+    title: str,
+    rows: Axis,
+    columns: Axis,
+    what: Numbers,
+    *,
+    signed: bool = False,
+    marked_column: int | None = None,
+    gaps: tuple[int, int] | None = None,
+    height: int | None = None,
+    written: str = "",
+    **look: Any,
+) -> dict[str, Any]:
+    """The figure and the alternative text of a map [row, column]; `look` as for `heatmap_spec`.
+
+    `signed` colours have 0 in the middle of their scale. `marked_column` has a frame. `gaps` are pixels between
+    columns and between rows. `written` is the form of numbers that stand in their cells.
+    """
+    if signed:
+        there = what.values if look.get("allowed") is None else what.values[look["allowed"]]
+        most = max(map(abs, _ends(there))) or 1.0
+        look["limits"] = (-most, most)
     spec = heatmap_spec(
         what.values,
-        queries=rows.labels,
-        keys=columns.labels,
+        queries=rows.names,
+        keys=columns.names,
         title=title,
         query_axis=rows.title,
         key_axis=columns.title,
         value_name=what.name,
+        number=what.form.replace("g", "~g"),  # Python's "g" writes no zeros at the end
         rows_sum_to_one=False,
+        named=(not rows.says, not columns.says),
         **{"allowed": None} | look,
     )
-    for name, axis in (("rows", rows), ("columns", columns)):
-        if not axis.counted:
-            spec["layout"]["meta"]["cells"][name] = [bold(label) for label in axis.labels]
+    layout = spec["layout"] | ({} if height is None else {"height": height})
+    layout["meta"]["cells"] |= {"rows": rows.on_hover, "columns": columns.on_hover}
+    for name, axis in (("yaxis", rows), ("xaxis", columns)):
+        if list(axis.labels) == list(range(len(axis.labels))):
+            _count(layout, name, axis)
+    if spec["data"] and marked_column is not None and 0 <= marked_column < len(columns.labels):
+        layout["shapes"].append(frame((marked_column - 0.5, marked_column + 0.5), (-0.5, len(rows.labels) - 0.5)))
+    for cells in spec["data"][:1]:
+        cells |= {"colorscale": theme.SIGNED_SCALE} if signed else {}
+        cells |= {} if gaps is None else {"xgap": gaps[0], "ygap": gaps[1]}
+        if written:
+            shares = (cells["z"] - cells["zmin"]) / ((cells["zmax"] - cells["zmin"]) or 1.0)
+            notes = in_cells(cells["z"], shares, lambda value, _: format(value, written))
+            layout["annotations"] = [one | {"font": one["font"] | {"size": 11}} for one in notes]
+    low, high = _ends(what.values)
     alt = say(
         "{title}. {n} rows ({rows}) and {m} columns ({columns}); {value}: {low:.3g} to {high:.3g}.", title=title,
         n=len(rows.labels), rows=rows.title, m=len(columns.labels), columns=columns.title, value=what.name,
-        low=min(_there(what.values), default=0.0), high=max(_there(what.values), default=0.0),
+        low=low, high=high,
     )  # fmt: skip
-    return {"spec": spec, "alt": alt}
+    return {"spec": spec | {"layout": layout}, "alt": alt}
+
+
+def _count(layout: Spec, name: str, axis: Axis) -> None:
+    """Give places that count from 0 the round numbers of any axis."""
+    del layout["meta"]["ticks"][name]
+    kept = {key: layout[name][key] for key in ("range", "uirevision")}
+    plain = base_layout("", axis.title, axis.title)[name] | kept
+    layout[name] = plain | {"tickformat": "d", "nticks": 12, "ticks": "outside", "showgrid": False}
+    layout[name] |= {"dtick": 1} if len(axis.labels) <= 10 else {}
 
 
 def bars(
@@ -71,8 +139,8 @@ def bars(
     """The figure and the alternative text of a bar for each place; `also` has more numbers for hover and table.
 
     With `ends`, which writes what stands at a bar's end, the bars lie below each other. `signed` colours go by the
-    sign, and else the `chosen` bar stands out. `axis` names the axis of numbers, if not as they are. Raises ValueError
-    if there is not one number for each place.
+    sign, and else the `chosen` bar stands out, if there is one. `axis` names the axis of numbers, if not as they are.
+    Raises ValueError if there is not one number for each place.
     """
     for one in (what, *also):
         if np.shape(one.values) != (len(places.labels),):
@@ -80,8 +148,8 @@ def bars(
     values = np.asarray(what.values, np.float32)
     clicks = list(range(len(values)) if places.clicks is None else places.clicks)
     pale, full = SIDES[places.side]
-    strong = values >= 0 if signed else [click == chosen for click in clicks]
-    names = numbered(places.labels) if places.counted else [bold(label) for label in places.labels]
+    strong = values >= 0 if signed else [chosen in (None, click) for click in clicks]
+    names = places.on_hover
     series, axis = (what, *also), axis or capitalised(what.name)
     each = zip(
         *([with_number(literal(one.name), format(float(value), one.form)) for value in one.values] for one in series),
@@ -92,10 +160,10 @@ def bars(
         "hovertext": [on_lines(name, *lines) for name, lines in zip(names, each, strict=True)],
         "customdata": clicks,
     }
-    ends_of_scale = [0.0, *_there(values)]
+    ends_of_scale = 0.0, *_ends(values)
     low, high = min(ends_of_scale), max(ends_of_scale) or 1.0
     if ends:
-        layout = lying(title, axis, places.title, [shortened(label) for label in places.labels])
+        layout = lying(title, axis, places.title, [shortened(label) for label in places.names])
         side = max(-low, high)
         limits = [-1.75 * side, 1.75 * side] if signed else [1.05 * low, 1.42 * high]
         layout["xaxis"] |= {"range": limits, "nticks": 6, "fixedrange": True}
@@ -105,7 +173,7 @@ def bars(
         drawn = lying_bars(values, ()) | look
     else:
         layout = base_layout(title, places.title, axis) | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
-        along(layout, places.labels)
+        along(layout, places.names)
         layout["yaxis"] |= {"range": [1.1 * low, 1.08 * high], "nticks": 6, "fixedrange": True}
         drawn = layer("bar", np.arange(len(values), dtype=np.int32), values, name=literal(what.name), texts=()) | look
     table_of(
@@ -122,6 +190,7 @@ def bars(
     return {"spec": {"data": [drawn] if len(values) else [], "layout": layout}, "alt": alt}
 
 
-def _there(values: np.ndarray) -> list[float]:
-    found = np.asarray(values, np.float64)
-    return [*map(float, found[np.isfinite(found)])]
+def _ends(values: np.ndarray) -> tuple[float, float]:
+    """The least and the largest number; 0 where there is none."""
+    there = values[np.isfinite(values)]
+    return (float(there.min()) + 0.0, float(there.max()) + 0.0) if there.size else (0.0, 0.0)  # −0 is 0

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of, upright
+from glassformer.charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of
 from glassformer.charts.heatmap import heatmap_spec
-from glassformer.charts.hover import bold, hover, italic, of_cell, on_lines, with_number
+from glassformer.charts.hover import bold, hover, italic, of_cell, with_number
 from glassformer.charts.tables import WEIGHT
 from glassformer.charts.theme import Colour, Spec, base_layout, literal
 from transformer.i18n import joined, say
@@ -211,17 +211,6 @@ HOW_TO_READ_ROW = say(
     "closed keys); the weight exp(score) / Σ exp(scores), summed over the open keys. The bars of the last row sum "
     "to 1."
 )
-HOW_TO_READ_MOVEMENT = say(
-    "Each mark is one row: the largest |difference| between the two runs among its logits. Float32 rounding alone "
-    "can cause differences within the shaded band. Differences of exactly 0 are drawn below the logarithmic scale."
-)
-HOW_TO_READ_VECTORS = say(
-    "Each mark is one row: the largest |difference| between the two runs among the dimensions of its vector. "
-    "Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below "
-    "the logarithmic scale."
-)
-LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
-READS_PREDICTS = say("Reads → predicts")
 
 _NUMBER = "%{y:.4f}"
 _MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
@@ -320,80 +309,3 @@ def _closed(
         look |= {"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
     says = hover("%{hovertext}", word)
     return layer("bar", np.array(places), heights, look, says=says, texts=named.values(), clicks=places)
-
-
-def logit_movement_spec(
-    series: Mapping[str, np.ndarray],
-    *,
-    rows: Sequence[str],
-    title: str,
-    rounding: float,
-    row_axis: str = READS_PREDICTS,
-    value_name: str = LOGITS,
-    changed: int | None = None,
-) -> Spec:
-    """Draw how far rows of logits or vectors moved between two runs; the logarithmic axis has a place for exactly 0.
-
-    `series` are one or two, name -> max |difference| [row]; the first is drawn filled. The band up to `rounding`, the
-    largest difference that counts as float32 rounding, is shaded. `value_name` is `LOGITS` or `VECTORS`; a line marks
-    the row whose input was `changed`.
-    """
-    if any(values.shape != (len(rows),) for values in series.values()):
-        raise ValueError(f"{len(rows)} rows need as many numbers in each series.")
-    every = np.concatenate([*series.values(), [rounding]])
-    positive = every[np.isfinite(every) & (every > 0)]
-    zero = 10.0 ** (np.floor(np.log10(positive.min())) - 1.0)
-    top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
-    layout = _movement_layout(title, rows, (row_axis, value_name), zero, top)
-    moved = [say("{value} {run}", value=value_name, run=name) for name in series]
-    cells = [[i + 1, label, *(_digits(one[i]) for one in series.values())] for i, label in enumerate(rows)]
-    table(layout, [say("{rows} number", rows=row_axis), row_axis, *moved], cells)
-    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
-    layout["shapes"] = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}]
-    if changed is not None:
-        layout["shapes"].append(upright(changed, below=False) | {"yref": "paper"})
-    looks = (("●", "circle", theme.TARGET_COLOR), ("◇", "diamond-open", theme.NEUTRAL_COLOR))
-    named = [joined(" ", [sign, literal(name)]) for (sign, _, _), name in zip(looks, series, strict=False)]
-    layout["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
-    data = [
-        _dots(values, zero, rows, name, symbol, shade)
-        for (name, values), (_, symbol, shade) in zip(series.items(), looks, strict=False)
-    ]
-    read = HOW_TO_READ_MOVEMENT if value_name == LOGITS else HOW_TO_READ_VECTORS
-    return {"data": data, "layout": layout, "how_to_read": read}
-
-
-def _movement_layout(
-    title: str, rows: Sequence[str], names: tuple[str, str], zero: float, top: float
-) -> dict[str, Any]:
-    layout = base_layout(title, *names) | {"height": 360}
-    along(layout, rows)
-    first, last = round(np.log10(zero)), round(np.log10(top))
-    exponents = range(first + 1, last + 1, max(1, (last - first) // 6))
-    layout["yaxis"] |= {
-        "type": "log",
-        "range": [float(first - 0.4), float(last + 0.2)],
-        "tickmode": "array",
-        "tickvals": [zero, *(10.0**exponent for exponent in exponents)],
-        "ticktext": [say("exactly 0"), *(_power(exponent) for exponent in exponents)],
-        "fixedrange": True,
-    }
-    return layout
-
-
-def _power(exponent: int) -> str:
-    return f"10<sup>−{-exponent}</sup>" if exponent < -3 else f"{10.0**exponent:g}"
-
-
-def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
-    said = [say("exactly 0") if value == 0 else f"{value:.3g}" for value in values]
-    texts = [
-        on_lines(label, with_number(say("largest change"), text))
-        for label, text in zip(numbered(rows), said, strict=True)
-    ]
-    heights = np.where(values == 0, zero, values).astype(np.float64)
-    says = hover("%{hovertext}", literal(name))
-    marker = {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}}
-    return layer("markers", np.arange(len(rows)), heights, name=literal(name), says=says, texts=texts) | {
-        "marker": marker
-    }

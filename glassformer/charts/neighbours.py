@@ -1,4 +1,4 @@
-"""Pieces with similar vectors: the nearest of one piece as bars, and a map of a sentence.
+"""Pieces with similar vectors: a map of a sentence.
 
 The map labels as many points as fit a narrow screen, those of the sentence first. The other points show their piece
 on hover; a wider screen only moves labels further apart.
@@ -12,19 +12,11 @@ from typing import Literal
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import SIDES, at_ends, finite, layer, legend, lying, lying_bars, table
-from glassformer.charts.hover import bold, on_lines, with_number
-from glassformer.charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
+from glassformer.charts.grammar import layer, legend, table
+from glassformer.charts.hover import bold, on_lines
+from glassformer.charts.theme import Spec, base_layout, literal, shortened, subtitle
 from transformer.i18n import say
 
-HOW_TO_READ_COSINE = say(
-    "Each bar shows the cosine cos = a·b / (‖a‖‖b‖) between one piece's vector and the chosen piece's vector: 1 "
-    "means the same direction, 0 a right angle. Click a bar to choose its piece."
-)
-HOW_TO_READ_DISTANCE = say(
-    "Each bar shows the distance ‖a − b‖ between one piece's vector and the chosen piece's vector. The shorter the "
-    "bar, the nearer the piece. Click a bar to choose its piece."
-)
 HOW_TO_READ_MAP = say(
     "Each point is one piece's vector, projected onto the two directions in which these vectors differ most. The "
     "axes give each direction's share of the variance. Pieces that look close may be far apart in other directions."
@@ -47,7 +39,6 @@ _STYLES: dict[Kind, Spec] = {
     "typed": {"color": theme.MARK_COLOR, "symbol": "star", "size": 10},
 }
 _HEIGHT = 560
-_BARS_HEIGHT = 440  # beside the map, with what is said of the piece under it
 _FONT = 12
 _ROOM = (290.0, 350.0)  # pixels that the points have on a phone, across and down
 _MARGIN = 0.12  # of the range, on each side, for the labels of the outermost points
@@ -65,53 +56,6 @@ class MapPoint:
     x: float  # its place
     y: float  # its place
     near: str = ""  # the pieces it was brought in by, as a neighbour; "" for one of the sentence
-
-
-def neighbour_bars_spec(
-    pieces: Sequence[str],
-    ids: Sequence[int],
-    cosine: np.ndarray,
-    distance: np.ndarray,
-    *,
-    by: Literal["cosine", "distance"],
-    title: str,
-    colour: Colour = "source",
-) -> Spec:
-    """Draw the nearest pieces, the nearest on top; a click returns the piece's id.
-
-    `cosine`, -1 to 1 or NaN, and `distance` compare each piece with the chosen one [piece]; `by` says which of the
-    two is drawn, and hover has both.
-    """
-    if not len(pieces) == len(ids) == len(cosine) == len(distance):
-        raise ValueError(f"{len(pieces)} pieces: give one id, cosine and distance for each.")
-    drawn = np.asarray(cosine if by == "cosine" else distance, np.float64)
-    name = say("Cosine") if by == "cosine" else say("Distance")
-    layout = lying(title, name, say("Piece"), [shortened(piece) for piece in pieces])
-    layout["height"] = max(layout["height"], _BARS_HEIGHT)
-    most = 1.0 if by == "cosine" else float(drawn.max(initial=0)) or 1.0
-    low = min(0.0, float(np.nan_to_num(drawn).min(initial=0)))
-    layout["xaxis"] |= {"range": [1.2 * low, 1.18 * most], "nticks": 6, "fixedrange": True}
-    layout["annotations"] = at_ends((max(0.0, v) for v in drawn.tolist()), (f"{v:.3f}" for v in drawn.tolist()))
-    rows = [(piece, int(i), cos, gap) for piece, i, cos, gap in zip(pieces, ids, cosine, distance, strict=True)]
-    place = say("place", about="in an order, 1 is the top")
-    table(
-        layout,
-        [place, say("piece"), say("id"), say("cosine"), say("distance")],
-        [[n, piece, i, finite(cos), float(gap)] for n, (piece, i, cos, gap) in enumerate(rows, start=1)],
-    )
-    bars = lying_bars(drawn, [SIDES[colour][1]] * len(pieces))
-    bars["customdata"] = [int(i) for i in ids]
-    bars["hovertext"] = [
-        on_lines(
-            bold(piece),
-            say("id {id}", id=i),
-            with_number(say("cosine"), f"{cos:.4f}"),
-            with_number(say("distance"), f"{gap:.4f}"),
-        )
-        for piece, i, cos, gap in rows
-    ]
-    read = HOW_TO_READ_COSINE if by == "cosine" else HOW_TO_READ_DISTANCE
-    return {"data": [bars] if len(pieces) else [], "layout": layout, "how_to_read": read}
 
 
 def piece_map_spec(

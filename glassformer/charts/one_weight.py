@@ -1,7 +1,6 @@
-"""One weight step by step: a query's and a key's vector, a row over the keys, and the heads' lengths.
+"""One weight step by step: a query's and a key's vector, and a row over the keys.
 
-Vectors of whole tokens are in `signed`. Numbers on hover have six significant digits, enough to check with a
-calculator.
+Numbers on hover have six significant digits, enough to check with a calculator.
 """
 
 from collections.abc import Sequence
@@ -9,13 +8,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import HATCHED, SIDES, UNSEEN, along, finite, layer, numbered, table
+from glassformer.charts.grammar import (
+    HATCHED,
+    SIDES,
+    UNSEEN,
+    along,
+    cells,
+    drawable,
+    finite,
+    frame,
+    layer,
+    numbered,
+    one_side,
+    table,
+)
 from glassformer.charts.hover import hover, italic, on_lines, with_number
-from glassformer.charts.signed import HEIGHT, NUMBER, drawable, frame, signed_map
-from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, literal
+from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, colour_bar, literal
 from transformer.i18n import say
 
-LENGTH = say("length")
+HEIGHT = 260
+NUMBER = ".6~g"
+"""How hover writes a number: six significant digits."""
+_MOST_GAPPED = 40  # dimensions; of more, a gap between cells would eat the cells
 _NEGATIVE_COLOR = theme.SIGNED_SCALE[1][1]
 _NEUTRAL_PALE = theme.SCALES["neutral"][1][1]
 
@@ -37,7 +51,10 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     lines = zip(q.tolist(), k.tolist(), products.tolist(), strict=True)
     table(layout, [say("dimension"), "q", "k", "q × k"], [[i, *map(finite, line)] for i, line in enumerate(lines)])
     template = hover("%{customdata[0]}", with_number("%{customdata[1]}", f"%{{z:{NUMBER}}}"))
-    strips = signed_map(np.stack((q, k)), name=say("q and k"), template=template, bar=(0.78, 0.5))
+    both, gap = np.stack((q, k)), 1 if len(q) <= _MOST_GAPPED else 0
+    ends, scale = (-one_side(both), one_side(both)), colour_bar() | {"y": 0.78, "len": 0.5}
+    strips = cells(drawable(both), ends, theme.SIGNED_SCALE, template, bar=scale, gaps=(gap, 1))
+    strips |= {"name": say("q and k"), "hoverongaps": False}
     shades = [_NEGATIVE_COLOR if value < 0 else theme.NEUTRAL_COLOR for value in products]
     says = hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}"))
     look = {"yaxis": "y2", "marker": {"color": shades}}
@@ -96,39 +113,8 @@ def key_row_spec(
     for place, (named, reason) in enumerate(zip(numbered(keys), reasons, strict=True)):
         numbers = [with_number(literal(name), f"{row[place]:.6g}") for name, row in series]
         said.append(on_lines(named, *([italic(reason)] if reason else numbers)))
-    layout["shapes"] = [frame(chosen - 0.45, chosen + 0.45, low, high)]
+    layout["shapes"] = [frame((chosen - 0.45, chosen + 0.45), (low, high), width=1.5)]
     return {"data": [*data, _columns(said, low, high)], "layout": layout}
-
-
-def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
-    """Draw the length of each head's share [head], 0 or more; a click returns the head."""
-    layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖")) | {"barmode": "overlay", "height": HEIGHT}
-    names = [str(head) for head in range(1, len(norms) + 1)]
-    along(layout, names, revised=False)
-    low, high = _limits([norms])
-    layout["yaxis"] |= {"range": [low, high], "nticks": 5, "fixedrange": True}
-    if not len(norms):
-        return {"data": [], "layout": layout}
-    total = float(np.sum(norms))
-    shares = [norm / total if total > 0 else 0.0 for norm in norms.tolist()]
-    each = list(zip(names, norms.tolist(), shares, strict=True))
-    columns = [say("head"), LENGTH, say("share of the summed lengths")]
-    table(layout, columns, [[int(name), finite(norm), finite(share)] for name, norm, share in each])
-    bars = _bars(LENGTH, drawable(norms), theme.NEUTRAL_COLOR, 0.7)
-    here = [head == chosen for head in range(len(norms))]
-    bars["marker"] = {
-        "color": [theme.NEUTRAL_COLOR if one else _NEUTRAL_PALE for one in here],
-        "line": {"color": theme.MARK_COLOR, "width": [1.5 if one else 0 for one in here]},
-    }
-    said = [
-        on_lines(
-            say("Head {head}", head=name),
-            with_number(LENGTH, f"{norm:.6g}"),
-            literal(say("{share:.1%} of the summed lengths", share=share)),
-        )
-        for name, norm, share in each
-    ]
-    return {"data": [bars, _columns(said, low, high)], "layout": layout}
 
 
 def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:

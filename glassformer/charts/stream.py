@@ -1,11 +1,11 @@
-"""The residual stream by depth, what was added to it, and the effect of a norm."""
+"""The residual stream by depth, and what was added to it."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import SIDES, along, finite, frame, layer, legend, note, stroke, table
+from glassformer.charts.grammar import SIDES, along, finite, layer, legend, note, stroke, table
 from glassformer.charts.hover import bold, hover, on_lines, with_number
 from glassformer.charts.lens import AFTER, DEPTH_AXIS, Depth, after
 from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, literal, subtitle
@@ -24,51 +24,6 @@ HOW_TO_READ_ADDED = say(
     "what the sub-layer adds. The number above them is the second divided by the first. Hover to see the cosine "
     "between the two vectors: below 0, the sub-layer partly cancels the stream."
 )
-
-HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
-    "layer": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
-            "√(σ² + ε) + β. Without γ and β, they would be 0 and 1 after the norm."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input minus μ, divided by √(σ² + ε); this result times γ plus β, which the model uses next."
-        ),
-    ),
-    "rms": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ x / √(mean "
-            "of x² + ε). Without γ, the mean of y² would be 1."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input divided by √(mean of x² + ε); this result times γ, which the model uses next."
-        ),
-    ),
-    "deviation": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
-            "(s + ε) + β, where s is the unbiased standard deviation. Without γ and β, they would be about 0 and 1 "
-            "after the norm."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input minus μ, divided by s + ε; this result times γ plus β, which the model uses next."
-        ),
-    ),
-    "biased_deviation": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
-            "(σ + ε) + β. Without γ and β, they would be about 0 and 1 after the norm."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input minus μ, divided by σ + ε; this result times γ plus β, which the model uses next."
-        ),
-    ),
-}
-"""By the kind of norm: what it does to every token, and to the vector of one."""
 
 _STEPS = 5  # of an axis, at most
 
@@ -233,43 +188,3 @@ def stream_added_spec(
         layer("bar", places, each, name=name, texts=texts) | {"marker": {"color": shade}} for name, each, shade in bars
     ]
     return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_ADDED}
-
-
-def norm_effect_spec(
-    pieces: Sequence[str],
-    *,
-    means: tuple[np.ndarray, np.ndarray],
-    deviations: tuple[np.ndarray, np.ndarray],
-    chosen: int,
-    title: str,
-    token_axis: str,
-    colour: Colour = "source",
-) -> Spec:
-    """Draw mean and deviation of each token's vector before and after a norm, [token]; a click returns the token."""
-    numbers = [np.asarray(values, np.float32) for values in (*means, *deviations)]
-    if any(values.shape != (len(pieces),) for values in numbers):
-        raise ValueError(f"{len(pieces)} tokens: give one value for each.")
-    layout = base_layout(title, token_axis, say("Mean")) | {"height": 400, "hovermode": "closest"}
-    along(layout, pieces)
-    layout["xaxis"] |= {"anchor": "y2"}
-    panel = layout["yaxis"] | {"nticks": 5, "fixedrange": True}
-    layout["yaxis"] = panel | {"domain": [0.56, 1], "zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
-    layout["yaxis2"] = panel | {"domain": [0, 0.44], "title": {"text": say("Deviation"), "standoff": 8}}
-    layout["yaxis2"] |= {"rangemode": "tozero"}
-    legend(layout, 92)
-    layout["shapes"] = [frame((chosen - 0.5, chosen + 0.5), (0, 1), width=1.5, dash="dot", yref="paper")]
-    pale, full = shades(colour)
-    earlier, later = say("before", about="before a norm"), say("after", about="after a norm")
-    marks = [
-        (say("mean before"), earlier, "y", {"color": pale, "symbol": "diamond"}),
-        (say("mean after"), later, "y", {"color": full, "symbol": "circle"}),
-        (say("deviation before"), earlier, "y2", {"color": pale, "symbol": "diamond"}),
-        (say("deviation after"), later, "y2", {"color": full, "symbol": "circle"}),
-    ]
-    texts = [named_token(place, piece) for place, piece in enumerate(pieces, start=1)]
-    places, clicks, data = np.arange(len(pieces), dtype=np.int32), range(len(pieces)), []
-    for values, (what, name, axis, style) in zip(numbers, marks, strict=True):
-        look = {"yaxis": axis, "showlegend": axis == "y", "marker": style | {"size": 9}}
-        says = hover("%{hovertext}", with_number(what, "%{y:.4f}"))
-        data.append(layer("markers", places, values, look, name=name, says=says, texts=texts, clicks=clicks))
-    return {"data": data, "layout": layout}

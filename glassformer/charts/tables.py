@@ -25,7 +25,7 @@ def map_columns(
     query_axis: str = say("query"),
     key_axis: str = say("key"),
     allowed: np.ndarray | None = None,
-    mask_reason: str = CLOSED,
+    mask_reason: str | Sequence[str] = CLOSED,
     value_name: str = WEIGHT,
 ) -> dict[str, Any]:
     """The cells of a map, or of several maps of the same pieces in turn: weights [..., query, key].
@@ -39,7 +39,8 @@ def map_columns(
     n_maps = int(np.prod(values.shape[:-2]))
     notes = np.full(values.shape, "", dtype=object)
     notes[~np.isfinite(values)] = NOT_FINITE
-    notes[np.broadcast_to(~open_cells, values.shape)] = mask_reason
+    reasons = np.array(mask_reason, dtype=object)[..., None]  # of all, or of each row
+    notes = np.where(np.broadcast_to(open_cells, values.shape), notes, reasons)
     row = np.tile(np.repeat(np.arange(n_rows), n_columns), n_maps)
     column = np.tile(np.arange(n_columns), n_maps * n_rows)
     table = {

@@ -1,12 +1,17 @@
 """The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from glassformer.charts import masks as charts
+from glassformer.charts import theme
+from glassformer.charts.grammar import finite, table_of, upright
+from glassformer.charts.marks import Axis
+from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.theme import Spec, literal
 from glassformer.masks import MasksLook, mask_texts
 from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, MasksScene, closed_for
 from glassformer.runs.map_axes import SOURCE_ROWS
@@ -15,6 +20,21 @@ from glassformer.state.click import Click, cell_of, into, place_below
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
 from transformer.i18n import joined, say
 
+HOW_TO_READ_MOVEMENT = say(
+    "Each mark is one row: the largest |difference| between the two runs among its logits. Float32 rounding alone "
+    "can cause differences within the shaded band. Differences of exactly 0 are drawn below the logarithmic scale."
+)
+HOW_TO_READ_VECTORS = say(
+    "Each mark is one row: the largest |difference| between the two runs among the dimensions of its vector. "
+    "Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below "
+    "the logarithmic scale."
+)
+LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
+READS_PREDICTS, _ZERO = say("Reads → predicts"), say("exactly 0")
+_LOOKS = [
+    {"marker": {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}}}
+    for symbol, shade in (("circle", theme.TARGET_COLOR), ("diamond-open", theme.NEUTRAL_COLOR))
+]
 MOST_PADS = 16
 
 
@@ -244,18 +264,60 @@ def causality(scene: MasksScene) -> Plot | None:
         return None
     check, n_rows = causality_check(scene, changed), scene.batch.n_target(place)
     moved = check.moved
-    spec = charts.logit_movement_spec(
-        {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
-        rows=scene.batch.decoder_rows(place)[:n_rows],
-        title=say(
-            "Change at token {n} of sentence {sentence}: how much each row's logits change",
-            n=changed + 1,
-            sentence=place + 1,
-        ),
-        rounding=moved.rounding,
-        changed=changed,
+    both = moved.kept[:n_rows], moved.taken[:n_rows]
+    series: dict[str, np.ndarray] = {say("with the causal mask"): both[0], say("without it"): both[1]}
+    title = say(
+        "Change at token {n} of sentence {sentence}: how much each row's logits change",
+        n=changed + 1,
+        sentence=place + 1,
     )
-    return Plot(spec=spec, alt=check.verdict)
+    rows = Axis(READS_PREDICTS, scene.batch.decoder_rows(place)[:n_rows])
+    spec = movement(title, rows, LOGITS, series, moved.rounding, [upright(changed, below=False) | {"yref": "paper"}])
+    return Plot(spec=spec, alt=check.verdict, how_to_read=HOW_TO_READ_MOVEMENT)
+
+
+def movement(
+    title: str,
+    rows: Axis,
+    value_name: str,
+    series: Mapping[str, np.ndarray],
+    rounding: float,
+    marks: Sequence[Spec] = (),
+) -> Spec:
+    """How far each row moved between two runs, in one or two series; the logarithmic axis has a place for exactly 0.
+
+    The band up to `rounding`, the largest difference that counts as float32 rounding, is shaded.
+    """
+    every = np.concatenate([*series.values(), [rounding]])
+    powers = np.log10(every[np.isfinite(every) & (every > 0)])
+    first, last = int(np.floor(powers.min())) - 1, int(np.ceil(powers.max() + 0.1))
+    zero, exponents = 10.0**first, range(first + 1, last + 1, max(1, (last - first) // 6))
+    ticks = {"tickvals": [zero, *(10.0**one for one in exponents)], "ticktext": [_ZERO, *map(_power, exponents)]}
+    axis = {"type": "log", "range": [first - 0.4, last + 0.2], "tickmode": "array", "fixedrange": True} | ticks
+    drawn = [
+        Series(name, np.where(values == 0, zero, values), look | {"text": _said(values)}, "markers", "%{text}")
+        for (name, values), look in zip(series.items(), _LOOKS, strict=False)
+    ]
+    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
+    shapes = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}, *marks]
+    spec: Spec = lines(title, rows, Scale(value_name, axis), drawn, height=360, shapes=shapes)["spec"]
+    named = [joined(" ", [sign, literal(name)]) for sign, name in zip("●◇", series, strict=False)]
+    spec["layout"]["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
+    table_of(
+        spec["layout"],
+        (say("{rows} number", rows=rows.title), range(1, len(rows.labels) + 1)),
+        (rows.title, rows.labels),
+        *((say("{value} {run}", value=value_name, run=name), map(finite, values)) for name, values in series.items()),
+    )
+    return spec
+
+
+def _said(values: np.ndarray) -> list[str]:
+    return [_ZERO if value == 0 else f"{value:.3g}" for value in values]
+
+
+def _power(exponent: int) -> str:
+    return f"10<sup>−{-exponent}</sup>" if exponent < -3 else f"{10.0**exponent:g}"
 
 
 def most_pads(scene: MasksScene) -> int:
@@ -303,17 +365,17 @@ def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
         return None
     place, logits = batch.sentence, batch.parts.writes
     rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
-    spec = charts.logit_movement_spec(
+    n_pads = min(scene.run.view.of(MasksLook).pads, most_pads(scene))
+    title = mask_texts.about_pads(of_source=side == "source", n_pads=n_pads, logits=logits)
+    spec = movement(
+        title,
+        Axis(READS_PREDICTS, rows) if logits else Axis(SOURCE_ROWS, rows[: batch.n_source(place)]),
+        LOGITS if logits else VECTORS,
         {with_mask: check.moved.kept, say("without it"): check.moved.taken},
-        rows=rows if logits else rows[: batch.n_source(place)],
-        title=mask_texts.about_pads(
-            of_source=side == "source", n_pads=min(scene.run.view.of(MasksLook).pads, most_pads(scene)), logits=logits
-        ),
-        rounding=check.moved.rounding,
-        row_axis=charts.READS_PREDICTS if logits else SOURCE_ROWS,
-        value_name=charts.LOGITS if logits else charts.VECTORS,
+        check.moved.rounding,
     )
-    return Plot(spec=spec, alt=check.verdict)
+    read = HOW_TO_READ_MOVEMENT if logits else HOW_TO_READ_VECTORS
+    return Plot(spec=spec, alt=check.verdict, how_to_read=read)
 
 
 def _nbytes(moved: Movement) -> int:

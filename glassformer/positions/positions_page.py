@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glassformer.charts import theme
+from glassformer.charts.grammar import stroke
+from glassformer.charts.marks_lines import Places, Scale, Series, lines
 from glassformer.positions import PositionsLook
 from glassformer.runs.map_axes import STACKS, fit_parts
 from glassformer.runs.picture import Page, PartEntry
@@ -24,6 +28,8 @@ from transformer.runs.recording_pass import not_finite
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
+LOOKED_AT = stroke(theme.NEUTRAL_COLOR, 2.5, size=5)
+
 PAGE = Page(
     "positions",
     say("Positions"),
@@ -39,6 +45,7 @@ PAGE = Page(
     ),
 )
 DEFAULT_COUNT = 64
+DISTANCE_AXIS = say("Distance: key's position − query's position (tokens)")
 MOST_CELLS = 32_768  # 128 positions of 256 dimensions: 130 kB
 MOST_MEASURED = 512  # positions in which waves are looked for
 MOST_SHIFTED = 512  # positions that a shift is measured on
@@ -180,6 +187,11 @@ def left_out(n: int, count: int, fewer: str) -> str:
     return say("Drawn: {parts}.", parts=joined("; ", said)) if said else ""
 
 
+def height_of(n: int) -> int:
+    """How high a map of so many positions is, in pixels."""
+    return int(np.clip(170 + 8 * n, 280, 560))
+
+
 # ------------------------------------------------------------------------------------------------ inside attention
 
 
@@ -256,3 +268,11 @@ def layers_said(turning: Turning, *, most: int = 6) -> str:
     """The numbers of the layers; after the first few an ellipsis."""
     numbers = [str(layer + 1) for layer in turning.layers]
     return joined(", ", numbers if len(numbers) <= most else [*numbers[:most], "…"])
+
+
+def by_distance(
+    title: str, distances: np.ndarray, value_name: str, series: Sequence[Series], **more: Any
+) -> dict[str, Any]:
+    """A chart of something by the distance between query and key: the key's position minus the query's."""
+    across = Places(DISTANCE_AXIS, distances, say("distance {distance}", distance="%{x}"), {"nticks": 12})
+    return lines(title, across, Scale(value_name, {"nticks": 7, "zeroline": True}), series, height=440, **more)

@@ -6,18 +6,20 @@ sure, and label smoothing teaches such a tail. So other measures are next to it,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from glassformer.charts import theme
 from glassformer.charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
 from glassformer.charts.bars import attention_bar_spec
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, Others, candidates_spec
-from glassformer.charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
-from glassformer.charts.curves import entropy_spec
+from glassformer.charts.grammar import stroke, upright
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from glassformer.charts.marks_lines import Places, Scale, Series, lines
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
+from glassformer.charts.theme import literal
 from glassformer.maps.visible_map import seen_map
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
 from glassformer.runs.picture import Page, Part, Plot
@@ -31,6 +33,8 @@ from transformer.runs.distribution import RuleChange
 from transformer.runs.query import Sampling
 from transformer.runs.trace import Candidate, Trace
 
+HOW_TO_READ_ENTROPY = say("The higher the point, the less sure the model was at that step.")
+_MOST_MARKED = 48  # steps with a mark each; more marks would run into each other
 _ROUNDING = 1e-6  # what float32 probabilities that sum to 1 may lack
 
 
@@ -112,15 +116,11 @@ def candidates(run: ViewedRun) -> Plot | None:
 def entropy(run: ViewedRun) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
     n_steps, measure = run.visible.n_steps - int(run.visible.covered), MEASURES[run.view.of(StepLook).unsure]
-    spec = entropy_spec(
-        _values(run.trace, run.view.of(StepLook).unsure)[:n_steps].tolist(),
-        run.visible.row_labels()[run.trace.first_row :][:n_steps],
-        step=run.view.step if run.view.step < n_steps else None,
-        unit=measure.unit,
-        measure=measure.axis,
-    )
+    values = _values(run.trace, run.view.of(StepLook).unsure)[:n_steps]
+    labels = run.visible.row_labels()[run.trace.first_row :][:n_steps]
+    drawn = unsure_curve(values, labels, run.view.step if run.view.step < n_steps else None, measure)
     read = joined(" ", [HOW_TO_READ_ENTROPY, *_meaning(run)])
-    return Plot(spec=spec, alt=measure.alt, how_to_read=read, clicked=place_of)
+    return Plot(spec=drawn["spec"], alt=measure.alt, how_to_read=read, clicked=place_of)
 
 
 @WRITING.picture("cross_row", say("Where the step looks"))
@@ -174,6 +174,27 @@ class StepMeasure:
     axis: str
     unit: str
     alt: str
+
+
+def unsure_curve(values: np.ndarray, labels: Sequence[str], step: int | None, measure: StepMeasure) -> dict[str, Any]:
+    """A measure at each step, whose label hover has; the current one is marked."""
+    name, unit, n, many = measure.axis, measure.unit, len(values), len(values) > _MOST_MARKED
+    beside = max(0.5, n / 40)  # steps of room for the mark of the first and of the last
+    ticks = {"dtick": 1} if n <= 20 else {"nticks": 10}
+    across = Places(
+        say("Step"), np.arange(1, n + 1), say("step {n}", n="%{x}"), {"range": [1 - beside, n + beside]} | ticks
+    )
+    top = max(1.0, 1.12 * float(np.max(values, initial=0, where=np.isfinite(values))))
+    scale = Scale(say("{measure} ({unit})", measure=name, unit=unit) if unit else name, {"range": [0, top]})
+    look = stroke(theme.TARGET_COLOR, 1.25 if many else 2, size=2 if many else 7) | {"cliponaxis": False}
+    number = joined(" ", ["%{y:.2f}", unit]) if unit else "%{y:.3f}"
+    texts = [literal(label) for label in labels]
+    line = Series(name, values, look, number=number, texts=texts, clicks=range(n), chosen=step)
+    here = [] if step is None else [upright(step + 1)]
+    drawn = lines(entropy.title, across, scale, [line], height=280, shapes=here)
+    # A step among many is found by its column: its point is too small to be hit.
+    drawn["spec"]["layout"] |= {"hovermode": "x"} if many else {}
+    return drawn
 
 
 _BITS: Final = say("bits")

@@ -8,8 +8,10 @@ import streamlit as st
 
 from glassformer import charts
 from glassformer.charts.following import follow_steps
+from glassformer.charts.theme import figure_in
 from glassformer.components.plotly_component import plotly_view
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, stepper
+from glassformer.step.step_pictures import MEASURES, unsure_curve
 from tests.browser import flow_app
 from tests.browser.figures import all_figures
 
@@ -61,8 +63,8 @@ def draw_charts(run: StepperRun, step: int) -> None:
         height=300,
     )
     labels = [f"reads x → predicts {piece}" for piece in pieces]
-    curve = charts.entropy(np.linspace(0, 3, len(pieces)), labels, step=step)
-    plotly_view(curve, key="curve", alt="Entropy.", height=280)
+    curve = unsure_curve(np.linspace(0, 3, len(pieces)), labels, step, MEASURES["entropy"])
+    plotly_view(figure_in(curve["spec"], "en"), key="curve", alt="Entropy.", height=280)
 
 
 def step_page() -> None:

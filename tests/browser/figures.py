@@ -8,6 +8,7 @@ import numpy as np
 
 from glassformer import charts
 from glassformer.charts.theme import base_layout, literal, ticks
+from glassformer.step.step_pictures import MEASURES, unsure_curve
 
 HOSTILE = (
     "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&#60;", "$x^2$", "%{x}", "<img src=x onerror=window.hacked=1>",
@@ -76,7 +77,7 @@ def all_figures() -> dict[str, dict[str, Any]]:
         "log_map": hostile_map(log=True, marked_cell=(5, 4), limits=None),
         "bars": charts.candidates_spec(HOSTILE[20:24] + HOSTILE[:4], SHARES, ids=range(8), chosen=1),
         "shares": charts.attention_bar_spec(weights, HOSTILE, title="Shares", allowed=ALLOWED[6], mask_reason=REASON),
-        "curve": charts.entropy_spec(ENTROPIES, HOSTILE, step=3),
+        "curve": unsure_curve(ENTROPIES, HOSTILE, 3, MEASURES["entropy"])["spec"],
         "lines": lines(),
         "panels": panels(),
         "grid": charts.grid_spec(

@@ -265,10 +265,10 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     quadratic = sum(count for name, count in expected.items() if "n²" in name)
     assert quadratic > sum(expected.values()) - quadratic
     lines = {trace["name"]: trace for trace in figure(test, "cost_curves")["data"]}
-    maps = lines[charts.costs.MAPS_LINE]
+    maps = lines[model_pictures.MAPS_LINE]
     place = numbers(maps["x"]).tolist().index(n)
     assert numbers(maps["y"])[place] == quadratic
-    assert numbers(lines[charts.costs.LINEAR_LINE]["y"])[place] == sum(expected.values()) - quadratic
+    assert numbers(lines[model_pictures.LINEAR_LINE]["y"])[place] == sum(expected.values()) - quadratic
     assert numbers(lines["Output layer"]["y"])[place] == n * d * v
 
 

@@ -59,10 +59,11 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     chosen = (trace.src_ids if side == "source" else trace.read_ids)[1]
     ids, cosine, distance = nearest(table, tokenizer, chosen, by, 10)
     found = rows(test, "piece_neighbours")
-    assert [row[2] for row in found] == ids
-    assert [row[1] for row in found] == [tokenizer.piece(i) for i in ids]
-    np.testing.assert_allclose([row[3] for row in found], cosine, atol=1e-6)
-    np.testing.assert_allclose([row[4] for row in found], distance, atol=1e-5)
+    assert [row[3] for row in found] == ids
+    assert [row[0] for row in found] == [tokenizer.piece(i) for i in ids]
+    first, second = (cosine, distance) if by == "cosine" else (distance, cosine)
+    np.testing.assert_allclose([row[1] for row in found], first, atol=1e-5)
+    np.testing.assert_allclose([row[2] for row in found], second, atol=1e-5)
     drawn = numbers(figure(test, "piece_neighbours")["data"][0]["x"])
     np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
     assert f"has length {np.linalg.norm(table[chosen]):.3f}" in told(test)
@@ -148,7 +149,7 @@ def test_special_pieces_have_neighbours_and_are_nobodys(page):
     assert "The 4 special and unused pieces are not listed" in told(test)
     tokenizer = opened("reverse").src_tokenizer
     assert len(rows(test, "piece_neighbours")) == 10
-    assert not any(tokenizer.is_special(row[2]) for row in rows(test, "piece_neighbours"))
+    assert not any(tokenizer.is_special(row[3]) for row in rows(test, "piece_neighbours"))
     assert not any(tokenizer.is_special(row[1]) for row in rows(test, "piece_map") if row[2] == "neighbour")
 
 

@@ -77,10 +77,10 @@ def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
 @pytest.mark.parametrize("name", ["zh-en", "en-fr"])
 def test_sinusoids_are_the_formula(page, name):
     apart = page(model=name)
-    np.testing.assert_allclose(z_of(apart, "position_table")[:, :128], paper(64, 256)[:, ::2], atol=1e-6)
-    np.testing.assert_allclose(z_of(apart, "position_table")[:, 128:], paper(64, 256)[:, 1::2], atol=1e-6)
+    np.testing.assert_allclose(z_of(apart, "position_table")[:, :128], paper(64, 256)[:, ::2], atol=1e-5)
+    np.testing.assert_allclose(z_of(apart, "position_table")[:, 128:], paper(64, 256)[:, 1::2], atol=1e-5)
     test = page(model=name, apart="0")
-    np.testing.assert_allclose(z_of(test, "position_table"), paper(64, 256), atol=1e-6)
+    np.testing.assert_allclose(z_of(test, "position_table"), paper(64, 256), atol=1e-5)
     assert "no parameter" in told(test)
     assert "the table follows the formula" in told(test)
     assert not [control for control in test.segmented_control if control.key == "side"]
@@ -103,7 +103,7 @@ def test_more_positions_are_drawn_when_asked_for(page):
     test = page(model="zh-en", apart="0")
     assert "first 64 of 128 positions" in figure(test, "position_table")["layout"]["title"]["subtitle"]["text"]
     check(test.selectbox(key=position_controls.COUNT).set_value(128).run())
-    np.testing.assert_array_equal(z_of(test, "position_table"), table_of("zh-en"))
+    np.testing.assert_allclose(z_of(test, "position_table"), table_of("zh-en"), rtol=2e-5)  # five digits are sent
     assert "subtitle" not in figure(test, "position_table")["layout"]["title"]
 
 

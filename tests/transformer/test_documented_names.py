@@ -27,7 +27,7 @@ EARLIER = {
     *(f"transformer.corpus.{name}" for name in ("conditions", "folder", "measuring", "queries", "scores", "tables")),
     *("transformer.doctor.examination.examine", "transformer.importers", "transformer.lessons"),
     *("transformer.runs.interventions.ZeroHead", "transformer.training.tasks", "glassformer.charts.number_spread"),
-    *("glassformer.charts.losses", "glassformer.charts.film", "glassformer.charts.singular_values"),
+    *("glassformer.charts.losses", "glassformer.charts.film"),
 }
 UNKNOWN = "transformer.nothing"
 EACH = """

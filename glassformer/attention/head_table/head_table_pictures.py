@@ -13,8 +13,12 @@ import numpy as np
 
 from glassformer.attention import AttentionLook
 from glassformer.attention.drawn_maps import ATTENTION
+from glassformer.charts.grammar import SIDES, at_mean
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from glassformer.charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
+from glassformer.charts.groups import bracket, head_named
+from glassformer.charts.hover import bold
+from glassformer.charts.marks import Axis, Numbers, heat
+from glassformer.charts.marks_lines import Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES, sides, size_of
@@ -35,6 +39,12 @@ from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.labelled_maps import LabelledMaps
 
 OTHERWISE: Name = "entropy_share"
+MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch
+HOW_TO_READ_HEADS = say("Each cell is one head. The frame marks the chosen head.")
+HOW_TO_READ_ROWS = say(
+    "Each bar is the measure's value for one row of the head's map. The dotted line is the mean of these values, "
+    "which is the number in the table."
+)
 NOT_CHOSEN = say(
     "You have not chosen a head yet. This one is shown because its measure is furthest from the mean of all heads."
 )
@@ -150,13 +160,18 @@ def head_name(layer: int, head: int) -> str:
 def all_heads(found: Heads) -> Plot:
     """One measure of all heads; a click opens a head."""
     kind, said, group = found.run.view.kind, found.spoken[found.name], size_of(found.run)
-    spec = head_measure_spec(
-        found.means,
-        title=say("All heads: {measure}", measure=said.full_title),
-        value_name=UNITS[said.unit],
-        chosen=found.shown,
-        group=group,
+    n_layers, n_heads = found.means.shape
+    drawn = heat(
+        say("All heads: {measure}", measure=said.full_title),
+        Axis(say("Layer"), range(1, n_layers + 1)),
+        Axis(say("Head"), range(1, n_heads + 1), says=[bold(head_named(head, group)) for head in range(n_heads)]),
+        Numbers(UNITS[said.unit], found.means),
+        limits=None,
+        marked_cell=found.shown,
+        written=".2f" if n_heads <= MOST_WRITTEN else "",
+        height=int(np.clip(110 + 34 * n_layers, 200, 640)),
     )
+    bracket(drawn["spec"]["layout"], n_heads, group)
     alt = say(
         "{attention}, one cell per layer and head: {measure}. The table has the same numbers.",
         attention=KIND_NAMES[kind],
@@ -171,7 +186,8 @@ def all_heads(found: Heads) -> Plot:
             say("Click a cell to open the map of that head."),
         ],
     )
-    return Plot(spec=spec, alt=alt, how_to_read=read, clicked=fields(cell_of, lambda cell: opened(kind, *cell)))
+    clicked = fields(cell_of, lambda cell: opened(kind, *cell))
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=read, clicked=clicked)
 
 
 def opened(kind: Kind, layer: int, head: int) -> dict[str, Any]:
@@ -196,17 +212,14 @@ def one_head(found: Heads) -> Plot:
     ]
     if not one.rows[: len(axes.queries)].all():
         read.append(say("Rows for which the measure is undefined have no bar."))
-    spec = row_measure_spec(
-        one.values[chosen][: len(axes.queries)],
-        axes.queries,
-        title=say("{head}: {measure}", head=head_name(*chosen), measure=said.full_title),
-        value_name=capitalised(UNITS[said.unit]),
-        query_axis=axes.query_axis,
-        marked_row=axes.current,
-        top=1.0 if said.share else None,
-        colour=axes.query_side,
+    values, unit = one.values[chosen][: len(axes.queries)], capitalised(UNITS[said.unit])
+    look = {"marker": {"color": SIDES[axes.query_side][1]}}
+    drawn = lines(
+        say("{head}: {measure}", head=head_name(*chosen), measure=said.full_title),
+        Axis(axes.query_axis, axes.queries),
+        Scale(unit, {"rangemode": "tozero", "fixedrange": True} | ({"range": [0, 1]} if said.share else {})),
+        [Series(unit, values, look, "bar", chosen=axes.current)],
+        height=340,
+        shapes=at_mean(values),
     )
-    alt = say(
-        "{measure} in each row of {head}, one bar per row.", measure=capitalised(said.title), head=head_name(*chosen)
-    )
-    return Plot(spec=spec, alt=alt, how_to_read=joined(" ", read), fit=True)
+    return Plot(**drawn, how_to_read=joined(" ", read), fit=True)

@@ -8,16 +8,20 @@ followed in all.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.attention.one_weight import one_weight_text as text
+from glassformer.charts import theme
+from glassformer.charts.grammar import UNSEEN, frame, layer
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import heatmap_spec
-from glassformer.charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spec
-from glassformer.charts.signed import frame, signed_rows_spec
+from glassformer.charts.marks import Axis, Numbers, bars, heat
+from glassformer.charts.one_weight import HEIGHT, key_row_spec, query_times_key_spec
+from glassformer.charts.rounding import MOST_EXACT
+from glassformer.charts.theme import Spec
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
@@ -34,6 +38,7 @@ from transformer.runs.apply_interventions import tap_for
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
 MAP_HEIGHT: Final = 300
 MOST_TOKENS: Final = 128  # rows of a map of vectors; of more tokens those around the chosen one are drawn
+MOST_GAPPED: Final = 40  # rows of it; of more, gaps between them would eat them
 SCORE: Final = say("score")
 KEY: Final = say("Key")
 _PADDING: Final = say("closed: padding")
@@ -164,7 +169,7 @@ def head_map(o: OpenWeight) -> Plot | None:
         colour=o.axes.key_side,
     )
     figure["layout"]["height"] = MAP_HEIGHT
-    figure["layout"]["shapes"].append(frame(w.key - 0.5, w.key + 0.5, w.query - 0.5, w.query + 0.5))
+    figure["layout"]["shapes"].append(frame((w.key - 0.5, w.key + 0.5), (w.query - 0.5, w.query + 0.5), width=1.5))
     followed = o.axes.current if o.own_row is None else None  # the row that is shown if none is chosen
     return Plot(
         spec=figure,
@@ -301,6 +306,15 @@ def weights(o: OpenWeight) -> Plot:
     )
 
 
+def _vectors_map(title: str, rows: Axis, dimensions: str, name: str, vectors: np.ndarray, **look: Any) -> Spec:
+    """Vectors, one below the other."""
+    columns, gap = Axis(dimensions, range(vectors.shape[1])), 1 if len(vectors) <= MOST_GAPPED else 0
+    numbers = Numbers(name, vectors, ".6g" if vectors.size <= MOST_EXACT else ".5g")
+    look |= {"signed": True, "gaps": (0, gap), "height": look.get("height", HEIGHT)}
+    found: Spec = heat(title, rows, columns, numbers, **look)["spec"]
+    return found
+
+
 @WALK.picture("walk_values", say("Weighted values and their sum"))
 def values(o: OpenWeight) -> Plot:
     """Each value times its weight; a click follows a row's key."""
@@ -313,16 +327,17 @@ def values(o: OpenWeight) -> Plot:
         labels.append(text.other_keys(len(others)))
     labels.append(say("sum: o"))
     closed = [o.reasons[place] for place in shown] + [""] * (len(labels) - len(shown))
+    numbers = np.concatenate([*parts, w.head_out[None]])
     return Plot(
-        spec=signed_rows_spec(
-            np.concatenate([*parts, w.head_out[None]]),
-            labels,
-            title=say("Weighted values and their sum"),
-            row_axis=KEY,
-            column_axis=say("Dimension"),
-            value_name=say("weight × v"),
-            marked=[shown.index(w.key)],
-            closed=closed,
+        spec=_vectors_map(
+            say("Weighted values and their sum"),
+            Axis(KEY, labels, counted=False),
+            say("Dimension"),
+            say("weight × v"),
+            numbers,
+            marked_row=shown.index(w.key),
+            allowed=np.broadcast_to([[not reason] for reason in closed], numbers.shape),
+            mask_reason=closed,
         ),
         alt=say_n(
             "Weighted value of {n} key and the sum, which is the head's output; {numbers} numbers each.",
@@ -343,14 +358,14 @@ def share(o: OpenWeight) -> Plot:
     """What the head adds to the sub-layer's output."""
     w = o.walk
     others = np.delete(w.shares, w.head, axis=0).sum(axis=0)
-    spec = signed_rows_spec(
+    names = [say("head {head}: y", head=w.head + 1), say("other heads"), say("bias"), say("sum")]
+    spec = _vectors_map(
+        say("From heads to the sub-layer's output"),
+        Axis(say("Part"), names, counted=False),
+        say("Dimension of the model"),
+        say("adds"),
         np.stack([w.shares[w.head], others, w.bias, w.output]),
-        [say("head {head}: y", head=w.head + 1), say("other heads"), say("bias"), say("sum")],
-        title=say("From heads to the sub-layer's output"),
-        row_axis=say("Part"),
-        column_axis=say("Dimension of the model"),
-        value_name=say("adds"),
-        marked=[0],
+        marked_row=0,
     )
     alt = say(
         "What head {head}, the other heads and the bias add to the sub-layer's output in this row.", head=w.head + 1
@@ -367,7 +382,21 @@ def lengths(o: OpenWeight) -> Plot:
     """The lengths of all heads' shares; a click looks at that head."""
     w = o.walk
     taken = {"layer": w.layer} | ({} if o.own_row is None else {"query": w.query})  # a head alone is nothing
-    spec = head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head)
+    heads, total = range(1, len(w.norms) + 1), float(w.norms.sum())
+    drawn = bars(
+        say("Length of each head's contribution"),
+        Axis(say("Head"), heads, says=[say("Head {head}", head=head) for head in heads]),
+        Numbers(say("length"), w.norms, ".6g"),
+        Numbers(say("share of the summed lengths"), w.norms / (total or 1.0), ".1%"),
+        chosen=w.head,
+        axis=say("Length ‖head · W_O‖"),
+    )
+    spec, pale = drawn["spec"], theme.SCALES["neutral"][1][1]
+    spec["data"][0]["marker"] = {"color": [theme.NEUTRAL_COLOR if head == w.head + 1 else pale for head in heads]}
+    spec["layout"]["height"], places = HEIGHT, np.arange(len(heads))
+    tops = np.full(len(heads), spec["layout"]["yaxis"]["range"][1])  # a bar of 0.001 is too low to be pointed at
+    said, column = spec["data"][0]["hovertext"], {"width": 1, **UNSEEN}
+    spec["data"].append(layer("bar", places, tops, column, texts=said, clicks=places.tolist()))
     alt = say(
         "Length of each head's contribution; for head {head} of {all}, it is {length:.3g}.",
         all=len(w.norms),
@@ -398,14 +427,13 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
                     all=len(labels))  # fmt: skip
 
     return Plot(
-        spec=signed_rows_spec(
+        spec=_vectors_map(
+            title,
+            Axis(axis, labels[first:last], counted=False),
+            say("Dimension"),
+            name,
             vectors[first:last],
-            labels[first:last],
-            title=title,
-            row_axis=axis,
-            column_axis=say("Dimension"),
-            value_name=name,
-            marked=[marked - first],
+            marked_row=marked - first,
             height=int(np.clip(110 + 16 * (last - first), 260, 640)),
         ),
         alt=say(

@@ -1,5 +1,6 @@
 """The pictures of a parameter on the Doctor page: its numbers, its singular values, its rows by piece, its change."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,14 +9,14 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.charts.spread import HOW_TO_READ_SPREAD, number_spread_spec
+from glassformer.charts import theme
+from glassformer.charts.grammar import at_a_line, stroke, upright
+from glassformer.charts.hover import bold
+from glassformer.charts.marks import Axis, Numbers, bars
+from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
+from glassformer.charts.spread import HEIGHT, HOW_TO_READ_SPREAD, number_spread_spec
+from glassformer.charts.theme import Spec, literal
 from glassformer.extensions.doctor.page import DOCTOR
-from glassformer.extensions.parameters.charts.parameters import (
-    HOW_TO_READ_ROWS,
-    HOW_TO_READ_SINGULAR,
-    row_lengths_spec,
-    singular_values_spec,
-)
 from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.viewed_run import ModelAccess, ViewedRun
@@ -24,7 +25,7 @@ from transformer.analysis import neighbours, parameters
 from transformer.analysis.parameters import Histogram, Parameter, Spectrum, Statistics, histogram, measured, work_of
 from transformer.analysis.parameters import parameters as parameters_of
 from transformer.checkpoint.load import Checkpoint
-from transformer.i18n import say
+from transformer.i18n import say, say_n
 from transformer.model.linear import widened
 from transformer.text.tokenizer import AnyTokenizer
 
@@ -33,6 +34,18 @@ ONE_AT_ONCE: Final = 5e9  # work for the singular values of the selected matrix,
 ROWS_AT_ONCE: Final = 4096
 N_ROWS: Final = 10  # shortest, and longest
 _SMALL: Final = 1000  # bytes of a cached result
+_AT_TOP: Final[Spec] = {"font": {"color": theme.MARK_COLOR}, "yanchor": "top"}
+_AROUND: Final = 1.15  # room below the smallest and above the largest singular value, as a factor
+HOW_TO_READ_SINGULAR: Final = say(
+    "A singular value is the factor by which the matrix stretches or shrinks vectors in one of its directions. "
+    "After a steep drop, the directions are hardly used. The dotted line is the effective rank: how many equally "
+    "used directions these values correspond to."
+)
+HOW_TO_READ_ROWS: Final = say(
+    "Each bar is the length of one piece's vector, a row of the table. The shortest is at the top, the longest at "
+    "the bottom. Rows of pieces that never occurred in training often all have the same length, or lengths far "
+    "from those of other rows."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +179,25 @@ def singular(scene: OneParameter) -> Plot | None:
     found = scene.one.spectrum
     if found is None:
         return None
-    spec = singular_values_spec(
-        found.values, effective_rank=found.effective_rank, title=say("Singular values of {name}", name=scene.name)
+    there, n = found.values[found.values > 0], len(found.values)
+    index = say("{n} of {all}", n="%{x}", all=n)
+    drawn = lines(
+        say("Singular values of {name}", name=scene.name),
+        Places(
+            say("Index of the singular value"),
+            np.arange(1, len(there) + 1),
+            index,
+            {"nticks": 8, "rangemode": "tozero"},
+        ),
+        Scale(say("Singular value (log)"), LOGARITHMIC | decades_of(there)),
+        [Series(say("singular value"), there, stroke(theme.NEUTRAL_COLOR, 2, size=6))],
+        height=HEIGHT,
+        note="" if len(there) == n else say_n("{n} singular value is 0", "{n} singular values are 0", n - len(there)),
     )
+    if not math.isnan(rank := found.effective_rank):
+        name = at_a_line(rank, 1, literal(say("effective rank {rank:.1f}", rank=rank)), left=2 * rank > n)
+        marks = {"shapes": [upright(rank, width=1.5, below=False)], "annotations": [name | _AT_TOP]}
+        drawn["spec"]["layout"] |= marks
     alt = say(
         "{n} singular values from {largest:.4g} down to {smallest:.4g}; the effective rank is {rank:.1f}.",
         n=len(found.values),
@@ -176,7 +205,18 @@ def singular(scene: OneParameter) -> Plot | None:
         smallest=found.smallest,
         rank=found.effective_rank,
     )
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SINGULAR, of_sentence=False)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_SINGULAR, of_sentence=False)
+
+
+def decades_of(falling: np.ndarray) -> Spec:
+    """The range of a logarithmic axis of these numbers, above 0, and labels that do not overlap."""
+    if not len(falling):
+        return {}
+    low, high = math.log10(falling[-1] / _AROUND), math.log10(falling[0] * _AROUND)
+    if high - low >= 2:
+        return {"range": [low, high], "dtick": math.ceil((high - low) / 8)}
+    at = [float(f"{one:.3g}") for one in np.logspace(low, high, 9)[1::2]]
+    return {"range": [low, high], "tickmode": "array", "tickvals": at, "ticktext": [f"{one:g}" for one in at]}
 
 
 @PARAMETERS.picture(
@@ -188,11 +228,20 @@ def rows(scene: OneParameter) -> Plot | None:
     if pieces is None or lengths is None:
         return None
     shown = _ends_of(lengths, N_ROWS).tolist()
-    names = [pieces.piece(i) for i in shown]
-    title = say("Shortest and longest rows of {name}", name=scene.name)
-    spec = row_lengths_spec(
-        names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
+    names, special = [pieces.piece(i) for i in shown], [pieces.is_special(i) for i in shown]
+    says = [
+        say("{piece}, a special piece", piece=bold(name)) if one else bold(name)
+        for name, one in zip(names, special, strict=True)
+    ]
+    drawn = bars(
+        say("Shortest and longest rows of {name}", name=scene.name),
+        Axis(say("Piece"), names, says=says),
+        Numbers(say("length of the row"), lengths[shown], ".5g"),
+        Numbers(say("id"), np.array(shown), ".0f"),
+        ends=lambda i: f"{lengths[shown[i]]:.3g}",
     )
+    for trace in drawn["spec"]["data"]:
+        trace["marker"] = {"color": [theme.SCALES["neutral"][1][1] if one else theme.NEUTRAL_COLOR for one in special]}
     alt = say(
         "The shortest row is {short}, with length {least:.4g}; the longest is {long}, with length {most:.4g}.",
         short=names[0],
@@ -200,7 +249,7 @@ def rows(scene: OneParameter) -> Plot | None:
         long=names[-1],
         most=lengths[shown[-1]],
     )
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS, of_sentence=False)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_ROWS, of_sentence=False)
 
 
 def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:

@@ -11,12 +11,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from glassformer.extensions.sentences.charts.sentences import (
-    HOW_TO_READ_POINTS,
-    HOW_TO_READ_SPREAD,
-    line_points_spec,
-    line_spread_spec,
-)
+from glassformer.charts.spread import number_spread_spec
+from glassformer.charts.theme import Spec
+from glassformer.extensions.sentences.charts.sentences import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
@@ -33,6 +30,8 @@ from glassformer.state.view import MAIN
 from transformer.i18n import Sentence, joined, say, say_n
 
 POINTS, SPREAD = "sentences_points", "sentences_spread"
+HOW_TO_READ_SPREAD = say("Each bar counts the lines whose values fall into one interval.")
+_BINS = 20
 LEAST_DRAWN = 3  # lines; fewer are read in the table
 
 
@@ -136,10 +135,18 @@ def open_line(number: int) -> None:
     session.replace(MAIN, line=number - 1)
 
 
+def spread(values: np.ndarray, title: str, name: str) -> Spec:
+    """The distribution of a number over the lines: one number per line, all finite, at least one."""
+    counts, edges = np.histogram(values, bins=_BINS)
+    spec = number_spread_spec(edges, counts, title=title, value_name=name, counted=say("Lines"))
+    spec["layout"] |= {"height": HEIGHT, "bargap": 0.04}
+    return spec
+
+
 def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
     values = np.array([value for one in results if (value := measure.of(one)) is not None])
     drawing.chart(
-        line_spread_spec(values, name=measure.name, title=measure.spread),
+        spread(values, measure.spread, measure.name),
         key=SPREAD,
         alt=say(
             "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",

@@ -1,13 +1,14 @@
 """The pictures of the Training page: the learning curves of a checkpoint, with its snapshots as marks on them."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.marks_lines import Scale
 from glassformer.charts.theme import Spec
 from glassformer.extensions.snapshots.snapshot_runs import Growth, all_moments, growth, hides, step_of_name
 from glassformer.extensions.training_page.charts.training import (
@@ -17,9 +18,9 @@ from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_SCORES,
     HOW_TO_READ_SNAPSHOTS,
     KEPT,
+    Columns,
     Snapshots,
-    dev_scores_spec,
-    learning_rates_spec,
+    by_epoch_spec,
     losses_spec,
 )
 from glassformer.extensions.training_page.training_look import TrainingLook
@@ -37,7 +38,6 @@ from transformer.model.anatomy import EVERY_PART
 
 BLEU_LEFT_OUT: Final = say("BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words.")
 _EMPTY: Final = Curve((), {})
-_Columns = Mapping[str, Sequence[float] | None]
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,13 @@ def scores(scene: Curves) -> Plot | None:
     drawn = scene.drawn(*marked, ("dev_exact", say("Exact (%)")))
     if bleu is None and chrf is None and exact is None and drawn["snapshots"] is None:
         return None
-    spec = dev_scores_spec(scene.curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **drawn)
+    per_cent = None if exact is None else [100 * share for share in exact]
+    titles = say("Dev scores by epoch"), say("Dev scores by step")
+    three: Columns = {"BLEU": bleu, "chrF": chrf, say("Exact (%)"): per_cent}
+    scale = Scale(say("Score (0 to 100)"))
+    spec = by_epoch_spec(scene.curve.epochs, three, titles, scale, number="%{y:.2f}", name_below=True, **drawn)
     said = [*[HOW_TO_READ_SCORES] * written, *[HOW_TO_READ_EXACT] * (exact is not None), *[BLEU_LEFT_OUT] * left_out]
-    lines: _Columns = {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}
+    lines: Columns = {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}
     return _plot(scene, spec, lines, said)
 
 
@@ -167,11 +171,14 @@ def rates(scene: Curves) -> Plot | None:
     drawn = scene.drawn(("learning_rate", say("Learning rate")))
     if found is None and drawn["snapshots"] is None:
         return None
-    spec = learning_rates_spec(scene.curve.epochs, found, **drawn)
+    titles = say("Learning rate by epoch"), say("Learning rate by step")
+    scale = Scale(say("Learning rate"), {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"})
+    one: Columns = {say("Learning rate"): found}
+    spec = by_epoch_spec(scene.curve.epochs, one, titles, scale, number="%{y:.2e}", name_below=scene.by_step, **drawn)
     return _plot(scene, spec, {say("Learning rate"): found}, [HOW_TO_READ_RATES])
 
 
-def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) -> Plot:
+def _plot(scene: Curves, spec: Spec, lines: Columns, how_to_read: list[str]) -> Plot:
     """A chart with a description of its lines: the begin and end of each."""
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
     alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
@@ -179,7 +186,7 @@ def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) ->
     return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False, clicked=place_of if marks else None)
 
 
-def _ends(scene: Curves, lines: _Columns) -> Iterator[str]:
+def _ends(scene: Curves, lines: Columns) -> Iterator[str]:
     there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
     changes = [
         say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])

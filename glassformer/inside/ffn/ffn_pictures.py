@@ -155,9 +155,8 @@ def shares(o: OpenLayer) -> Plot:
         say("Silent neurons of the {stack} (activation at or near 0)", stack=STACK_NAMES[o.stack]),
         Axis(say("Layer"), [str(layer + 1) for layer in range(len(o.shares))], counted=False), tokens(o),
         Numbers(counted, o.shares), marked_cell=(o.layer, o.token), colour=o.side,
+        written=".1%" if n <= MOST_WRITTEN else "",
     )  # fmt: skip
-    if n <= MOST_WRITTEN:
-        drawn["spec"]["data"][0] |= {"texttemplate": "%{z:.1%}", "textfont": {"size": 11}}
 
     def clicked(click: Click) -> tuple[int, int] | None:
         cell = cell_of(click)

@@ -3,7 +3,17 @@
 from dataclasses import dataclass
 from typing import Final
 
-from glassformer.charts.lens import Depth, lens_curves_spec, lens_map_spec, lens_table_spec
+import numpy as np
+
+from glassformer.charts import theme
+from glassformer.charts.candidates import PROBABILITY
+from glassformer.charts.grammar import layer, stroke
+from glassformer.charts.heatmap import NUMBER
+from glassformer.charts.hover import bold, hover, with_number
+from glassformer.charts.lens import DEPTH_AXIS, RANK, Depth, after, lens_table_spec
+from glassformer.charts.marks import Axis, Numbers, heat
+from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.theme import Spec, colour_bar
 from glassformer.inside import Depths, InsideLook, LensColour
 from glassformer.inside.token_selection import INSIDE
 from glassformer.runs.picture import Captions, Plot
@@ -16,6 +26,15 @@ from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 
+HOW_TO_READ_CURVES = say(
+    "Top: the output piece's probability and its rank among all candidates (1 is the best). Bottom: the entropy −Σ "
+    "p log₂ p at each depth and the difference from the last depth, KL = Σ p_last log₂(p_last / p)."
+)
+HOW_TO_READ_MAP = say(
+    "Each column is one step. Each cell shows the probability or rank of that step's output piece at that depth. A "
+    "filled dot marks the depth from which the piece stays the top candidate; a ring marks the depth where it "
+    "first came out on top, if it fell back later. Click a cell to go to its step."
+)
 DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
 COLOUR_NAMES: Final[dict[LensColour, str]] = {
     "probability": say("Probability"),
@@ -93,17 +112,33 @@ def curves(o: OpenLens) -> Plot | None:
     if o.run.visible.covered or not o.run.trace.n_steps:
         return None
     piece = o.run.trace.tgt_pieces[step]
-    spec = lens_curves_spec(
-        depths_of(lens),
-        probability=lens.prob[:, step],
-        rank=lens.rank[:, step],
-        entropy=lens.entropy[:, step],
-        divergence=lens.divergence[:, step],
-        title=say("How “{piece}” rose to the top", piece=piece),
-    )
+    depths = depths_of(lens)
+    names = [say("after {depth}", depth=depth.name) for depth in depths]
+    across = Axis(DEPTH_AXIS, names, counted=False, short=[depth.short for depth in depths])
+    rank, entropy, divergence = lens.rank[:, step], lens.entropy[:, step], lens.divergence[:, step]
+    powers = range(int(np.ceil(np.log10(max(10, rank.max())))) + 1)
+    ranks = {"type": "log", "range": [powers[-1] + 0.1, -0.2], "tickvals": [10**power for power in powers]}
+    fixed = {"fixedrange": True}
+    scales = [
+        Scale(say("Probability"), fixed | {"domain": [0.7, 1], "range": [-0.05, 1.08], "tickvals": [0, 0.5, 1]}),
+        Scale(say("Rank"), fixed | {"domain": [0.38, 0.62], "tickformat": ",d"} | ranks),
+        Scale(say("Bits"), fixed | {"domain": [0, 0.3], "nticks": 4, "rangemode": "tozero"}),
+    ]
+    written, own = stroke(theme.TARGET_COLOR, 2, size=7), stroke(theme.NEUTRAL_COLOR, 2, size=7)
+    unnamed, moved = {"showlegend": False}, stroke(theme.GUIDE_COLOR, 2, "dot", size=7)
+    series = [
+        Series(PROBABILITY, lens.prob[:, step], written | unnamed),
+        Series(RANK, rank, written | unnamed, number="%{y:,d}", scale=1),
+        Series(say("entropy (bits)"), entropy, own | {"name": say("entropy")}, scale=2),
+        Series(say("KL to the last depth (bits)"), divergence, moved | {"name": say("KL to the last depth")}, scale=2),
+    ]
+    drawn = lines(say("How “{piece}” rose to the top", piece=piece), across, scales, series, height=460)
+    legend = {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.3, "yanchor": "bottom"}
+    layout = drawn["spec"]["layout"]
+    layout |= {"showlegend": True, "legend": legend, "xaxis": layout["xaxis"] | fixed}
     alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
               piece=piece)  # fmt: skip
-    return Plot(spec=spec, alt=alt, fit=True)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES, fit=True)
 
 
 def path_in_words(run: ViewedRun, lens: Lens) -> str:
@@ -145,19 +180,49 @@ def lens_map(o: OpenLens) -> Plot | None:
     n_steps, first_row, step = o.n_steps, o.run.trace.first_row, o.run.view.step
     if not n_steps:
         return None
-    depths, found, lens = depths_of(o.lens), paths(o.lens.rank), o.lens
-    measure = COLOUR_NAMES[o.run.view.of(InsideLook).lens_colour]
-    spec = lens_map_spec(
-        depths,
-        o.run.visible.row_labels()[first_row : first_row + n_steps],
-        probability=lens.prob[:, :n_steps],
-        rank=lens.rank[:, :n_steps],
-        first=found.first[:n_steps],
-        stays=found.stays[:n_steps],
-        step=step if step < n_steps else None,
-        title=say("{measure} of each step's output piece, by depth", measure=measure),
-        measure=o.run.view.of(InsideLook).lens_colour,
+    depths, colour = depths_of(o.lens), o.run.view.of(InsideLook).lens_colour
+    steps = o.run.visible.row_labels()[first_row : first_row + n_steps]
+    probability, rank = Numbers(PROBABILITY, o.lens.prob[:, :n_steps]), Numbers(RANK, o.lens.rank[:, :n_steps])
+    says = [say("step {place}: {what}", place=place, what=bold(step)) for place, step in enumerate(steps, start=1)]
+    drawn = heat(
+        say("{measure} of each step's output piece, by depth", measure=COLOUR_NAMES[colour]),
+        Axis(DEPTH_AXIS, [depth.short for depth in depths], says=[after(bold(depth.name)) for depth in depths]),
+        Axis(say("Reads → predicts"), steps, says=says),
+        rank if colour == "rank" else probability,
+        colour="target",
+        marked_column=step,
+        height=200 + 26 * len(depths),
     )
-    alt = say("{measure} of each step's output piece at each of {n} depths.", measure=measure,
-              n=len(depths))  # fmt: skip
-    return Plot(spec=spec, alt=alt, clicked=column_below(n_steps))
+    layout, cells = drawn["spec"]["layout"], drawn["spec"]["data"][0]
+    if colour == "rank":
+        layout["meta"]["cells"]["floor"] = 1.0
+        cells |= _ranks(rank.values) | {"text": [[f"{p:.4g}" for p in row] for row in probability.values.tolist()]}
+        said = with_number(RANK, "%{customdata[2]:,d}"), with_number(PROBABILITY, "%{text}")
+    else:
+        cells["text"] = [[f"{place:,}" for place in row] for row in rank.values.tolist()]
+        said = with_number(RANK, "%{text}"), with_number(PROBABILITY, f"%{{z:{NUMBER}}}")
+    cells["hovertemplate"] = hover("%{customdata[0]}", "%{customdata[1]}", *said)
+    found = paths(rank.values)
+    drawn["spec"]["data"] += _dots(found.first, found.stays)
+    return Plot(**drawn, how_to_read=HOW_TO_READ_MAP, clicked=column_below(n_steps))
+
+
+def _ranks(rank: np.ndarray) -> Spec:
+    """The first place is the strongest colour; the browser takes the logarithms (`theme.CELLS`)."""
+    most = max(1, int(np.ceil(np.log10(np.max(rank)))))
+    marks = list(range(most + 1)), [f"{10**decade:,}" for decade in range(most + 1)]
+    shades = [[place / 4, shade] for place, (_, shade) in enumerate(reversed(theme.SCALES["target"]))]
+    bar = colour_bar(say("{value}, logarithmic", value=RANK), marks=marks)
+    return {"zmin": 0, "zmax": most, "colorscale": shades, "colorbar": bar}
+
+
+def _dots(first: np.ndarray, stays: np.ndarray) -> list[Spec]:
+    """Where a piece came out on top and was lost again, and from where it stays; they take no hover and no click."""
+    pale = theme.SCALES["target"][0][1]
+    lost, dot = np.flatnonzero((first >= 0) & (first != stays)), {"symbol": "circle", "size": 9}
+    ring = dot | {"color": pale, "line": {"color": theme.MARK_COLOR, "width": 2}}
+    disc = dot | {"color": theme.MARK_COLOR, "line": {"color": pale, "width": 1.5}}
+    marks = [(lost, first, ring), (np.flatnonzero(stays >= 0), stays, disc)]
+    return [
+        layer("markers", places, depth[places], {"marker": marker}) for places, depth, marker in marks if places.size
+    ]

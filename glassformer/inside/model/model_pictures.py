@@ -1,13 +1,17 @@
 """The pictures of the loaded model: its diagram, and what each component holds and does, for any length."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import Final
 
-from glassformer.charts.costs import cost_curves_spec, cost_shares_spec
+from glassformer.charts import theme
+from glassformer.charts.costs import cost_shares_spec
 from glassformer.charts.diagram import Stack, model_diagram_spec, with_links
-from glassformer.charts.theme import Spec
+from glassformer.charts.grammar import at_a_line, stroke, upright
+from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
+from glassformer.charts.theme import Spec, literal
 from glassformer.inside import InsideLook
 from glassformer.inside.model.blocks import (
     Grouping,
@@ -40,6 +44,13 @@ _GROUPS: Final[Mapping[str, str]] = {
     "ffn": say("Feed-forward"),
     "output": say("Output layer"),
 }
+_DASHES: Final = ("dash", "dot", "dashdot")  # so that lines are distinct in grey, too
+MAPS_LINE = say("n² part: q·k and weights·v")
+LINEAR_LINE = say("All linear parts")
+HOW_TO_READ_CURVES = say(
+    "Both axes are logarithmic, so the linear part (a·n) rises with slope 1 and the n² part (b·n²) with slope 2. "
+    "The two lines meet at n = a/b; for longer texts, the n² part is more than half of all multiply-adds."
+)
 _PROJECTIONS = say("Compute queries, keys and values (q_proj, k_proj, v_proj) and join the heads (out_proj)")
 _MAPS = say("q·k for the scores, weights·v for the weighted sums")
 _FFN = say("Widen each token's vector to d_ff, then narrow it again")
@@ -204,17 +215,23 @@ def curves(o: OpenModel) -> Plot:
     config, last, crossing = o.config, furthest(o.config), costs.overtakes(o.config)
     counted = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {o.n, last})
     counts = [_at_length(config, one) for one in counted]
-    spec = cost_curves_spec(
-        counted,
-        {name: [count[group] for count in counts] for group, name in _GROUPS.items()},
-        quadratic=[count["maps"] for count in counts],
-        linear=[sum(count.values()) - count["maps"] for count in counts],
-        crossing=crossing.linear / crossing.quadratic,
-        max_len=config.max_len,
-        chosen=o.n,
-        title=curves.title,
-        sides=len(anatomy(config).stacks),
-    )
+    linear = [sum(count.values()) - count["maps"] for count in counts]
+    parts = [(name, [count[group] for count in counts]) for group, name in _GROUPS.items()]
+    series = [
+        _line(name, line, theme.GUIDE_COLOR, 1.6, dash)
+        for (name, line), dash in zip(parts, _DASHES, strict=True)
+        if any(line)
+    ]
+    series.append(_line(LINEAR_LINE, linear, theme.MARK_COLOR, 2, "solid"))
+    series.append(_line(MAPS_LINE, [count["maps"] for count in counts], theme.NEUTRAL_COLOR, 3, "solid"))
+    powers = [4**power for power in range(12) if 4**power <= last]
+    ticks = {"tickmode": "array", "tickvals": powers, "ticktext": [f"{n:,}" for n in powers]}
+    named = say("Tokens, n (log)") if has_one_stack(config) else say("Tokens on each side, n (log)")
+    across = Places(named, counted, "n = %{x:,}", {"type": "log", "range": [0, math.log10(last)]} | ticks)
+    scale = Scale(say("Multiply-adds (log)"), LOGARITHMIC)
+    shapes, notes = marks_of_lengths(crossing.linear / crossing.quadratic, config.max_len, o.n, last)
+    drawn = lines(curves.title, across, scale, series, height=500, top=168, shapes=shapes)
+    drawn["spec"]["layout"]["annotations"] = notes
     alt = say(
         "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens on "
         "each side.",
@@ -225,7 +242,29 @@ def curves(o: OpenModel) -> Plot:
             "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens.",
             n=last,
         )
-    return Plot(spec=spec, alt=alt)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES)
+
+
+def _line(name: str, counts: list[int], colour: str, width: float, dash: str) -> Series:
+    return Series(name, counts, stroke(colour, width, dash), "lines", "%{y:,.0f}")
+
+
+def marks_of_lengths(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[Spec], list[Spec]]:
+    """The shaded part beyond what the model reads, the chosen length and the crossing; names at the bottom."""
+    shapes: list[Spec] = []
+    notes: list[tuple[float, float, str]] = []
+    if max_len < last:
+        beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
+        shapes.append(beyond | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
+        notes.append((last, 0.0, say("beyond the model's limit of {length:,} tokens (theoretical)", length=max_len)))
+    shapes.append(upright(chosen, theme.MARK_COLOR))
+    notes.append((chosen, 0.075, f"n = {chosen:,}"))
+    if crossing <= last:
+        shapes.append(upright(crossing, theme.NEUTRAL_COLOR))
+        notes.append((crossing, 0.15, say("n² overtakes")))
+    look, middle = {"font": {"size": 12}, "yanchor": "bottom"}, math.sqrt(last)
+    # Annotations on a logarithmic axis stand at logarithms, shapes do not.
+    return shapes, [at_a_line(math.log10(x), y, literal(text), left=x > middle) | look for x, y, text in notes]
 
 
 @lru_cache(maxsize=1024)

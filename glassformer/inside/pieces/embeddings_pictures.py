@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from glassformer.charts.neighbours import KIND_NAMES, MapPoint, neighbour_bars_spec, piece_map_spec
+from glassformer.charts.marks import Axis, Numbers
+from glassformer.charts.marks import bars as bars_of
+from glassformer.charts.neighbours import KIND_NAMES, MapPoint, piece_map_spec
 from glassformer.charts.neighbours import Kind as Origin
 from glassformer.charts.theme import Colour
 from glassformer.inside import InsideLook
@@ -25,6 +27,15 @@ from transformer.model.anatomy import anatomy
 if TYPE_CHECKING:
     from transformer.text.tokenizer import AnyTokenizer
 
+HOW_TO_READ_COSINE = say(
+    "Each bar shows the cosine cos = a·b / (‖a‖‖b‖) between one piece's vector and the chosen piece's vector: 1 "
+    "means the same direction, 0 a right angle. Click a bar to choose its piece."
+)
+HOW_TO_READ_DISTANCE = say(
+    "Each bar shows the distance ‖a − b‖ between one piece's vector and the chosen piece's vector. The shorter the "
+    "bar, the nearer the piece. Click a bar to choose its piece."
+)
+_HEIGHT: Final = 440  # beside the map, with what is said of the piece under it
 NEIGHBOURS: Final = 10  # pieces that are listed as nearest
 MOST_MAPPED: Final = 60  # different pieces of the sentence
 
@@ -173,10 +184,21 @@ def bars(o: ChosenPiece) -> Plot | None:
     if not len(found.ids):
         return None
     pieces = [name(i) for i in found.ids.tolist()]
-    spec = neighbour_bars_spec(
-        pieces, found.ids.tolist(), found.cosine, found.distance, by=o.by, colour=o.book.colour,
-        title=say("Nearest to {piece}", piece=o.piece),
-    )  # fmt: skip
+    both = [Numbers(say("cosine"), found.cosine, ".4f"), Numbers(say("distance"), found.distance, ".4f")]
+    drawn, other = both if o.by == "cosine" else reversed(both)
+    values = np.nan_to_num(drawn.values)
+    chart = bars_of(
+        say("Nearest to {piece}", piece=o.piece),
+        Axis(say("Piece"), pieces, o.book.colour, found.ids.tolist(), counted=False),
+        drawn,
+        other,
+        Numbers(say("id"), found.ids, ".0f"),
+        ends=lambda i: f"{drawn.values[i]:.3f}",
+    )
+    most = 1.0 if o.by == "cosine" else float(values.max()) or 1.0
+    layout = chart["spec"]["layout"]
+    layout["height"] = max(layout["height"], _HEIGHT)
+    layout["xaxis"]["range"] = [1.2 * min(0.0, float(values.min())), 1.18 * most]
     alt = say(
         "The {n} pieces whose vectors are nearest to the vector of {piece}, starting with {first}.",
         n=len(pieces),
@@ -184,7 +206,8 @@ def bars(o: ChosenPiece) -> Plot | None:
         first=pieces[0],
     )
     clicked, said = place_below(len(o.book.norms)), Captions(below=what_it_is(o))
-    return Plot(spec=spec, alt=alt, of_sentence=False, clicked=clicked, said=said)
+    read = HOW_TO_READ_COSINE if o.by == "cosine" else HOW_TO_READ_DISTANCE
+    return Plot(spec=chart["spec"], alt=alt, how_to_read=read, of_sentence=False, clicked=clicked, said=said)
 
 
 def what_it_is(o: ChosenPiece) -> str:

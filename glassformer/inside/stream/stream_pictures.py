@@ -5,16 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from glassformer.charts.embedding import embedding_rows_spec
+from glassformer.charts import theme
+from glassformer.charts.grammar import frame
 from glassformer.charts.lens import Depth
-from glassformer.charts.stream import (
-    HOW_TO_READ_KEPT,
-    HOW_TO_READ_NORMS,
-    HOW_TO_READ_SIZE,
-    norm_effect_spec,
-    stream_added_spec,
-    stream_lines_spec,
-)
+from glassformer.charts.marks import Axis, Numbers, heat
+from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.positions import DIMENSION_AXIS
+from glassformer.charts.stream import HOW_TO_READ_KEPT, HOW_TO_READ_SIZE, shades, stream_added_spec, stream_lines_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
@@ -26,6 +23,51 @@ from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Stream, StreamPlace
 from transformer.i18n import say
 from transformer.model.anatomy import StackName
+
+HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
+    "layer": (
+        say(
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
+            "√(σ² + ε) + β. Without γ and β, they would be 0 and 1 after the norm."
+        ),
+        say(
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input minus μ, divided by √(σ² + ε); this result times γ plus β, which the model uses next."
+        ),
+    ),
+    "rms": (
+        say(
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ x / √(mean "
+            "of x² + ε). Without γ, the mean of y² would be 1."
+        ),
+        say(
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input divided by √(mean of x² + ε); this result times γ, which the model uses next."
+        ),
+    ),
+    "deviation": (
+        say(
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
+            "(s + ε) + β, where s is the unbiased standard deviation. Without γ and β, they would be about 0 and 1 "
+            "after the norm."
+        ),
+        say(
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input minus μ, divided by s + ε; this result times γ plus β, which the model uses next."
+        ),
+    ),
+    "biased_deviation": (
+        say(
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
+            "(σ + ε) + β. Without γ and β, they would be about 0 and 1 after the norm."
+        ),
+        say(
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input minus μ, divided by σ + ε; this result times γ plus β, which the model uses next."
+        ),
+    ),
+}
+"""By the kind of norm: what it does to every token, and to the vector of one."""
 
 
 @dataclass(frozen=True)
@@ -129,19 +171,30 @@ def norm(o: OpenStream) -> Plot | None:
     if not o.norms:
         return None
     found = o.normed
-    spec = norm_effect_spec(
-        o.pieces,
-        means=(found.mean_before, found.mean_after),
-        deviations=(found.deviation_before, found.deviation_after),
-        chosen=o.chosen,
-        title=norm_title(o.norm, pre=o.pre),
-        token_axis=AXES[o.side],
-        colour=o.side,
-    )
+    n, (pale, full) = len(o.pieces), shades(o.side)
+    earlier = {"marker": {"color": pale, "symbol": "diamond", "size": 9}, "name": say("before", about="before a norm")}
+    later = {"marker": {"color": full, "symbol": "circle", "size": 9}, "name": say("after", about="after a norm")}
+    unnamed, fixed = {"showlegend": False}, {"nticks": 5, "fixedrange": True}
+    scales = [
+        Scale(say("Mean"), fixed | {"domain": [0.56, 1], "zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}),
+        Scale(say("Deviation"), fixed | {"domain": [0, 0.44], "rangemode": "tozero"}),
+    ]
+    series = [
+        Series(name, values, look, "markers", "%{y:.4f}", clicks=range(n), scale=scale)
+        for name, values, look, scale in (
+            (say("mean before"), found.mean_before, earlier, 0),
+            (say("mean after"), found.mean_after, later, 0),
+            (say("deviation before"), found.deviation_before, earlier | unnamed, 1),
+            (say("deviation after"), found.deviation_after, later | unnamed, 1),
+        )
+    ]
+    looked_at = frame((o.chosen - 0.5, o.chosen + 0.5), (0, 1), width=1.5, dash="dot", yref="paper")
+    title = norm_title(o.norm, pre=o.pre)
+    drawn = lines(title, Axis(AXES[o.side], o.pieces), scales, series, top=92, shapes=[looked_at])
     alt = say("Mean and standard deviation of each token's vector before and after {norm}.",
               norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
     how_to_read, _ = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_below(len(o.pieces)))
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=how_to_read, clicked=place_below(len(o.pieces)))
 
 
 @STREAM.picture("stream_strip", say("A token's vector before and after a norm"))
@@ -155,10 +208,14 @@ def strip(o: OpenStream) -> Plot | None:
         say("standardised"): found.standardised,
         say("after", about="after a norm"): found.after,
     }
-    spec = embedding_rows_spec(
-        np.stack([vectors[o.chosen] for vectors in rows.values()]),
-        list(rows),
-        title=say("{token}: its vector before and after the norm", token=o.whose),
+    drawn = heat(
+        say("{token}: its vector before and after the norm", token=o.whose),
+        Axis(say("Vector"), list(rows), counted=False),
+        Axis(DIMENSION_AXIS, range(found.after.shape[1])),
+        Numbers(say("value"), np.stack([vectors[o.chosen] for vectors in rows.values()]), ".4f"),
+        signed=True,
+        gaps=(0, 3),
+        height=150 + 38 * len(rows),
     )
     alt = say(
         "The vector of {token} before {norm}, then standardised, then after the norm; one column per dimension.",
@@ -166,7 +223,7 @@ def strip(o: OpenStream) -> Plot | None:
         norm=norm_name(o.norm, pre=o.pre),
     )
     _, how_to_read = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=how_to_read)
 
 
 def norm_name(place: StreamPlace, *, pre: bool) -> str:

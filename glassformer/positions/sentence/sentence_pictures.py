@@ -5,9 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from glassformer.charts.by_distance import Curve, distance_curves_spec, spreads_spec
-from glassformer.charts.embedding import HOW_TO_READ_ROWS, Strengths, embedding_rows_spec, embedding_strengths_spec
-from glassformer.positions.positions_page import PAGE, PositionScene, open_shown
+from glassformer.charts import theme
+from glassformer.charts.grammar import SIDES, Kind, edge, frame
+from glassformer.charts.marks import Axis, Numbers, heat
+from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.positions import DIMENSION_AXIS
+from glassformer.charts.theme import literal
+from glassformer.positions.positions_page import LOOKED_AT, PAGE, PositionScene, by_distance, open_shown
 from glassformer.runs.map_axes import STACKS, MapAxes, sides
 from glassformer.runs.picture import Captions, Part, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
@@ -18,10 +22,25 @@ from transformer.analysis.stream import rms
 from transformer.i18n import joined, say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
+HOW_TO_READ_ROWS = say(
+    "Each row is one vector for the chosen token, each column a dimension. The last row is what the first layer "
+    "reads; dropout is off except during training, so it does not change this row."
+)
+HOW_TO_READ_STRENGTHS = say(
+    "Each group is one token. Each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector. When two vectors "
+    "are added, the larger one influences the sum more."
+)
 HOW_TO_READ_SCORES = say(
     "The curve shows the score that this query and key would have at each distance, in tokens; the ring marks "
     "their actual distance. To the left of 0, the key comes before the query."
 )
+HOW_TO_READ_SPREADS = say(
+    "Each head has two bars: one for q·k, one for the distance bias. The length is how much that term differs "
+    "between the keys of a row: its standard deviation, averaged over rows. Only such differences affect the "
+    "softmax."
+)
+_MOST_BARS = 24  # tokens; above this bars are too thin to be told apart
+_RING = {"marker": {"symbol": "circle-open", "size": 16, "color": theme.MARK_COLOR, "line": edge(3)}}
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 """The field of the view that says which token of a side is looked at."""
 
@@ -170,22 +189,21 @@ def strengths(o: Start | InScores) -> Plot | None:
     """How large embedding, position and sum of each token are; a click means a token."""
     if not isinstance(o, Start):
         return None
-    spec = embedding_strengths_spec(
-        o.pieces,
-        [
-            *(Strengths(name, rms(vectors)) for name, vectors in o.embeddings),
-            Strengths(say("position"), rms(o.positions)),
-            Strengths(say("sum"), rms(o.total)),
-        ],
-        chosen=o.chosen,
-        title=strengths.title,
-        token_axis=_AXES[o.side],
-        colour=o.side,
-    )
-    n = len(o.pieces)
+    n, (pale, full) = len(o.pieces), SIDES[o.side]
+    kinds = [(name, rms(vectors)) for name, vectors in o.embeddings]
+    kinds += [(say("position"), rms(o.positions)), (say("sum"), rms(o.total))]
+    styles = [(pale, "circle"), (full, "square"), (theme.NEUTRAL_COLOR, "diamond"), (theme.MARK_COLOR, "cross")]
+    kind: Kind = "bar" if n <= _MOST_BARS else "markers"
+    series = []
+    for (name, values), (colour, symbol) in zip(kinds, styles, strict=False):
+        look = {"marker": {"color": colour} | ({} if kind == "bar" else {"symbol": symbol, "size": 8})}
+        series.append(Series(name, values, look, kind, "%{y:.3f}", clicks=range(n)))
+    looked_at = frame((o.chosen - 0.5, o.chosen + 0.5), (0, 1), width=1.5, dash="dot", yref="y domain")
+    across, scale = Axis(_AXES[o.side], o.pieces), Scale(say("Root mean square"), {"rangemode": "tozero"})
+    drawn = lines(strengths.title, across, scale, series, height=380, top=92, shapes=[looked_at])
     alt = say("Root mean square of the embedding, the position vector and their sum for each of {n} tokens.", n=n)
     clicked = into(PLACES[o.side], place_below(n))
-    return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, fit=True, clicked=clicked)
 
 
 @SENTENCE.picture("embedding_rows", say("Initial vector of a token"), follows="still")
@@ -194,16 +212,19 @@ def rows(o: Start | InScores) -> Plot | None:
     if not isinstance(o, Start):
         return None
     position, piece = say("position, p = {p}", p=o.chosen), o.pieces[o.chosen]
-    vectors = [*o.embeddings, (position, o.positions), (say("sum"), o.total)]
-    spec = embedding_rows_spec(
-        np.stack([values[o.chosen] for _, values in vectors]),
-        [name for name, _ in vectors],
-        title=say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
+    vectors = dict([*o.embeddings, (position, o.positions), (say("sum"), o.total)])
+    drawn = heat(
+        say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
+        Axis(say("Vector"), list(vectors), counted=False),
+        Axis(DIMENSION_AXIS, range(o.total.shape[1])),
+        Numbers(say("value"), np.stack([values[o.chosen] for values in vectors.values()]), ".4f"),
+        signed=True,
+        gaps=(0, 3),
+        height=150 + 38 * len(vectors),
     )
-    alt = say(
-        "The embedding, the position vector and their sum for the token {piece}, one column per dimension.", piece=piece
-    )
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
+    layout = drawn["spec"]["layout"]
+    layout["yaxis"]["ticktext"] = layout["meta"]["ticks"]["yaxis"]["labels"] = [*map(literal, vectors)]  # not cut
+    return Plot(**drawn, how_to_read=HOW_TO_READ_ROWS)
 
 
 @SENTENCE.picture("rotary_scores", say("Score by distance"))
@@ -212,17 +233,17 @@ def scores(o: Start | InScores) -> Plot | None:
     if not isinstance(o, InScores) or o.turning is None or o.score is None:
         return None
     distances, found, _ = o.score
-    spec = distance_curves_spec(
-        distances,
-        [Curve(say("same query, same key"), found)],
-        title=say("Layer {layer}, head {head}: score by distance", layer=o.layer + 1, head=o.head + 1),
-        value_name=say("score"),
-        marked=o.key - o.query,
-    )
+    place = o.key - o.query
+    series = [Series(say("score"), found, LOOKED_AT)]
+    if place in distances:
+        own = found[distances.tolist().index(place)]
+        series.append(Series(say("score"), [own], _RING, "markers", at=[place], texts=[say("actual distance")]))
+    title = say("Layer {layer}, head {head}: score by distance", layer=o.layer + 1, head=o.head + 1)
+    drawn = by_distance(title, distances, say("score"), series)
     alt = say("The score that the query {query} and the key {key} would have at each distance.",
               query=o.axes.queries[o.query], key=o.axes.keys[o.key])  # fmt: skip
     below = joined(" ", [_said(o.turning, *o.score), *_capped(o.shown.config.score_cap, o.score[2])])
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Captions(below=below))
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Captions(below=below))
 
 
 def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
@@ -257,14 +278,26 @@ def bias_spreads(o: Start | InScores) -> Plot | None:
     if not isinstance(o, InScores) or o.turning is not None:
         return None
     found, layer = o.spreads, o.layer
-    spec = spreads_spec(
-        found.content[layer],
-        found.bias[layer],
-        head=o.shown.view.head,
-        title=say("Layer {layer}: what makes scores differ", layer=layer + 1),
+    both = (
+        (say("from q·k"), found.content, theme.NEUTRAL_COLOR),
+        (say("from the distance bias"), found.bias, theme.GUIDE_COLOR),
     )
-    alt = say(
-        "How much scores differ because of content and because of distance, for each head of layer {layer}.",
-        layer=layer + 1,
+    drawn = lines(
+        say("Layer {layer}: what makes scores differ", layer=layer + 1),
+        Places(say("Head"), range(1, found.bias.shape[1] + 1), say("head {number}", number="%{x}")),
+        Scale(say("Standard deviation of the scores in one row")),
+        [
+            Series(
+                name,
+                values[layer],
+                {"marker": {"color": colour}},
+                "bar",
+                chosen=o.shown.view.head,
+                clicks=range(values.shape[1]),
+            )
+            for name, values, colour in both
+        ],
+        height=360,
+        top=88,
     )
-    return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(found.bias.shape[1]))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_SPREADS, fit=True, clicked=place_below(found.bias.shape[1]))

@@ -1,18 +1,24 @@
 """The page Positions, and the pictures of a table of positions: itself, who resembles whom, what a shift does."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
-from glassformer.charts.positions import (
-    ErrorLine,
-    position_curves_spec,
-    position_similarity_spec,
-    position_table_spec,
-    shift_errors_spec,
-    shift_points_spec,
-    similarity_by_distance_spec,
-    wavelengths_spec,
+from glassformer.charts import theme
+from glassformer.charts.grammar import DOTTED, note, stroke, upright
+from glassformer.charts.marks import Axis, Numbers, heat
+from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
+from glassformer.charts.positions import DIMENSION_AXIS, POSITION_AXIS, shift_points_spec
+from glassformer.charts.theme import Spec, literal
+from glassformer.positions.positions_page import (
+    MOST_CELLS,
+    MOST_MEASURED,
+    PAGE,
+    PositionTable,
+    height_of,
+    left_out,
+    table_of_run,
 )
-from glassformer.positions.positions_page import MOST_CELLS, MOST_MEASURED, PAGE, PositionTable, left_out, table_of_run
 from glassformer.runs.picture import Plot
 from glassformer.state.click import into, place_of
 from transformer.analysis import position_study as study
@@ -22,6 +28,51 @@ from transformer.i18n.sentence import short
 MOST_DRAWN = 64  # positions of a shift, as more points cover each other
 MOST_FITS = 24
 MOST_ROTATIONS = 64
+HOW_TO_READ_TABLE = say(
+    "Each row is the vector PE(p) that is added to the token at position p, counted from 0: token 1 has p = 0. In "
+    "the formula, PE(p, 2i) = sin(p / 10000^(2i/d)) and PE(p, 2i+1) = cos(p / 10000^(2i/d)). On a narrow screen "
+    "several dimensions share a pixel."
+)
+HOW_TO_READ_APART = say("The sines (even dimensions) are left of the line, the cosines (odd dimensions) right of it.")
+HOW_TO_READ_SIMILARITY = say(
+    "Each cell compares the vectors p and q of two positions by their dot product p·q = Σ pⱼqⱼ. If only the "
+    "distance between the positions matters, each diagonal has one colour."
+)
+HOW_TO_READ_COSINE = say(
+    "Each cell is the cosine p·q / (‖p‖ ‖q‖) of the angle between the vectors p and q of two positions: 1 means "
+    "the same direction, 0 a right angle."
+)
+
+HOW_TO_READ_CURVES = say(
+    "Each band shows how one dimension varies with position: the solid line is the table's value, the dotted line "
+    "the formula's, sin or cos of p / 10000^(2i/d)."
+)
+HOW_TO_READ_DISTANCE = say(
+    "The line is the mean similarity of all pairs of positions at that distance; the band runs from the smallest "
+    "to the largest value. If the band has no width, only the distance matters. This holds for the formula: the "
+    "dot product of the vectors at positions p and q is Σ cos((p − q) · wᵢ)."
+)
+HOW_TO_READ_WAVES = say(
+    "The dashed line is the formula's wavelength 2π · 10000^(2i/d). Each point is the strongest wave that a "
+    "Fourier transform detects in one dimension; the paler the point, the smaller its share of the variance. Waves "
+    "above the dotted line are longer than the measured range, so the transform cannot measure their length."
+)
+HOW_TO_READ_ROTATION_ERRORS = say(
+    "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k. Rounding "
+    "to 32 bits alone causes errors of about 10⁻⁷."
+)
+HOW_TO_READ_MAP_ERRORS = say(
+    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as bad as always predicting "
+    "0. Only held-out positions show whether a shift is a linear map."
+)
+_BAND = 88  # pixels for one curve
+_OWN, _PAPER = stroke(theme.NEUTRAL_COLOR, 2, "solid", size=5), stroke(theme.MARK_COLOR, 1.5, "dot")
+_STYLES = [
+    stroke(theme.NEUTRAL_COLOR, 2, "solid", size=7, symbol="circle"),
+    stroke(theme.MARK_COLOR, 2, "dash", size=7, symbol="diamond"),
+    stroke(theme.GUIDE_COLOR, 2, "dot", size=7, symbol="square"),
+    stroke(str(theme.SIGNED_SCALE[1][1]), 2, "dashdot", size=7, symbol="cross"),
+]
 
 TABLE = PAGE.part("table", table_of_run, of_sentence=False)
 SIMILARITY = PAGE.part("similarity", table_of_run, of_sentence=False)
@@ -42,19 +93,21 @@ def whole(table: PositionTable) -> Plot:
     fewer = ""
     if len(dims) < table.d_model:
         fewer = say("{n} of {all:,} dimensions, in evenly spread pairs", n=len(dims), all=table.d_model)
-    spec = position_table_spec(
-        table.values[: table.count, dims],
-        positions=range(table.count),
-        dimensions=dims.tolist(),
-        title=say("Table of positions: {whose}", whose=table.whose),
+    drawn = heat(
+        say("Table of positions: {whose}", whose=table.whose),
+        Axis(POSITION_AXIS, range(table.count)),
+        Axis(DIMENSION_AXIS, dims.tolist()),
+        Numbers(say("value"), table.values[: table.count, dims], ".3f"),
+        signed=True,
+        gaps=(0, 0),
+        height=height_of(table.count),
         note=left_out(table.count, len(table.values), fewer),
-        n_sines=n_sines,
     )
-    alt = say(
-        "Heat map of the table of positions ({whose}), one row per position, one column per dimension.",
-        whose=table.whose,
-    )
-    return Plot(spec=spec, alt=alt, fit=True)
+    if n_sines:
+        line = upright(n_sines - 0.5, theme.MARK_COLOR, width=2, dash="", below=False)
+        drawn["spec"]["layout"]["shapes"].append(line)
+    read = joined(" ", [HOW_TO_READ_TABLE, *[HOW_TO_READ_APART] * bool(n_sines)])
+    return Plot(**drawn, how_to_read=read, fit=True)
 
 
 def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
@@ -68,16 +121,30 @@ def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
 def curves(table: PositionTable) -> Plot:
     """Some dimensions beside the formula's."""
     dims, lengths = list(table.dims), study.wavelengths(table.d_model)
-    spec = position_curves_spec(
-        table.values[: table.count, dims],
-        study.formula(table.count, table.d_model)[:, dims],
-        dimensions=dims,
-        notes=[_wave(dim, short(lengths[dim // 2])) for dim in dims],
-        title=curves.title,
-    )
+    values, formula = table.values[: table.count, dims], study.formula(table.count, table.d_model)[:, dims]
+    limit = 1.08 * max(1.0, float(np.abs(values).max()))
+    bare = {"range": [-limit, limit], "tickvals": [-1, 0, 1], "fixedrange": True, "zeroline": True, "showgrid": False}
+    n, scales, series, notes = len(dims), list[Scale](), list[Series](), list[Spec]()
+    for place, dim in enumerate(dims):
+        name, top, only_once = f"PE(p, {dim})", 1 - place / n, {"showlegend": place == 0}
+        title = {"text": name, "font": {"size": 11}, "standoff": 4}
+        scales.append(Scale(name, bare | {"title": title, "domain": [top - 0.72 / n, top]}))
+        own = {"name": say("table"), "legendgroup": "table"} | only_once
+        theirs = {"legendgroup": "formula"} | only_once
+        series.append(Series(name, values[:, place], _OWN | own, number="%{y:.4f}", scale=place))
+        series.append(Series(say("formula"), formula[:, place], _PAPER | theirs, "lines", "%{y:.4f}", scale=place))
+        wave = _wave(dim, short(lengths[dim // 2]))
+        text = literal(say("Dimension {dimension}; formula: {said}", dimension=dim, said=wave))
+        at = {"xref": "paper", "xanchor": "left", "yref": f"y{place + 1 if place else ''} domain", "yanchor": "bottom"}
+        notes.append(note(0, 1, text) | at)
+    across = Places(POSITION_AXIS, range(table.count), "p = %{x}", {"nticks": 8})
+    drawn = lines(curves.title, across, scales, series, height=130 + _BAND * n, top=98)
+    layout = drawn["spec"]["layout"]
+    layout["annotations"] = notes
+    layout["legend"] |= {"yref": "paper", "y": 1 + 22 / (_BAND * n)}  # above the first band's name
     alt = say("Dimensions {dimensions} of the table for {n} positions, next to the formula.",
               dimensions=joined(", ", map(str, dims)), n=table.count)  # fmt: skip
-    return Plot(spec=spec, alt=alt)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
 def _wave(dim: int, length: str) -> str:
@@ -94,14 +161,29 @@ def waves(table: PositionTable) -> Plot | None:
     if found is None:
         return None
     n = min(len(table.values), MOST_MEASURED)
-    spec = wavelengths_spec(
-        study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
+    count = len(found.period)
+    opacity = np.asarray(0.2 + 0.8 * found.share, np.float32)
+    marker = {"color": theme.NEUTRAL_COLOR, "size": 7, "opacity": opacity}
+    shares = [say("{share:.0%} of the variance", share=share) for share in found.share]
+    dashed = {"line": {"color": theme.MARK_COLOR, "width": 1.5, "dash": "dash", "shape": "hvh"}}
+    turn = say("one turn in {positions} positions", positions="%{y:.4~g}")
+    measured = say("{n:,} positions measured", n=n)
+    drawn = lines(
+        waves.title,
+        Places(DIMENSION_AXIS, range(count), say("dimension {place}", place="%{x}")),
+        Scale(say("Wavelength (positions, log)"), LOGARITHMIC),
+        [
+            Series(say("formula"), np.repeat(study.wavelengths(table.d_model), 2)[:count], dashed, "lines", turn),
+            Series(measured, [n, n], DOTTED, "lines", number="", at=[0, count - 1]),
+            Series(say("strongest wave of the table"), found.period, {"marker": marker}, "markers", turn, texts=shares),
+        ],
+        top=100,
     )
     alt = say(
         "The wavelength of each dimension in the formula, and of its strongest wave in {whose}, on a logarithmic axis.",
         whose=table.whose,
     )
-    return Plot(spec=spec, alt=alt)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_WAVES)
 
 
 # ------------------------------------------------------------------------------------------------ similarity
@@ -111,31 +193,50 @@ def waves(table: PositionTable) -> Plot | None:
 def similarity(table: PositionTable) -> Plot:
     """How much each position resembles each other."""
     step = -(-table.count // int(MOST_CELLS**0.5))
-    spec = position_similarity_spec(
-        table.similar[::step, ::step],
-        positions=range(0, table.count, step),
-        title=say("Similarity of positions: {whose}", whose=table.whose),
-        value_name=table.measure,
+    positions, similar = range(0, table.count, step), table.similar[::step, ::step]
+    drawn = heat(
+        say("Similarity of positions: {whose}", whose=table.whose),
+        Axis(POSITION_AXIS, positions),
+        Axis(say("Position q"), positions),
+        Numbers(table.measure, similar, ".3f"),
+        signed=bool(similar.min() < 0),
+        limits=None,
+        gaps=(0, 0),
+        height=440,
         note="" if step == 1 else say("Only 1 in {step} positions is drawn.", step=step),
     )
-    alt = say("Similarity ({name}) of each pair of positions, {whose}.", name=table.measure,
-              whose=table.whose)  # fmt: skip
-    return Plot(spec=spec, alt=alt, fit=True)
+    return Plot(**drawn, how_to_read=HOW_TO_READ_COSINE if table.look.cosine else HOW_TO_READ_SIMILARITY, fit=True)
 
 
 @SIMILARITY.picture("position_distance", say("Similarity by distance"), follows="still")
 def distance(table: PositionTable) -> Plot:
     """The same by the distance of two positions."""
     found = table.by_distance
-    spec = similarity_by_distance_spec(
-        found.mean, found.low, found.high, title=distance.title, value_name=table.measure
+    line, edge = stroke(theme.NEUTRAL_COLOR, 2, size=6), {"line": {"width": 0}}
+    shade = {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][1][1]}
+    ends = [
+        say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in zip(found.low, found.high, strict=True)
+    ]
+    across = Places(
+        say("Distance |p − q| (positions)"), range(len(found.mean)), say("distance {distance}", distance="%{x}")
+    )
+    drawn = lines(
+        distance.title,
+        across,
+        Scale(table.measure, {"zeroline": True, "nticks": 7}),
+        [
+            Series(say("least"), found.low, edge, "lines", number=""),
+            Series(say("largest"), found.high, edge | shade, "lines", number=""),
+            Series(say("mean {value}", value=table.measure), found.mean, line, number="%{y:.3f}", texts=ends),
+        ],
+        height=440,
     )
     alt = say(
         "Mean, minimum and maximum of the similarity ({name}) between two positions at each distance, {whose}.",
         name=table.measure,
         whose=table.whose,
     )
-    return Plot(spec=spec, alt=alt, fit=True)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_DISTANCE, fit=True)
 
 
 # ------------------------------------------------------------------------------------------------ a shift
@@ -191,19 +292,27 @@ def errors(table: PositionTable) -> Plot | None:
     values, shift, turns = table.measured, table.shift, table.follows
     shifts = spread_shifts(table.most_shift, shift, most=MOST_ROTATIONS if turns else MOST_FITS)
 
-    def work() -> list[ErrorLine]:
+    def work() -> dict[str, list[float]]:
         if not turns:
             return _fits(values, shifts)
-        return [ErrorLine("Rₖ·PE(p)", [float(study.rotation_errors(values, k).max()) for k in shifts])]
+        return {"Rₖ·PE(p)": [float(study.rotation_errors(values, k).max()) for k in shifts]}
 
-    lines = table.work.compute(
+    found = table.work.compute(
         ("positions", table.checkpoint.content_hash, table.view.side, "rotations" if turns else "fits", shifts),
         work,
-        nbytes=lambda lines: 8 * len(lines) * len(shifts),
+        nbytes=lambda found: 8 * len(found) * len(shifts),
     )
-    spec = shift_errors_spec(
-        shifts, lines, shift=shift, log=turns, title=errors.title,
-        y_title=say("Largest difference (log)") if turns else say("Relative error"),
+    axis = Scale(say("Relative error"), {"rangemode": "tozero"})
+    if turns:
+        axis = Scale(say("Largest difference (log)"), decades(found.values()))
+    drawn = lines(
+        errors.title, Places(say("Shift k (positions)"), shifts, "k = %{x}"), axis,
+        [
+            Series(name, np.where(np.array(error) > 0, error, np.nan if turns else error), look, number="%{y:.3g}",
+                   clicks=shifts)
+            for (name, error), look in zip(found.items(), _STYLES, strict=False)
+        ],
+        height=480, top=0 if turns else 124, shapes=[upright(shift)] * (shift in shifts),
     )  # fmt: skip
     alt = say(
         "Relative error of the best linear map for each shift, on fitted positions and on held-out positions, {whose}.",
@@ -212,20 +321,27 @@ def errors(table: PositionTable) -> Plot | None:
     if turns:
         alt = say("The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {most}, {whose}.",
                   most=shifts[-1], whose=table.whose)  # fmt: skip
-    return Plot(spec=spec, alt=alt, fit=True, clicked=into("shift", place_of))
+    read = HOW_TO_READ_ROTATION_ERRORS if turns else HOW_TO_READ_MAP_ERRORS
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=read, fit=True, clicked=into("shift", place_of))
 
 
-def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:
+def decades(lines: Iterable[Sequence[float]]) -> Spec:
+    """A logarithmic axis of whole decades, so that at least two of them are labelled."""
+    powers = [float(np.log10(one)) for line in lines for one in line if one > 0] or [-1.0, 0.0]
+    return LOGARITHMIC | {"range": [float(np.floor(min(powers))) - 0.1, float(np.ceil(max(powers))) + 0.1]}
+
+
+def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> dict[str, list[float]]:
     """Errors of the best linear maps by shift, of a table and of the formula's at the same size."""
     own = [study.fit_shift(values, k) for k in shifts]
     sinusoids = study.formula(*values.shape)
     formula = [study.fit_shift(sinusoids, k) for k in shifts]
-    return [
-        ErrorLine(say("fitted positions"), [fit.fitted_error for fit in own]),
-        ErrorLine(say("held-out positions"), [fit.held_out_error for fit in own]),
-        ErrorLine(say("held-out positions, predicting the mean"), [fit.constant_error for fit in own]),
-        ErrorLine(say("held-out positions, sinusoid table"), [fit.held_out_error for fit in formula]),
-    ]
+    return {
+        say("fitted positions"): [fit.fitted_error for fit in own],
+        say("held-out positions"): [fit.held_out_error for fit in own],
+        say("held-out positions, predicting the mean"): [fit.constant_error for fit in own],
+        say("held-out positions, sinusoid table"): [fit.held_out_error for fit in formula],
+    }
 
 
 def spread_shifts(largest: int, chosen: int, *, most: int) -> tuple[int, ...]:

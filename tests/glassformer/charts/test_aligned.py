@@ -1,12 +1,9 @@
 """Two outputs beside each other, and the difference of two maps."""
 
-import numpy as np
 import pytest
 
-from glassformer.charts import aligned_outputs, difference_map
+from glassformer.charts import aligned_outputs
 from glassformer.charts.aligned import Row, aligned_outputs_spec
-from glassformer.charts.difference import difference_map_spec
-from glassformer.charts.theme import SIGNED_SCALE
 
 ROWS = [
     Row(left="a", right="a", same=True, left_step=0, right_step=0, p_left=0.5, p_right=0.6, p_crossed=0.6,
@@ -60,24 +57,3 @@ def test_a_row_that_is_not_there_is_refused():
 
 def test_nothing_written_is_an_empty_chart():
     assert aligned_outputs_spec([], title="two", first=None)["data"] == []
-
-
-def test_a_difference_is_right_minus_left_around_0():
-    left, right = np.array([[0.2, 0.8], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.9, 0.1]])
-    figure = difference_map(left, right, queries=["q", "r"], keys=["k", "l"], allowed=None, title="Right − left")
-    (drawn,) = figure.data
-    np.testing.assert_allclose(drawn.z, right - left, atol=1e-7)
-    assert drawn.zmin == -drawn.zmax == pytest.approx(-0.3)
-    assert [list(stop) for stop in drawn.colorscale] == SIGNED_SCALE
-    assert drawn.name == "right − left"
-
-
-def test_closed_cells_have_no_difference_and_equal_maps_are_white():
-    same, allowed = np.eye(2), np.array([[True, False], [True, True]])
-    spec = difference_map_spec(same, same, queries=["q", "r"], keys=["k", "l"], title="", allowed=allowed)
-    drawn = spec["data"][0]
-    assert np.isnan(drawn["z"][0, 1])
-    assert drawn["z"][allowed].tolist() == [0.0] * 3
-    assert (drawn["zmin"], drawn["zmax"]) == (-1.0, 1.0)
-    with pytest.raises(ValueError, match="maps of the same pieces"):
-        difference_map_spec(same, np.ones((2, 3)), queries=["q", "r"], keys=["k", "l"], allowed=None, title="")

@@ -111,18 +111,6 @@ def test_equal_texts_have_no_frame():
     assert len({str(cell[:2]) for cell in cells(figure).values()}) == 1
 
 
-def test_perplexity_alone_and_so_far():
-    figure = charts.perplexity(["a", "<b>"], [2.0, 8.0], [2.0, 4.0], n_pieces=100, chosen=1, title="t")
-    points, line = figure.data
-    assert (list(points.y), list(line.y)) == ([2, 8], [2, 4])
-    assert list(points.marker.line.width) == [0, 2]
-    assert figure.layout.shapes[0].y0 == 100
-    assert figure.layout.yaxis.type == "log"
-    assert 10 ** figure.layout.yaxis.range[1] > 100
-    assert "&#60;b&#62;" in points.hovertext[1]
-    assert figure.layout.meta["table"]["rows"][1] == [2, "<b>", 8.0, 4.0]
-
-
 def test_losses_with_the_mean_and_guessing():
     figure = charts.piece_losses(
         ["a", "b"], [0.5, 1.5], places=[0, 1], ranks=[1, 3], best=["a", "c"], best_probabilities=[0.6, 0.5],
@@ -139,5 +127,3 @@ def test_what_does_not_fit_is_refused():
         charts.shift_spec(["a"], ["a"], [], guessing=1.0, chosen=None, title="t")
     with pytest.raises(ValueError, match="one probability"):
         charts.two_texts_spec(("a", "b"), ("x", "y"), ([1.0], []), parts_at=None, tail=0, title="t")
-    with pytest.raises(ValueError, match="1 pieces need"):
-        charts.perplexity_spec(["a"], [1.0], [], n_pieces=2, chosen=None, title="t")

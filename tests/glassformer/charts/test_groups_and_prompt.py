@@ -67,12 +67,6 @@ def test_heads_that_share_keys_and_values_stand_under_a_bracket():
     assert figure_json(charts.grid_spec(maps, queries="abc", keys="abc", allowed=None, title="t", group=3))
 
 
-def test_measures_of_heads_have_the_same_brackets():
-    figure = charts.head_measure(np.zeros((2, 6)), title="t", value_name="share", group=2)
-    assert [note.text for note in figure.layout.annotations][-3:] == ["K, V 1", "K, V 2", "K, V 3"]
-    assert figure.layout.meta["cells"]["columns"][2] == "<b>3 (key-value head 2)</b>"
-
-
 def test_a_line_parts_the_prompt_from_the_output():
     spec = charts.heatmap_spec(np.tri(5) / 5, queries="abcde", keys="abcde", title="t", allowed=np.tri(5, dtype=bool))
     before = spec["layout"]["margin"]["t"]

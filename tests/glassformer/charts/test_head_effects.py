@@ -54,6 +54,17 @@ def test_small_numbers_have_more_digits_and_counts_have_none():
     assert texts([-123.456, 7.5], signed=True) == ["−123.46", "+7.50"]
 
 
+def test_a_cell_may_say_more_and_have_a_mark():
+    says = np.array([["from 0", "", ""], ["", "", "to 1"]], object)
+    blocks = [Block("Cross", TWO), Block("Encoder", ONE, says, ONE > 0.15)]
+    spec = head_effects_spec(blocks, title="t", value_name="v", signed=True)
+    assert spec["data"][0]["text"] == [["", "", ""], ["", "", ""], *says.tolist()]
+    assert spec["data"][0]["hovertemplate"].endswith("<br>%{text}<extra></extra>")
+    stars = [(one["x"], one["y"]) for one in spec["layout"]["annotations"] if one["text"] == "*"]
+    assert stars == [pytest.approx((0.4, 2.88))]
+    assert "text" not in made()["data"][0]
+
+
 @pytest.mark.parametrize(("row", "where"), [(0, (0, 0)), (1, (0, 1)), (2, None), (3, (1, 0)), (4, None), (-1, None)])
 def test_a_cell_says_whose_it_is(row, where):
     assert head_at([(2, 2), (1, 2)], (row, 1)) == (None if where is None else (*where, 1))

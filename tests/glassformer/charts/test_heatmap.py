@@ -164,11 +164,20 @@ def test_sizes_that_do_not_fit_are_refused(weights, options):
         charts.heatmap(weights, allowed=None, title="A map", **options)
 
 
-@pytest.mark.parametrize(
-    "chart", [charts.heatmap_spec, charts.grid_spec, charts.attention_bar_spec, charts.difference_map_spec]
-)
+@pytest.mark.parametrize("chart", [charts.heatmap_spec, charts.grid_spec, charts.attention_bar_spec])
 def test_a_mask_is_never_forgotten(chart):
     assert signature(chart).parameters["allowed"].default is Parameter.empty
+
+
+def test_each_row_may_have_its_own_reason(weights):
+    allowed = np.tril(np.ones((3, 4), dtype=bool))
+    allowed[2] = True
+    figure = draw(weights, allowed=allowed, mask_reason=["later", "window", "none"])
+    closed = [trace for trace in figure.data[1:] if trace.type == "heatmap"]
+    assert len(closed) == 2  # no cell of the third row is closed
+    for row, (trace, why) in enumerate(zip(closed, ("later", "window"), strict=True)):
+        assert f"<i>{why}</i>" in trace.hovertemplate
+        np.testing.assert_array_equal(np.isfinite(trace.z), ~allowed & (np.arange(3) == row)[:, None])
 
 
 def test_a_mask_of_another_size_is_refused(weights):

@@ -1,11 +1,16 @@
 """The charts of the logit lens hold the numbers they were given, and say what they show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, STEP_AXIS, Depth, in_cell
-from glassformer.charts.theme import MARK_COLOR, literal
+from glassformer.charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, Depth, in_cell
+from glassformer.charts.theme import MARK_COLOR, figure_in, literal
+from glassformer.inside.lens.lens_pictures import OpenLens, open_lens
+from glassformer.runs.picture_registry import PICTURES
+from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 
 DEPTHS = [Depth("embedding", "the embedding"), Depth("1 self", "layer 1's self-attention"), Depth("1 FFN", "<b>")]
 PIECES = [["▁a", "<b>", "$x$"], ["▁a", "▁a", "c"], ["▁Donaudampfschiff", "b", "中文中文中文"]]
@@ -19,15 +24,14 @@ def table(**changes):
     return charts.lens_table(DEPTHS, PIECES, PROBS, **({"chosen": CHOSEN, "title": "A <table>"} | changes))
 
 
-def lens_map(**changes):
-    values = {"probability": HEIGHTS, "rank": RANK, "first": np.array([1, 0, 2]), "stays": np.array([-1, 0, 2]),
-              "step": 1, "title": "A <map>"}  # fmt: skip
-    return charts.lens_map(DEPTHS, ["a → b", "a → b", "<s> → c"], **(values | changes))
-
-
-def curves(**changes):
-    values = {"probability": [0.1, 0.2, 0.9], "rank": [420, 3, 1], "entropy": [1, 2, 0.5], "divergence": [9, 3, 0]}
-    return charts.lens_curves(DEPTHS, **(values | changes), title="How <b> came")
+def lens_map(opened, **asked):  # noqa: F811 (the fixture)
+    """The map of a run's first three depths, with other numbers in its first three steps."""
+    run = look(PICTURES["lens_map"], opened("decoder"), "decoder", **asked)
+    lens = open_lens(run).lens
+    rank, log_prob = np.full_like(lens.rank[:3], 7), lens.log_prob[:3].copy()
+    rank[:, :3], log_prob[:, :3] = RANK, np.log(HEIGHTS)
+    lens = replace(lens, rank=rank, log_prob=log_prob, places=lens.places[:3])
+    return figure_in(PICTURES["lens_map"].plot(OpenLens(run, lens)).spec, "en")
 
 
 def test_a_table_writes_each_piece_and_its_probability_into_a_cell():
@@ -80,71 +84,37 @@ def test_a_table_needs_one_piece_a_number():
         charts.lens_table(DEPTHS, [["a"]] * 3, PROBS, chosen=CHOSEN, title="t")
 
 
-def test_curves_are_four_lines_over_the_depths():
-    figure = curves()
-    assert {line.name: list(line.y) for line in figure.data} == {
-        "probability": [0.1, 0.2, 0.9],
-        "rank": [420, 3, 1],
-        "entropy": [1, 2, 0.5],
-        "KL to the last depth": [9, 3, 0],
-    }
-    assert figure.layout.yaxis2.type == "log"
-    assert figure.layout.yaxis2.range[0] > 3 > 0 > figure.layout.yaxis2.range[1]  # place 1 on top, 1,000 in view
-    assert list(figure.layout.yaxis2.ticktext) == ["1", "10", "100", "1,000"]
-    assert figure.data[0].hovertext[2] == literal("<b>")
-    assert figure.layout.title.text == literal("How <b> came")
-    assert figure.layout.meta["table"]["rows"][0] == ["the embedding", 0.1, 420.0, 1.0, 9.0]
-    with pytest.raises(ValueError, match="each"):
-        curves(rank=[1, 2])
-
-
-def test_a_number_that_is_none_is_left_out_of_the_table():
-    assert curves(divergence=[np.inf, np.nan, 0]).layout.meta["table"]["rows"][1][4] is None
-
-
-def test_the_map_has_probabilities_places_and_paths():
-    figure = lens_map()
+def test_the_map_has_probabilities_places_and_paths(opened):  # noqa: F811 (the fixture)
+    figure = lens_map(opened, step=1)
     cells, lost, settled = figure.data
-    np.testing.assert_array_equal(cells.z, HEIGHTS)
-    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == (STEP_AXIS, DEPTH_AXIS)
+    np.testing.assert_allclose(cells.z[:, :3], HEIGHTS, rtol=1e-5)
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("Reads → predicts", DEPTH_AXIS)
     assert cells.text[0][2] == "900"
     assert "<br>rank <b>%{text}</b><br>probability <b>%{z:.4~g}</b>" in cells.hovertemplate
-    assert cells.customdata[2, 1].tolist() == [f"after <b>{literal('<b>')}</b>", "step 2: <b>a → b</b>"]
-    assert (list(lost.x), list(lost.y)) == ([0], [1])  # first on top and lost again
+    assert cells.customdata[0, 1].tolist() == [
+        "after <b>the embedding</b>",
+        "step 2: <b>" + cells.customdata[0, 1][1][11:],
+    ]
+    assert (list(lost.x)[:1], list(lost.y)[:1]) == ([0], [1])  # first on top and lost again
     assert (list(settled.x), list(settled.y)) == ([1, 2], [0, 2])
     assert {lost.hoverinfo, settled.hoverinfo} == {"skip"}
+    assert settled.marker.color == lost.marker.line.color == MARK_COLOR
+    assert lost.marker.color == settled.marker.line.color != MARK_COLOR
     assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (0.5, 1.5)
-    assert not lens_map(step=None).layout.shapes
 
 
-def test_places_are_coloured_by_their_logarithm_the_first_strongest():
-    figure = lens_map(measure="rank")
-    np.testing.assert_allclose(figure.data[0].z, np.log10(RANK), atol=1e-6)
-    assert figure.data[0].customdata[0, 2, 2] == 900
-    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 3)
-    assert figure.data[0].colorscale[0][1] == "#7A3400"
-    assert list(figure.data[0].colorbar.ticktext) == ["1", "10", "100", "1,000"]
-
-
-def test_a_map_needs_labels_that_fit_and_may_have_no_steps():
-    with pytest.raises(ValueError, match="one label for each"):
-        lens_map(stays=np.array([1]))
-    none = np.zeros((3, 0))
-    spec = charts.lens_map_spec(
-        DEPTHS, [], probability=none, rank=none, first=none[0], stays=none[0], step=None, title="t"
-    )
-    assert spec["data"] == []
+def test_places_are_coloured_by_their_logarithm_the_first_strongest(opened):  # noqa: F811 (the fixture)
+    cells = lens_map(opened, lens_colour="rank").data[0]
+    np.testing.assert_allclose(cells.z[:, :3], np.log10(RANK), atol=1e-6)
+    assert cells.customdata[0, 2, 2] == 900
+    assert (cells.zmin, cells.zmax) == (0, 3)
+    assert cells.colorscale[0][1] == "#7A3400"
+    assert list(cells.colorbar.ticktext) == ["1", "10", "100", "1,000"]
+    assert "<br>rank <b>%{customdata[2]:,d}</b><br>probability <b>%{text}</b>" in cells.hovertemplate
+    assert list(cells.text[0][:2]) == ["0.1", "0.9"]
 
 
 def test_the_caption_says_what_is_computed():
     """The numbers pass the final norm first; see `transformer.analysis.logit_lens.read`."""
     assert "softmax(W · norm(stream))" in HOW_TO_READ_TABLE
     assert "softmax(W · stream)" not in HOW_TO_READ_TABLE
-
-
-def test_the_mark_of_what_stays_is_filled_and_the_other_is_a_ring():
-    values = {"probability": HEIGHTS, "rank": RANK, "first": np.array([0, 1, 2]), "stays": np.array([-1, 2, 2])}
-    spec = charts.lens_map_spec(DEPTHS, list("abc"), **values, step=1, title="t")
-    ring, dot = (trace["marker"] for trace in spec["data"][1:])
-    assert dot["color"] == ring["line"]["color"] == MARK_COLOR
-    assert ring["color"] == dot["line"]["color"] != MARK_COLOR

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from glassformer import charts
+from glassformer.charts.grammar import upright
+from glassformer.charts.marks import Axis
+from glassformer.charts.theme import figure_in
+from glassformer.masks.mask_pictures import movement
 
 MASK = np.array([[True, False, False], [True, True, False], [True, True, False]])
 FUTURE = np.triu(np.ones((3, 3), bool), 1) & ~np.array([False, False, True])
@@ -220,15 +224,15 @@ def test_sizes_of_a_row_must_fit():
 
 def test_a_movement_of_zero_has_its_own_place_below_all_others():
     kept, taken = np.array([0.0, 3e-7, 0.5]), np.array([0.2, 0.0, 4.0])
-    figure = charts.logit_movement(
-        {"with": kept, "without": taken}, rows=["a", "b", "c"], title="Moved", rounding=1e-5, changed=2
-    )
+    both = {"with": kept, "without": taken}
+    spec = movement("Moved", Axis("Row", ["a", "b", "c"]), "max", both, 1e-5, [upright(2, below=False)])
+    figure = figure_in(spec, "en")
     zero = figure.layout.yaxis.tickvals[0]
     assert figure.layout.yaxis.ticktext[0] == "exactly 0"
     for trace, values in zip(figure.data, (kept, taken), strict=True):
         np.testing.assert_allclose(trace.y, np.where(values == 0, zero, values))
-        for text, value in zip(trace.hovertext, values, strict=True):
-            assert ("exactly 0" in text) == (value == 0)
+        assert [text == "exactly 0" for text in trace.text] == [value == 0 for value in values]
+        assert "%{text}" in trace.hovertemplate
     assert zero < 3e-7
     band, line = figure.layout.shapes
     assert band.y1 == 1e-5
@@ -240,5 +244,5 @@ def test_a_movement_of_zero_has_its_own_place_below_all_others():
 
 
 def test_a_movement_needs_a_number_for_each_row():
-    with pytest.raises(ValueError, match="2 rows"):
-        charts.logit_movement({"with": np.zeros(3)}, rows=["a", "b"], title="Moved", rounding=1e-5)
+    with pytest.raises(ValueError, match="2 places"):
+        movement("Moved", Axis("Row", ["a", "b"]), "max", {"with": np.zeros(3)}, 1e-5)

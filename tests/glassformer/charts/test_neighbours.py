@@ -10,11 +10,6 @@ from glassformer.charts.theme import DARK_COLORS, literal
 from tests.glassformer.charts.test_positions import colours
 
 RANDOM = np.random.default_rng(0)
-NEAR = {"cosine": np.array([0.5, -0.25]), "distance": np.array([1.5, 3.0])}
-
-
-def bars(by="cosine"):
-    return charts.neighbour_bars(["<b>", "x"], [7, 9], NEAR["cosine"], NEAR["distance"], by=by, title="Near $x$")
 
 
 def crowd(count, kind="neighbour", text="喝咖啡"):
@@ -37,23 +32,6 @@ def boxes(points, figure):
             top = {"top center": down - r - height, "bottom center": down + r}.get(place, down - height / 2)
             found.append((left, top, left + width, top + height))
     return found
-
-
-@pytest.mark.parametrize("by", ["cosine", "distance"])
-def test_bars_are_the_chosen_measure_and_hover_has_both(by):
-    figure = bars(by)
-    np.testing.assert_array_equal(figure.data[0].x, NEAR[by])
-    assert list(figure.data[0].customdata) == [7, 9]
-    assert list(figure.layout.yaxis.ticktext) == [literal("<b>"), "x"]
-    assert "cosine <b>−0.2500</b><br>distance <b>3.0000</b>" in figure.data[0].hovertext[1]
-    assert figure.layout.title.text == literal("Near $x$")
-    assert [note.text for note in figure.layout.annotations] == [f"{value:.3f}" for value in NEAR[by]]
-    assert figure.layout.meta["table"]["rows"] == [[1, "<b>", 7, 0.5, 1.5], [2, "x", 9, -0.25, 3.0]]
-
-
-def test_bars_need_one_of_each():
-    with pytest.raises(ValueError, match="for each"):
-        charts.neighbour_bars(["a"], [1, 2], np.zeros(1), np.zeros(1), by="cosine", title="t")
 
 
 def test_points_stand_where_they_are_by_where_they_are_from():
@@ -111,10 +89,6 @@ def test_few_points_are_drawn(count):
 def test_every_colour_has_a_dark_twin():
     points = [MapPoint(kind, i, kind, i, i) for i, kind in enumerate(neighbours.KIND_NAMES)]
     specs = [charts.piece_map_spec(points, shares=(0.5, 0.5), chosen=1, title="t")]
-    specs += [
-        charts.neighbour_bars_spec(["a"], [1], np.ones(1), np.ones(1), by="cosine", title="t", colour=colour)
-        for colour in ("source", "target", "neutral")
-    ]
     for spec in specs:
         assert colours(spec) <= DARK_COLORS.keys()
         assert spec["layout"]["height"] > 100

@@ -22,13 +22,9 @@ def specs():
     q, k = np.array([1.0, -2.0]), np.array([3.0, 4.0])
     yield charts.query_times_key_spec(q, k, title="t", query="a", key="b")
     yield key_row(before=("q · k", np.array([3.0, -4.0, 0.5])), closed=["", "", "padding"])
-    yield charts.head_norms_spec(np.array([1.0, 3.0]), title="t", chosen=1)
-    yield charts.signed_rows_spec(
-        np.eye(3), ["a", "b", "c"], title="t", row_axis="r", column_axis="c", value_name="v", closed=["", "why", ""]
-    )
 
 
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(2))
 def test_plotly_takes_the_figure_and_every_colour_has_a_dark_twin(place):
     spec = list(specs())[place]
     assert colours(spec["data"]) | colours(spec["layout"]) <= DARK_COLORS.keys()
@@ -112,38 +108,5 @@ def test_the_axis_holds_zero_and_all_numbers(values, within):
 def test_nothing_to_draw_and_wrong_sizes():
     none = np.zeros(0)
     assert charts.key_row_spec(none, [], title="t", value_name="v", chosen=0)["data"] == []
-    assert charts.head_norms_spec(none, title="t", chosen=0)["data"] == []
-    rows = {"title": "t", "row_axis": "r", "column_axis": "c", "value_name": "v"}
-    assert charts.signed_rows_spec(np.zeros((0, 3)), [], **rows)["data"] == []
     with pytest.raises(ValueError, match="for 3 keys"):
         key_row((1.0, 2.0))
-    with pytest.raises(ValueError, match="for 1 rows"):
-        charts.signed_rows_spec(np.zeros((2, 3)), ["a"], **rows)
-
-
-def test_rows_of_signed_numbers_have_one_scale_and_name_their_cells():
-    values = np.array([[0.5, -4.0], [1.0, 2.0], [9.0, 9.0]])
-    options = {"title": "t", "row_axis": "Key", "column_axis": "Dimension", "value_name": "v"}
-    figure = charts.signed_rows(values, ["x", MARKUP, "z"], marked=[1], closed=["", "", "the mask"], **options)
-    cells, closed, hatching = figure.data
-    assert np.array_equal(cells.z[:2], values[:2])
-    assert np.isnan(cells.z[2]).all()
-    assert (cells.zmin, cells.zmax) == (-4, 4)
-    assert cells.customdata[1, 1].tolist() == [f"<b>{literal(MARKUP)}</b>", "dimension 1"]
-    assert np.isfinite(closed.z).nonzero()[0].tolist() == [2, 2]
-    assert (closed.name, hatching.hoverinfo) == ("the mask", "skip")
-    (frame,) = figure.layout.shapes
-    assert (frame.y0, frame.y1, frame.x0, frame.x1) == (0.5, 1.5, -0.5, 1.5)
-    assert figure.layout.yaxis.range == (2.5, -0.5)
-
-
-def test_the_lengths_of_heads_say_their_share():
-    spec = charts.head_norms_spec(np.array([1.0, 3.0]), title="t", chosen=1)
-    bars, whole = spec["data"]
-    assert bars["y"].tolist() == [1, 3]
-    assert whole["customdata"] == [0, 1]
-    assert whole["hovertext"][1] == f"Head 2<br>length <b>3</b><br>{literal('75.0% of the summed lengths')}"
-    assert bars["marker"]["line"]["width"] == [0, 1.5]
-    assert spec["layout"]["meta"]["table"]["rows"] == [[1, 1, 0.25], [2, 3, 0.75]]
-    zero = charts.head_norms_spec(np.zeros(2), title="t", chosen=0)
-    assert zero["layout"]["meta"]["table"]["rows"] == [[1, 0, 0], [2, 0, 0]]

@@ -68,25 +68,6 @@ def test_what_was_added_stands_beside_the_stream_with_its_share():
         charts.stream_added(DEPTHS, before[:2], added, aligned, title="t")
 
 
-def norm_effect(**changes):
-    pairs = {"means": (VALUES[0], VALUES[1]), "deviations": (VALUES[2], VALUES[0] + 1)}
-    return charts.norm_effect(PIECES, **(pairs | changes), chosen=2, title="The <norm>", token_axis="Piece")
-
-
-def test_a_norm_has_mean_and_deviation_before_and_after():
-    figure = norm_effect()
-    assert [(marks.name, marks.yaxis) for marks in figure.data] == [
-        ("before", "y"), ("after", "y"), ("before", "y2"), ("after", "y2"),
-    ]  # fmt: skip
-    for marks, values in zip(figure.data, (VALUES[0], VALUES[1], VALUES[2], VALUES[0] + 1), strict=True):
-        np.testing.assert_array_equal(marks.y, values)
-        assert list(marks.customdata) == [0, 1, 2, 3]
-    assert figure.data[0].hovertext[3] == f"token 4: <b>{literal('$x$')}</b>"
-    assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (1.5, 2.5)
-    with pytest.raises(ValueError, match="each"):
-        norm_effect(means=(VALUES[0], VALUES[1, :2]))
-
-
 @pytest.mark.parametrize("colour", ["source", "target", "neutral"])
 def test_every_colour_has_a_dark_twin(colour):
     wide = RANDOM.random((3, MOST_LINES + 2))
@@ -94,10 +75,6 @@ def test_every_colour_has_a_dark_twin(colour):
         charts.stream_lines_spec(DEPTHS, VALUES, PIECES, **LINES, colour=colour),
         charts.stream_lines_spec(DEPTHS, wide, ["a"] * wide.shape[1], **LINES, colour=colour),
         charts.stream_added_spec(DEPTHS, VALUES[:, 0], VALUES[:, 1], VALUES[:, 2], title="t", colour=colour),
-        charts.norm_effect_spec(
-            PIECES, means=(VALUES[0], VALUES[1]), deviations=(VALUES[0], VALUES[1]), chosen=0, title="t",
-            token_axis="Piece", colour=colour,
-        ),
     ]  # fmt: skip
     for spec in specs:
         assert colours(spec) <= DARK_COLORS.keys()

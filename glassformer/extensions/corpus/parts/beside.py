@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from glassformer.charts.grammar import table
+from glassformer.charts.head_effects import Block, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
-from glassformer.extensions.corpus.charts.corpus_beside import HOW_TO_READ, Differences, head_differences_spec
 from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.paired import CHANCE, PairedDifference
@@ -36,6 +37,12 @@ from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.snapshots import at_step, split
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Kind
+
+HOW_TO_READ = say(
+    "Each cell is one head: the mean over the lines of the second run's value minus the first run's. The colour "
+    "scale is centred on 0. An asterisk marks a difference whose 95 % interval excludes 0. Click a cell to choose "
+    "its head."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +92,16 @@ def _differences(of: Beside) -> Plot:
     kind, layer, head = of.scene.kind, *of.scene.head
     chosen = (of.kinds.index(kind), layer, head) if (kind, layer + 1, head + 1) in shown else None
     first, second = of.names
-    spec = head_differences_spec(
+    spec = head_effects_spec(
         blocks,
         title=say("{measure}: {second} − {first}", measure=capitalised(words.full_title), first=first, second=second),
         value_name=UNITS[words.unit],
+        signed=True,
         chosen=chosen,
     )
+    place = [say("Kind of attention"), say("layer"), say("head")]
+    rows = [[KIND_NAMES[head[0]], *head[1:], one.n, one.mean, one.low, one.high] for head, one in shown.items()]
+    table(spec["layout"], [*place, say("lines"), UNITS[words.unit], say("from"), say("to")], rows)
     return Plot(
         spec=spec,
         alt=say(
@@ -101,7 +112,7 @@ def _differences(of: Beside) -> Plot:
         ),
         how_to_read=joined(" ", [HOW_TO_READ, words.meaning, by_chance(shown)]),
         of_sentence=False,
-        clicked=partial(_head_clicked, kinds=of.kinds, shapes=[block.means.shape for block in blocks]),
+        clicked=partial(_head_clicked, kinds=of.kinds, shapes=[block.values.shape for block in blocks]),
     )
 
 
@@ -110,15 +121,15 @@ def _head_clicked(*args: Any, **options: Any) -> Mapping[str, Any] | None:
     return None if found is None else {**found, "corpus_panel": "beside"}
 
 
-def _block(kind: Kind, found: Mapping[Head, PairedDifference]) -> Differences:
+def _block(kind: Kind, found: Mapping[Head, PairedDifference]) -> Block:
     size = max(layer for _, layer, _ in found), max(head for _, _, head in found)
-    means, low, high, lines = (np.full(size, np.nan) for _ in range(4))
+    means, says, marked = np.full(size, np.nan), np.full(size, "", object), np.zeros(size, bool)
     for (_, layer, head), one in found.items():
         at = layer - 1, head - 1
-        means[at], lines[at] = one.mean, one.n
-        if one.low is not None and one.high is not None:
-            low[at], high[at] = one.low, one.high
-    return Differences(KIND_NAMES[kind], means, low, high, lines)
+        means[at], marked[at] = one.mean, one.excludes_0
+        if one.low is not None:
+            says[at] = say("95 % interval {low:.3g} to {high:.3g}", low=one.low, high=one.high)
+    return Block(KIND_NAMES[kind], means, says, marked)
 
 
 differences: Final = Picture(PARTS["beside"], "corpus_beside", say("One measure in two corpus runs"), _differences)

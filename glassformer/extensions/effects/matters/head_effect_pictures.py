@@ -11,9 +11,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from glassformer.charts.grammar import SIDES, at_mean
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
-from glassformer.charts.statistics import row_measure_spec
+from glassformer.charts.marks import Axis
+from glassformer.charts.marks_lines import Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import Effect, EffectsLook
 from glassformer.extensions.effects.matters import MATTERS
@@ -337,20 +339,22 @@ def steps(scene: Measured) -> Plot | None:
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
     name = name_of(run.view.kind, layer, head)
-    spec = row_measure_spec(
-        numbers[: len(labels)],
-        labels,
-        title=say("Change at each step without {head}", head=head_name(layer, head))
-        if now is not None
-        else say("Change at each token without {head}", head=head_name(layer, head)),
-        value_name=capitalised(words.unit),
-        query_axis=axis,
-        marked_row=now,
-        colour="target" if now is not None else "source",
+    title = say("Change at each token without {head}", head=head_name(layer, head))
+    if now is not None:
+        title = say("Change at each step without {head}", head=head_name(layer, head))
+    values, unit = numbers[: len(labels)], capitalised(words.unit)
+    look = {"marker": {"color": SIDES["source" if now is None else "target"][1]}}
+    drawn = lines(
+        title,
+        Axis(axis, labels),
+        Scale(unit, {"rangemode": "tozero", "fixedrange": True}),
+        [Series(unit, values, look, "bar", chosen=now)],
+        height=340,
+        shapes=at_mean(values),
     )
     alt = say("{title}, for {head}: one bar per step or token.", title=words.title, head=name)
     read = joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning])
-    return Plot(spec=spec, alt=alt, how_to_read=read)
+    return Plot(spec=drawn["spec"], alt=alt, how_to_read=read)
 
 
 @HEADS.picture("matters_map", say("One map"))

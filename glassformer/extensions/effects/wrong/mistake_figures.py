@@ -14,8 +14,11 @@ from typing import Final, Literal
 
 import numpy as np
 
+from glassformer.charts import theme
+from glassformer.charts.grammar import stroke
 from glassformer.charts.heatmap import heatmap_spec
-from glassformer.charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
+from glassformer.charts.marks import Axis
+from glassformer.charts.marks_lines import Scale, Series, lines
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.what_if.two_runs import first_difference
 from glassformer.runs.picture import Plot
@@ -173,8 +176,12 @@ HOW_TO_READ_MEAN = say(
     "a cell's colour, the larger the weight of that key. Hatched cells are closed by the mask; plain grey cells "
     "are NaN."
 )
+HOW_TO_READ_BARS = say("Each group is one token. Its two bars show the two cases named above the chart.")
+HOW_TO_READ_LAYERS = say("Layers run from left to right. The two lines show the two cases named above the chart.")
 LAYER = say("Layer")
 OUTPUT = say("Output piece")
+_STYLES = ((theme.GUIDE_COLOR, "circle"), (theme.TARGET_COLOR, "square"))
+_MOST_BARS = 40  # tokens; above this bars are too thin to be told apart
 
 Values = list[tuple[Sentence, np.ndarray | None]]
 """Of both sides, each with its name; None where nothing could be read."""
@@ -188,6 +195,24 @@ def _both(
     """A value of both readings."""
     reads = found.read_right, found.read_wrong
     return [(label, None if read is None else of(read)) for label, read in zip(labels, reads, strict=True)]
+
+
+def two_bars(title: str, tokens: Axis, scale: Scale, values: Values, *, number: str = "%{y:.3f}") -> Plot:
+    """A number for each token on both sides, beside each other."""
+    few = len(tokens.labels) <= _MOST_BARS
+    series = [
+        Series(
+            name,
+            one,
+            {"marker": {"color": colour} | ({} if few else {"symbol": symbol})},
+            "bar" if few else "markers",
+            number,
+        )
+        for (name, one), (colour, symbol) in zip(values, _STYLES, strict=True)
+        if one is not None
+    ]
+    scale = Scale(scale.title, {"rangemode": "tozero"} | scale.look)
+    return Plot(**lines(title, tokens, scale, series, height=340, top=92), how_to_read=HOW_TO_READ_BARS)
 
 
 def loss(found: MistakeResult, read: TeacherForcedPass) -> float:
@@ -207,11 +232,7 @@ def loss_by_piece(
             else say("Loss of each piece of the output without the mistake")
         )
         values = _both(found, lambda read: read.losses, labels)
-        figure = two_bars_spec(
-            found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
-        )
-        alt = say("Bar chart: the loss of each piece of one output, for the model with and without the mistake.")
-        return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
+        return [two_bars(title, Axis(OUTPUT, found.right.tgt_pieces), Scale(say("Loss (nats)")), values)]
 
     return draw
 
@@ -289,21 +310,12 @@ def one_row(found: MistakeResult) -> Sequence[Plot]:
         return []
     apart = np.abs(right - wrong).sum(axis=-1)
     layer, head, row = (int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape))
-    figure = two_bars_spec(
-        found.right.src_pieces if found.parts.reads else found.right.read_pieces,
-        [(RIGHT, right[layer, head, row]), (WRONG, wrong[layer, head, row])],
-        title=say(
-            "The row that changes most: layer {layer}, head {head}, row {row}",
-            layer=layer + 1,
-            head=head + 1,
-            row=row + 1,
-        ),
-        value_name=say("Weight"),
-        token_axis=say("Looks at"),
-        top=1.0,
+    title = say(
+        "The row that changes most: layer {layer}, head {head}, row {row}", layer=layer + 1, head=head + 1, row=row + 1
     )
-    alt = say("Bar chart: the weights of one row, with and without the mistake.")
-    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
+    pieces = found.right.src_pieces if found.parts.reads else found.right.read_pieces
+    values: Values = [(RIGHT, right[layer, head, row]), (WRONG, wrong[layer, head, row])]
+    return [two_bars(title, Axis(say("Looks at"), pieces), Scale(say("Weight"), {"range": [0, 1]}), values)]
 
 
 # ---------------------------------------------------------------- tokens of the source
@@ -332,18 +344,9 @@ def pads_by_row(found: MistakeResult) -> Sequence[Plot]:
     if found.read_right is None:
         return []
     own, (pieces, pads) = found.parts.attention("encoder"), _source(found, found.read_right)
-    figure = two_bars_spec(
-        pieces,
-        _both(found, lambda read: 100 * teacher_forced_pass.on_keys(layers(read, own), pads)),
-        title=say("Weight that each source token gives to padding"),
-        value_name=say("Weight on padding (%)"),
-        token_axis=say("Source token, padding at the end"),
-        form=".1f",
-    )
-    alt = say(
-        "Bar chart: the share of its weight that each source token gives to padding, with and without the mistake."
-    )
-    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
+    values = _both(found, lambda read: 100 * teacher_forced_pass.on_keys(layers(read, own), pads))
+    title, tokens = say("Weight that each source token gives to padding"), say("Source token, padding at the end")
+    return [two_bars(title, Axis(tokens, pieces), Scale(say("Weight on padding (%)")), values, number="%{y:.1f}")]
 
 
 # ---------------------------------------------------------------- streams of the stack that reads what was typed
@@ -356,19 +359,16 @@ def stream(config: ModelConfig) -> list[str]:
     return [f"{stack.name}.embedding.output", *outputs, f"{stack.name}.output"]
 
 
-def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
-              limits: tuple[float, float] | None = None) -> Callable[[MistakeResult], Sequence[Plot]]:  # fmt: skip
+def _by_depth(of: Callable[[np.ndarray], float], title: str, scale: Scale) -> Callable[[MistakeResult], Sequence[Plot]]:
     def draw(found: MistakeResult) -> Sequence[Plot]:
         sites = stream(found.sides.read_right.checkpoint.config)
-        figure = two_lines_spec(
-            [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")],
-            _both(found, lambda read: np.array([of(read.values[site]) for site in sites])),
-            title=title,
-            value_name=value_name,
-            depth_axis=LAYER,
-            limits=limits,
-        )
-        return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_LAYERS)]
+        depths = [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")]
+        values = _both(found, lambda read: np.array([of(read.values[site]) for site in sites]))
+        looks = [stroke(colour, 2, size=9, symbol=symbol) | {"cliponaxis": False} for colour, symbol in _STYLES]
+        both = zip(values, looks, strict=True)
+        series = [Series(name, one, look, number="%{y:.3f}") for (name, one), look in both if one is not None]
+        drawn = lines(title, Axis(LAYER, depths, counted=False), scale, series, height=340, top=92)
+        return [Plot(**drawn, how_to_read=HOW_TO_READ_LAYERS)]
 
     return draw
 
@@ -380,18 +380,13 @@ def likeness(found: MistakeResult, read: TeacherForcedPass) -> float:
 
 likeness_by_layer = _by_depth(
     teacher_forced_pass.likeness,
-    title=say("How similar the tokens’ vectors are"),
-    value_name=say("Mean cosine between two tokens’ vectors"),
-    alt=say(
-        "Line chart: the mean cosine between the vectors of two tokens after each layer, with and without the mistake."
-    ),
-    limits=(-0.1, 1.02),
+    say("How similar the tokens’ vectors are"),
+    Scale(say("Mean cosine between two tokens’ vectors"), {"range": [-0.1, 1.02], "zeroline": True}),
 )
 size_by_layer = _by_depth(
     lambda vectors: float(rms(vectors).mean()),
-    title=say("How large the stream is"),
-    value_name=say("Root mean square, averaged over all tokens"),
-    alt=say("Line chart: the size of the stream's vectors after each layer, with and without the mistake."),
+    say("How large the stream is"),
+    Scale(say("Root mean square, averaged over all tokens"), {"zeroline": True}),
 )
 
 
@@ -409,19 +404,10 @@ def ratio_by_token(found: MistakeResult) -> Sequence[Plot]:
     """The same of each token, on both sides."""
     if found.read_right is None:
         return []
-    figure = two_bars_spec(
-        _source(found, found.read_right)[0],
-        _both(found, lambda read: _ratios(found, read)),
-        title=say("Size of a token’s embedding relative to its position vector"),
-        value_name=say("Size of embedding ÷ size of position vector"),
-        token_axis=say("Source token"),
-        form=".2f",
-    )
-    alt = say(
-        "Bar chart: the size of each token’s embedding divided by the size of its position vector, with and "
-        "without the mistake."
-    )
-    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
+    tokens = Axis(say("Source token"), _source(found, found.read_right)[0])
+    title = say("Size of a token’s embedding relative to its position vector")
+    scale, values = Scale(say("Size of embedding ÷ size of position vector")), _both(found, lambda r: _ratios(found, r))
+    return [two_bars(title, tokens, scale, values, number="%{y:.2f}")]
 
 
 def _ratios(found: MistakeResult, read: TeacherForcedPass) -> np.ndarray:

@@ -1,20 +1,18 @@
-"""Many lines of a file, each a point or a part of a bar: two numbers per line, and the distribution of one."""
+"""Many lines of a file, each a point: two numbers per line."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import layer, legend, table
+from glassformer.charts.grammar import layer, legend
 from glassformer.charts.hover import bold, hover, with_number
 from glassformer.charts.theme import Spec, base_layout, literal, shortened
 from transformer.i18n import say
 
 HOW_TO_READ_POINTS = say("Each point is one line of the file; a click opens it.")
-HOW_TO_READ_SPREAD = say("Each bar counts the lines whose values fall into one interval.")
 
-_HEIGHT = 250
-_BINS = 20
+HEIGHT = 250
 _TEXT = 60  # characters of a line on hover
 
 
@@ -36,7 +34,7 @@ def line_points_spec(
     """
     if not len(x) == len(y) == len(texts) == len(numbers) == len(cut):
         raise ValueError(f"{len(x)} numbers: give a second one, a text, a number and a mark for each line.")
-    layout = base_layout(title, x_name, y_name) | {"height": _HEIGHT, "hovermode": "closest"}
+    layout = base_layout(title, x_name, y_name) | {"height": HEIGHT, "hovermode": "closest"}
     legend(layout, 78 if any(cut) else layout["margin"]["t"])
     layout["showlegend"] = any(cut)
     styles: tuple[tuple[bool, str, Spec], ...] = (
@@ -62,17 +60,3 @@ def line_points_spec(
         layer("markers", [float(x[i])], [float(y[i])], alone) for i, number in enumerate(numbers) if number == chosen
     ]
     return {"data": [*data, *rings], "layout": layout}
-
-
-def line_spread_spec(values: np.ndarray, *, name: str, title: str) -> Spec:
-    """Draw the distribution of a number over the lines: one number per line, all finite, at least one."""
-    counts, edges = np.histogram(np.asarray(values, np.float64), bins=_BINS)
-    layout = base_layout(title, name, say("Lines")) | {"height": _HEIGHT, "bargap": 0.04}
-    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6, "fixedrange": True}
-    rows = [[float(a), float(b), int(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
-    table(layout, [say("from"), say("to"), say("Lines")], rows)
-    texts = [say("{low:.2f} to {high:.2f}", low=a, high=b) for a, b, _ in rows]
-    says = hover("%{hovertext}", with_number(say("Lines"), "%{y}"))
-    look = {"width": np.diff(edges), "marker": {"color": theme.NEUTRAL_COLOR}}
-    middles = (edges[:-1] + edges[1:]) / 2
-    return {"data": [layer("bar", middles, counts.astype(np.int32), look, says=says, texts=texts)], "layout": layout}

@@ -8,14 +8,15 @@ Lines differ in colour, dash and marker, so they are distinct in grey, too. Sour
 out on purpose: nothing here belongs to a side.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from glassformer.charts.grammar import Kind, at_a_line, finite, layer, legend, stroke, table, upright
-from glassformer.charts.hover import hover, with_number
-from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, MASK_LINE, NEUTRAL_COLOR, Spec, base_layout, literal
+from glassformer.charts.grammar import at_a_line, finite, stroke, table, upright
+from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, MASK_LINE, NEUTRAL_COLOR, Spec, literal
 from transformer.i18n import say
 
 HOW_TO_READ_LOSSES = say(
@@ -40,13 +41,15 @@ HOW_TO_READ_SNAPSHOTS = say(
 )
 
 KEPT = say("kept")
+Columns = Mapping[str, Sequence[float] | None]
 HEIGHT = 320
-_MOST_MARKED = 60  # above this many epochs markers would hide the line
 
 
-_FIRST = stroke(NEUTRAL_COLOR, 2, "solid", size=7, symbol="circle")
-_SECOND = stroke(GUIDE_COLOR, 2, "dash", size=7, symbol="square")
-_THIRD = stroke(MARK_COLOR, 2, "dot", size=7, symbol="triangle-up")
+_LOOKS = [
+    stroke(NEUTRAL_COLOR, 2, "solid", size=7, symbol="circle"),
+    stroke(GUIDE_COLOR, 2, "dash", size=7, symbol="square"),
+    stroke(MARK_COLOR, 2, "dot", size=7, symbol="triangle-up"),
+]
 _STEPS = (0, 1, 3, *(lead * 10**power for power in range(1, 16) for lead in (1, 3)))
 _FEW_DECADES = 2  # in which also each 3 has a label
 
@@ -63,190 +66,120 @@ class Snapshots:
     chosen: int | None = None  # the step of the one that is looked at
 
 
-@dataclass(frozen=True)
-class Along:
-    """The horizontal axis of a learning curve."""
-
-    epochs: Sequence[int]
-    steps: Sequence[float] | None = None  # of the end of each epoch, where the axis is of steps
-
-    @property
-    def places(self) -> np.ndarray:
-        """Where each epoch stands."""
-        return np.asarray(self.epochs, np.int32) if self.steps is None else place_of_step(self.steps)
-
-    def of(self, marks: Snapshots) -> np.ndarray:
-        """Where each snapshot stands."""
-        return np.asarray(marks.epochs, np.float64) if self.steps is None else place_of_step(marks.steps)
-
-
 def place_of_step(steps: Sequence[float]) -> np.ndarray:
     """Where steps stand on an axis of their logarithms."""
     return np.log10(1 + np.maximum(np.asarray(steps, np.float64), 0))
 
 
 def losses_spec(
-    epochs: Sequence[int],
-    *,
-    training: Sequence[float] | None = None,
-    dev: Sequence[float] | None = None,
-    labels: Sequence[str] | None = None,
-    kept: int | None = None,
-    kept_name: str = KEPT,
-    title: str = "",
-    steps: Sequence[float] | None = None,
-    snapshots: Snapshots | None = None,
+    epochs: Sequence[int], *, training: Sequence[float] | None = None, dev: Sequence[float] | None = None, **more: Any
 ) -> Spec:
-    """Draw the loss on the training sentences and on the dev sentences, per epoch.
+    """Draw the loss on the training sentences and on the dev sentences, per epoch, in nats per target piece.
 
-    It is in nats per target piece, and NaN is a gap. Epochs increase. `labels` are their names on hover, "Epoch 3" if
-    not given; `kept` is the epoch to mark, and `kept_name` the text of the mark. With the `steps` at the ends of the
-    epochs, the axis is the logarithm of the step. A click on one of the `snapshots` gives its step.
+    `more` is as in `by_epoch_spec`.
     """
-    lines = [(say("Dev loss"), dev, _FIRST), (say("Training loss"), training, _SECOND)]
-    axis, named = Along(epochs, steps), title or (say("Loss by step") if steps is not None else say("Loss by epoch"))
-    layout = _layout(axis, named, say("Loss (nats per piece)"), snapshots)
-    legend(layout, 76)
-    _mark(layout, axis, kept, kept_name, top=True)
-    return _drawn(layout, axis, lines, labels, say("{number} nats", number="%{y:.3f}"), snapshots)
+    titles = say("Loss by epoch"), say("Loss by step")
+    both: Columns = {say("Dev loss"): dev, say("Training loss"): training}
+    scale, number = Scale(say("Loss (nats per piece)")), say("{number} nats", number="%{y:.3f}")
+    return by_epoch_spec(epochs, both, titles, scale, number=number, **more)
 
 
-def dev_scores_spec(
+def by_epoch_spec(
     epochs: Sequence[int],
+    lines_by_name: Columns,
+    titles: tuple[str, str],
+    scale: Scale,
     *,
-    bleu: Sequence[float] | None = None,
-    chrf: Sequence[float] | None = None,
-    exact: Sequence[float] | None = None,
+    number: str,
+    name_below: bool = False,
     labels: Sequence[str] | None = None,
     kept: int | None = None,
     kept_name: str = KEPT,
-    title: str = "",
     steps: Sequence[float] | None = None,
     snapshots: Snapshots | None = None,
 ) -> Spec:
-    """Draw the scores of the outputs on the dev sentences, per epoch: BLEU and chrF, 0 to 100; NaN is a gap.
+    """Draw at most three measures by epoch; NaN is a gap, None a line that is not there.
 
-    `exact` is the share of outputs that equal their reference, 0 to 1, drawn in per cent. The rest is as in
-    `losses_spec`.
+    Epochs increase. `titles` are those by epoch and by step. `labels` are the names of epochs on hover, "Epoch 3" if
+    not given; `kept` is the epoch to mark, and `kept_name` the text of the mark, at the top unless `name_below`. With
+    the `steps` at the ends of the epochs, the axis is the logarithm of the step. A click on one of the `snapshots`
+    gives its step.
     """
-    per_cent = None if exact is None else [100 * share for share in exact]
-    lines = [("BLEU", bleu, _FIRST), ("chrF", chrf, _SECOND), (say("Exact (%)"), per_cent, _THIRD)]
-    axis, named = (
-        Along(epochs, steps),
-        title or (say("Dev scores by step") if steps is not None else say("Dev scores by epoch")),
-    )
-    layout = _layout(axis, named, say("Score (0 to 100)"), snapshots)
-    legend(layout, 76)
-    _mark(layout, axis, kept, kept_name, top=False)
-    return _drawn(layout, axis, lines, labels, "%{y:.2f}", snapshots)
+    by_step = steps is not None
+    places = np.asarray(epochs, np.int32) if steps is None else place_of_step(steps)
+    named = [say("Epoch {epoch}", epoch=epoch) for epoch in epochs] if labels is None else labels
+    texts, found = [literal(label) for label in named], list[tuple[str, np.ndarray]]()
+    series = []
+    for (name, values), look in zip(lines_by_name.items(), _LOOKS, strict=False):
+        if values is not None:
+            found.append((name, np.asarray(values, np.float64)))
+            finite_ones = np.where(np.isfinite(found[-1][1]), found[-1][1], np.nan)
+            series.append(Series(name, finite_ones, look | {"connectgaps": False}, number=number, texts=texts))
+    there = [places]
+    if snapshots is not None:
+        there.append(place_of_step(snapshots.steps) if by_step else np.asarray(snapshots.epochs, np.float64))
+        series += _diamonds(there[1], snapshots, number)
+    axis = _axis(np.concatenate(there), by_step=by_step)
+    across = Places(say("Training step (logarithmic)") if by_step else say("Epoch"), places, "", axis)
+    spec = lines(titles[by_step], across, scale, series, height=HEIGHT, top=76 * (len(lines_by_name) > 1))["spec"]
+    if kept is not None and kept in epochs:
+        _mark(spec["layout"], float(places[list(epochs).index(kept)]), kept, kept_name, below=name_below)
+    if snapshots is not None or by_step:
+        _save(spec["layout"], epochs, steps or [np.nan] * len(epochs), found, snapshots)
+    return spec
 
 
-def learning_rates_spec(
-    epochs: Sequence[int],
-    rates: Sequence[float] | None,
-    *,
-    labels: Sequence[str] | None = None,
-    kept: int | None = None,
-    kept_name: str = KEPT,
-    title: str = "",
-    steps: Sequence[float] | None = None,
-    snapshots: Snapshots | None = None,
-) -> Spec:
-    """Draw the learning rate at the end of each epoch; NaN is a gap. The rest is as in `losses_spec`."""
-    axis = Along(epochs, steps)
-    named = title or (say("Learning rate by step") if steps is not None else say("Learning rate by epoch"))
-    layout = _layout(axis, named, say("Learning rate"), snapshots)
-    layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"}
-    _mark(layout, axis, kept, kept_name, top=steps is None)
-    return _drawn(layout, axis, [(say("Learning rate"), rates, _FIRST)], labels, "%{y:.2e}", snapshots)
-
-
-_Lines = Sequence[tuple[str, Sequence[float] | None, Spec]]
-
-
-def _layout(axis: Along, title: str, y_title: str, snapshots: Snapshots | None) -> Spec:
-    by_step, epochs = axis.steps is not None, axis.epochs
-    layout = base_layout(title, say("Training step (logarithmic)") if by_step else say("Epoch"), y_title)
-    layout["yaxis"] |= {"nticks": 6}
-    layout["xaxis"] |= {"tickformat": "d", "showgrid": False}
-    there = np.concatenate([axis.places, *([axis.of(snapshots)] if snapshots else [])])
+def _axis(there: np.ndarray, *, by_step: bool) -> Spec:
+    """The axis of epochs or of the logarithm of steps, with room around what stands on it."""
     there = there[np.isfinite(there)]
     first, last = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
-    if by_step:
-        few = last - first <= _FEW_DECADES
-        shown = [step for step in _STEPS if few or not str(step).startswith("3")]
-        layout["xaxis"] |= {"tickmode": "array", "tickvals": place_of_step(shown).tolist()}
-        layout["xaxis"] |= {"ticktext": [f"{step:,}" for step in shown]}
-    else:
-        layout["xaxis"] |= {"dtick": 1} if len(epochs) <= 10 else {"nticks": 8}
-    if there.size:
-        room = max(0.06 if by_step else 0.5, 0.03 * (last - first))
-        layout["xaxis"]["range"] = [first - room, last + room]
-    layout |= {"height": HEIGHT, "hovermode": "closest"}
-    return layout
+    room = max(0.06 if by_step else 0.5, 0.03 * (last - first))
+    axis: Spec = {"range": [first - room, last + room]} if there.size else {}
+    if not by_step:
+        return axis | {"nticks": 8}
+    few = last - first <= _FEW_DECADES
+    shown = [step for step in _STEPS if few or not str(step).startswith("3")]
+    ticks = {"tickvals": place_of_step(shown).tolist(), "ticktext": [f"{step:,}" for step in shown]}
+    return axis | {"tickmode": "array"} | ticks
 
 
-def _mark(layout: Spec, axis: Along, kept: int | None, name: str, *, top: bool) -> None:
+def _mark(layout: Spec, place: float, epoch: int, name: str, *, below: bool) -> None:
     """A line from top to bottom at an epoch, with its name at the end where no curve runs."""
-    if kept is None or kept not in axis.epochs:
-        return
-    row = list(axis.epochs).index(kept)
-    place, text = axis.places[row].item(), literal(say("{name}: epoch {epoch}", name=name, epoch=kept))
     if not np.isfinite(place):
         return
     begins, ends = layout["xaxis"]["range"]
     layout["shapes"] = [upright(place, MARK_COLOR)]
-    height, left = 1 if top else 0, 2 * place > begins + ends
-    layout["annotations"] = [at_a_line(place, height, text, left=left) | {"yanchor": "top" if top else "bottom"}]
+    said, left = literal(say("{name}: epoch {epoch}", name=name, epoch=epoch)), 2 * place > begins + ends
+    at = {"yanchor": "bottom" if below else "top"}
+    layout["annotations"] = [at_a_line(place, 0 if below else 1, said, left=left) | at]
 
 
-def _drawn(
-    layout: Spec, axis: Along, lines: _Lines, labels: Sequence[str] | None, shown: str, snapshots: Snapshots | None
-) -> Spec:
-    """The lines and the snapshots, with the table of both where places on the axis are not what they are of."""
-    epochs = axis.epochs
-    named = [say("Epoch {epoch}", epoch=epoch) for epoch in epochs] if labels is None else labels
-    there = [(name, np.asarray(values, np.float64), look) for name, values, look in lines if values is not None]
-    for name, count in (*((name, len(values)) for name, values, _ in there), ("labels", len(named))):
-        if count != len(epochs):
-            raise ValueError(f"{len(epochs)} epochs and {count} of {name}: give one for each epoch.")
-    kind: Kind = "lines+markers" if len(epochs) <= _MOST_MARKED else "lines"
-    texts, data = [literal(label) for label in named], list[Spec]()
-    for name, values, look in there if len(epochs) else ():
-        says = hover(with_number(literal(name), shown), "%{hovertext}")
-        y = np.where(np.isfinite(values), values, np.nan)
-        gaps = look | {"connectgaps": False}
-        data.append(layer(kind, axis.places, y, gaps, name=literal(name), says=says, texts=texts))
-    if snapshots is not None:
-        data += _diamonds(axis, snapshots, shown)
-    if snapshots is not None or axis.steps is not None:
-        _save(layout, axis, there, snapshots)
-    return {"data": data, "layout": layout}
-
-
-def _diamonds(axis: Along, marks: Snapshots, shown: str) -> list[Spec]:
+def _diamonds(x: np.ndarray, marks: Snapshots, number: str) -> list[Series]:
     """The snapshots that have a number, joined by a thin line."""
-    x, y = axis.of(marks), np.asarray(marks.values, np.float64)
+    y = np.asarray(marks.values, np.float64)
     kept = np.flatnonzero(np.isfinite(x) & np.isfinite(y)).tolist()
     if not kept:
         return []
     chosen = np.asarray(marks.steps)[kept] == (-1 if marks.chosen is None else marks.chosen)
-    look = stroke(MASK_LINE, 1, "dot", size=0, symbol="diamond") | {"cliponaxis": False}
+    look = stroke(MASK_LINE, 1, "dot", size=0, symbol="diamond") | {"cliponaxis": False, "name": say("Snapshots")}
     look["marker"] |= {"size": np.where(chosen, 16, 11), "color": MARK_COLOR}
     look["marker"] |= {"line": {"color": NEUTRAL_COLOR, "width": np.where(chosen, 4, 0)}}
-    name, steps = literal(say("Snapshots")), [marks.steps[place] for place in kept]
-    says = hover(with_number(literal(marks.name), shown), "%{hovertext}")
-    texts = [literal(marks.labels[place]) for place in kept]
-    return [layer("lines+markers", x[kept], y[kept], look, name=name, says=says, texts=texts, clicks=steps)]
+    texts, clicks = [literal(marks.labels[place]) for place in kept], [marks.steps[place] for place in kept]
+    return [Series(marks.name, y[kept], look, number=number, at=x[kept], texts=texts, clicks=clicks)]
 
 
-def _save(layout: Spec, axis: Along, lines: Sequence[tuple[str, np.ndarray, Spec]], marks: Snapshots | None) -> None:
+def _save(
+    layout: Spec,
+    epochs: Sequence[int],
+    steps: Sequence[float],
+    lines: Sequence[tuple[str, np.ndarray]],
+    marks: Snapshots | None,
+) -> None:
     """The table that is saved: the axis may be of steps, and the snapshots lie between the epochs."""
-    steps = axis.steps or [np.nan] * len(axis.epochs)
     rows = [
         [name, epoch, finite(step), finite(value)]
-        for name, values, _ in lines
-        for epoch, step, value in zip(axis.epochs, steps, values, strict=True)
+        for name, values in lines
+        for epoch, step, value in zip(epochs, steps, values, strict=True)
     ]
     if marks is not None:
         name = say("{name} (snapshot)", name=marks.name)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final, get_args
 
 from glassformer.extensions.training_page import session_trainings
-from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Training, TrainingProgress
 from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
@@ -287,7 +286,7 @@ def _follow(name: str, was_under_way: bool) -> None:
     if scene is not None:
         told = joined(" ", watch_pictures.told(scene))
         chart = watch_pictures.losses(scene)
-        drawing.chart(chart, key=CHART, alt=told, how_to_read=HOW_TO_READ, of_sentence=False)
+        drawing.chart(chart, key=CHART, alt=told, how_to_read=watch_pictures.HOW_TO_READ, of_sentence=False)
         st.caption(drawing.plain(told))
     with st.expander(say("The commands that were run")):
         st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell")

@@ -4,9 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from glassformer.charts.theme import Spec
+import numpy as np
+
+from glassformer.charts.grammar import Kind, stroke
+from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec
 from glassformer.extensions.training_page import session_trainings
-from glassformer.extensions.training_page.charts.growing import growing_losses_spec
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.runs import loading
@@ -16,7 +19,14 @@ from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import CheckpointError
 from transformer.i18n import say
 
+HOW_TO_READ = say(
+    "The line is the loss of the last steps; the squares are the loss on the dev pairs, which are not trained on. "
+    "The right edge is the end of the training."
+)
 Points = Sequence[tuple[int, float]]
+_LINE = stroke(GUIDE_COLOR, 2, "solid")
+_DEV = stroke(NEUTRAL_COLOR, 2, "dash", size=8, symbol="square")
+_EXACT = stroke(MARK_COLOR, 2, "dot", size=8, symbol="triangle-up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +77,27 @@ WATCH: Final[Part[Any]] = TRAINING.part("watch", lambda run: None, of_sentence=F
 
 
 def losses(scene: GrowingCurve) -> Spec:
-    """The loss in training and on the dev pairs, and how many outputs are right."""
-    return growing_losses_spec(
-        scene.training, scene.dev, steps=scene.steps, exact=scene.exact, title=say("Loss so far")
-    )
+    """The loss in training and on the dev pairs, and how many outputs are right, on an axis of its own."""
+    top = max((loss for _, loss in (*scene.training, *scene.dev) if np.isfinite(loss)), default=1.0)
+    scales = [Scale(say("Loss (nats per piece)"), {"range": [0, 1.08 * top]})]
+    nats = say("{number} nats", number="%{y:.3f}")
+    series = [
+        _series(say("Training loss"), scene.training, _LINE, "lines", nats),
+        _series(say("Dev loss"), scene.dev, _DEV, "lines+markers", nats),
+    ]
+    if scene.exact:
+        right = {"overlaying": "y", "side": "right", "range": [0, 108], "showgrid": False, "dtick": 25}
+        scales.append(Scale(say("Exact (%)"), right))
+        percent = [(step, 100 * share) for step, share in scene.exact]
+        series.append(_series(say("Exact (%)"), percent, _EXACT, "lines+markers", "%{y:.0f} %", scale=1))
+    axis = {"range": [0, max(scene.steps, 1)], "tickformat": ",d"}
+    across = Places(say("Training step"), [], say("step {n}", n="%{x:,}"), axis)
+    return lines(say("Loss so far"), across, scales, series, height=300, top=76)["spec"]
+
+
+def _series(name: str, points: Points, look: Spec, kind: Kind, number: str, *, scale: int = 0) -> Series:
+    values = [value if np.isfinite(value) else np.nan for _, value in points]
+    return Series(name, values, look, kind, number, at=[step for step, _ in points], scale=scale)
 
 
 def told(scene: GrowingCurve) -> Iterator[str]:

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.charts.difference import HOW_TO_READ as HOW_TO_READ_DIFFERENCE
-from glassformer.charts.difference import difference_map_spec
 from glassformer.charts.heatmap import HOW_TO_READ
+from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.extensions.what_if import comparison
 from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
@@ -211,6 +210,10 @@ def _follow(moved: Slot, follows: Slot, last: int) -> None:
 LEFT_MAP: Final = "compared_left_map"
 RIGHT_MAP: Final = "compared_right_map"
 DIFFERENCE: Final = "compared_difference"
+HOW_TO_READ_DIFFERENCE: Final = say(
+    "Each cell is the weight in the right-hand map minus the weight in the left-hand map: purple where the "
+    "right-hand map gives the key more weight, green where it gives less, colourless where both give the same."
+)
 READS_LEFT: Final = say(
     "For the map on the right, the model on the right read the output on the left, so both maps have the same rows."
 )
@@ -328,16 +331,15 @@ def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_lef
     title = say("Right − left: {map}", map=_name(left))
     if _name(left) != _name(right):
         title = say("Right − left: {right} minus {left}", right=_name(right), left=_name(left))
-    figure = difference_map_spec(
-        np.where(left.allowed, left.weights, 0.0),
-        np.where(right.allowed, right.weights, 0.0),
-        queries=left.sides.queries,
-        keys=left.sides.keys,
-        title=title,
-        query_axis=left.sides.query_axis,
-        key_axis=left.sides.key_axis,
+    change = np.where(right.allowed, right.weights, 0.0) - np.where(left.allowed, left.weights, 0.0)
+    figure = heat(
+        title,
+        Axis(left.sides.query_axis, left.sides.queries),
+        Axis(left.sides.key_axis, left.sides.keys),
+        Numbers(say("right − left"), change),
+        signed=True,
         allowed=open_cells,
-    )
+    )["spec"]
     left.mark(figure)
     drawing.chart(
         figure,

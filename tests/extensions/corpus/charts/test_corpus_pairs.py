@@ -1,18 +1,9 @@
-"""Queries and keys as points, and the differences of two runs: numbers, marks, clicks and what is saved."""
+"""Queries and keys as points: numbers, marks, clicks and what is saved."""
 
 import numpy as np
-import pytest
 
-from glassformer.charts import (
-    head_differences,
-    head_differences_spec,
-    joined,
-    joined_heads,
-    joined_heads_spec,
-    joined_spec,
-)
+from glassformer.charts import joined, joined_heads, joined_heads_spec, joined_spec
 from glassformer.charts.theme import SOURCE_COLOR, TARGET_COLOR
-from glassformer.extensions.corpus.charts.corpus_beside import Differences
 from glassformer.extensions.corpus.charts.corpus_joined import Cloud
 
 POINTS = np.arange(12, dtype=float).reshape(6, 2) ** 1.5
@@ -95,23 +86,3 @@ def test_a_tile_leaves_tokens_out_but_none_that_is_selected():
     there = {token for trace in spec["data"][:-2] for _, token in trace["customdata"]}
     assert set(np.flatnonzero(lit).tolist()) <= there
     assert 350 < len(there) <= 400
-
-
-def blocks():
-    one = np.array([[0.5, -0.1], [0.0, np.nan]])
-    found = [Differences("Cross", one, one - 0.2, one + 0.2, np.full((2, 2), 40))]
-    return [*found, Differences("Encoder", one[:1, :1], one[:1, :1] - np.nan, one[:1, :1] + np.nan, np.ones((1, 1)))]
-
-
-def test_a_cell_has_its_interval_and_a_mark_where_that_excludes_0():
-    head_differences(blocks(), title="Differences", value_name="share")
-    spec = head_differences_spec(blocks(), title="Differences", value_name="share")
-    (trace,) = spec["data"]
-    texts = ["95 % interval 0.3 to 0.7", "95 % interval −0.3 to 0.1"], ["95 % interval −0.2 to 0.2", ""]
-    assert trace["text"] == [*texts, ["", ""], ["", ""]]
-    marks = [(one["x"], one["y"]) for one in spec["layout"]["annotations"] if one["text"] == "*"]
-    assert marks == [pytest.approx((0.4, -0.12))]
-    rows = spec["layout"]["meta"]["table"]["rows"]
-    assert rows[0] == ["Cross", 1, 1, 40, 0.5, pytest.approx(0.3), 0.7]
-    assert rows[-1] == ["Encoder", 1, 1, 1, 0.5, None, None]
-    assert len(rows) == 4

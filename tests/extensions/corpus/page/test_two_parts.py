@@ -266,7 +266,15 @@ def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs
     scene = CorpusScene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
     of = Beside(scene, paired.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
     plot = beside.differences.plot(of)
-    figure_in(plot.spec, "en")
+    drawn = figure_in(plot.spec, "en").data[0]
+    for row in plot.spec["layout"]["meta"]["table"]["rows"][:8]:
+        one = of.found["encoder", *row[1:3]]
+        cell = row[1] - 1, row[2] - 1
+        assert row[3:] == [one.n, one.mean, one.low, one.high]
+        assert drawn.z[cell] == pytest.approx(one.mean, rel=1e-6)
+        assert drawn.text[cell[0]][cell[1]] == f"95 % interval {one.low:.3g} to {one.high:.3g}".replace("-", "−")
+    stars = [one for one in plot.spec["layout"]["annotations"] if one["text"] == "*"]
+    assert len(stars) == sum(one.excludes_0 for one in of.shown.values())
     meant = plot.clicked(Click(0, (1, 3), None))
     assert meant["corpus_panel"] == "beside"
     assert (meant["kind"], meant["layer"], meant["head"]) == ("encoder", 1, 3)

@@ -1,10 +1,13 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.theme import NEUTRAL_COLOR
+from glassformer.charts.theme import NEUTRAL_COLOR, figure_in
+from glassformer.extensions.parameters import parameter_pictures
+from transformer.analysis.parameters import Spectrum
 
 EDGES = np.array([-2.0, -1.0, 0.0, 1.0])
 
@@ -46,8 +49,26 @@ def test_edges_that_do_not_fit_are_refused():
         spread(counts=(1, 2))
 
 
-def singular(values, rank=2.5):
-    return charts.singular_values(np.array(values, dtype=np.float64), effective_rank=rank, title="w")
+class Rows:
+    """A tokenizer of which each id is a row."""
+
+    names = ("<pad>", "▁a", "<b>")
+
+    def piece(self, i):
+        return self.names[i]
+
+    def is_special(self, i):
+        return i == 0
+
+
+def of_parameter(**known):
+    return SimpleNamespace(name="w", **known)
+
+
+def singular(values):
+    found = Spectrum(np.array(values, dtype=np.float64))
+    plot = parameter_pictures.singular.plot(of_parameter(one=SimpleNamespace(spectrum=found)))
+    return figure_in(plot.spec, "en")
 
 
 def test_singular_values_fall_on_a_logarithmic_axis_with_the_effective_rank_marked():
@@ -58,8 +79,9 @@ def test_singular_values_fall_on_a_logarithmic_axis_with_the_effective_rank_mark
     assert figure.layout.yaxis.type == "log"
     assert figure.layout.yaxis.range[0] < -2
     assert figure.layout.yaxis.range[1] > 1
-    assert figure.layout.shapes[0].x0 == 2.5
-    assert figure.layout.annotations[0].text == "effective rank 2.5"
+    rank = Spectrum(np.array([10, 1, 0.01])).effective_rank
+    assert figure.layout.shapes[0].x0 == rank
+    assert figure.layout.annotations[0].text == f"effective rank {rank:.1f}"
 
 
 @pytest.mark.parametrize("values", [[3, 2, 1], [9, 5, 2], [40, 3, 1], [5e3, 1], [1e12, 1], [1.02, 1.01, 1]])
@@ -81,7 +103,7 @@ def test_singular_values_of_0_are_counted_instead():
     figure = singular([10, 1, 0, 0])
     assert list(figure.data[0].y) == [10, 1]
     assert figure.layout.title.subtitle.text == "2 singular values are 0"
-    empty = singular([0, 0], rank=math.nan)
+    empty = singular([0, 0])
     assert not empty.data
     assert not empty.layout.shapes
 
@@ -92,17 +114,14 @@ def test_many_singular_values_have_no_marks():
 
 
 def test_rows_are_drawn_with_their_pieces_special_ones_pale():
-    pieces, lengths = ["<pad>", "▁a", "<b>"], [0.0, 1.0, 2.5]
-    figure = charts.row_lengths(pieces, [0, 7, 9], lengths, special=[True, False, False], title="Rows")
-    (bars,) = figure.data
-    assert list(bars.x) == lengths
+    scene = of_parameter(pieces=Rows(), lengths=np.array([0.0, 1.0, 2.5]), has_rows=True)
+    plot = parameter_pictures.rows.plot(scene)
+    figure = figure_in(plot.spec, "en")
+    (drawn,) = figure.data
+    assert list(drawn.x) == [0.0, 1.0, 2.5]
     assert list(figure.layout.yaxis.ticktext) == ["&#60;pad&#62;", "▁a", "&#60;b&#62;"]
-    assert bars.marker.color[0] != bars.marker.color[1] == NEUTRAL_COLOR
-    assert "special" in bars.hovertext[0]
-    assert "special" not in bars.hovertext[1]
-    assert figure.layout.meta["table"]["rows"][2] == ["<b>", 9, 2.5]
-
-
-def test_rows_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="2 pieces, 1 ids"):
-        charts.row_lengths(["a", "b"], [1], [1.0], special=[False], title="Rows")
+    assert drawn.marker.color[0] != drawn.marker.color[1] == NEUTRAL_COLOR
+    assert drawn.hovertext[0].startswith("<b>&#60;pad&#62;</b>, a special piece<br>length of the row <b>0</b>")
+    assert "special" not in drawn.hovertext[1]
+    assert figure.layout.meta["table"]["rows"][2] == ["<b>", 2.5, 2]
+    assert [note.text for note in figure.layout.annotations] == ["0", "1", "2.5"]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.theme import literal
+from glassformer.charts.theme import figure_in, literal
+from glassformer.extensions.sentences.line_table import spread
 
 X, Y = np.array([-1.0, -0.5, -2.0]), np.array([30.0, 100.0, 5.0])
 
@@ -49,7 +50,7 @@ def test_lists_of_different_lengths_are_refused():
 
 def test_bars_count_every_line_once():
     values = np.random.default_rng(0).normal(size=200)
-    figure = charts.line_spread(values, name="Numbers", title="Lines by number")
+    figure = figure_in(spread(values, "Lines by number", "Numbers"), "en")
     bars = figure.data[0]
     assert sum(bars.y) == 200
     rows = figure.layout.meta["table"]["rows"]
@@ -60,5 +61,5 @@ def test_bars_count_every_line_once():
 
 
 def test_equal_numbers_are_one_bar():
-    figure = charts.line_spread(np.full(3, 100.0), name="chrF", title="Lines by chrF")
+    figure = figure_in(spread(np.full(3, 100.0), "Lines by chrF", "chrF"), "en")
     assert sorted(figure.data[0].y)[-1] == 3

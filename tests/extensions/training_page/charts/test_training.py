@@ -2,10 +2,21 @@ import numpy as np
 import pytest
 
 from glassformer import charts
+from glassformer.charts.marks_lines import Scale
 from glassformer.charts.theme import DARK_COLORS, literal
 from glassformer.extensions.training_page.charts.training import Snapshots
 
 EPOCHS = [1, 2, 3]
+
+
+def scores(epochs=EPOCHS, **more):
+    lines = {name: more.pop(name, None) for name in ("BLEU", "chrF", "Exact (%)")}
+    return charts.by_epoch(epochs, lines, ("By epoch", "By step"), Scale("Score"), number="%{y:.2f}", **more)
+
+
+def rates(values, epochs=EPOCHS, **more):
+    scale = Scale("Learning rate", {"rangemode": "tozero"})
+    return charts.by_epoch(epochs, {"Rate": values}, ("By epoch", "By step"), scale, number="%{y:.2e}", **more)
 
 
 def test_both_losses_are_drawn_with_their_unit():
@@ -19,20 +30,19 @@ def test_both_losses_are_drawn_with_their_unit():
     assert figure.layout.showlegend
 
 
-def test_scores_are_drawn_of_100_and_exact_in_per_cent():
-    figure = charts.dev_scores(EPOCHS, bleu=[1.0, 2.0, 3.0], chrf=[20.0, 30.0, 40.0], exact=[0.0, 0.125, 0.5])
+def test_scores_have_a_line_each():
+    figure = scores(**{"BLEU": [1.0, 2.0, 3.0], "chrF": [20.0, 30.0, 40.0], "Exact (%)": [0.0, 12.5, 50.0]})
     assert [trace.name for trace in figure.data] == ["BLEU", "chrF", literal("Exact (%)")]
     np.testing.assert_array_equal(figure.data[2].y, [0.0, 12.5, 50.0])
-    assert "0 to 100" in figure.layout.yaxis.title.text
 
 
 def test_a_line_that_is_not_there_is_not_drawn():
     assert [trace.name for trace in charts.losses(EPOCHS, dev=[1.0, 2.0, 3.0]).data] == ["Dev loss"]
-    assert [trace.name for trace in charts.dev_scores(EPOCHS, chrf=[1.0, 2.0, 3.0]).data] == ["chrF"]
+    assert [trace.name for trace in scores(chrF=[1.0, 2.0, 3.0]).data] == ["chrF"]
 
 
 def test_learning_rates_start_at_0_and_need_no_legend():
-    figure = charts.learning_rates(EPOCHS, [1e-4, 1e-3, 5e-4])
+    figure = rates([1e-4, 1e-3, 5e-4])
     np.testing.assert_array_equal(figure.data[0].y, [1e-4, 1e-3, 5e-4])
     assert figure.layout.yaxis.rangemode == "tozero"
     assert not figure.layout.showlegend
@@ -42,8 +52,8 @@ def test_learning_rates_start_at_0_and_need_no_legend():
     "draw",
     [
         lambda **kept: charts.losses(EPOCHS, training=[3.0, 2.0, 1.0], **kept),
-        lambda **kept: charts.dev_scores(EPOCHS, bleu=[1.0, 2.0, 3.0], **kept),
-        lambda **kept: charts.learning_rates(EPOCHS, [1.0, 2.0, 3.0], **kept),
+        lambda **kept: scores(BLEU=[1.0, 2.0, 3.0], name_below=True, **kept),
+        lambda **kept: rates([1.0, 2.0, 3.0], **kept),
     ],
 )
 def test_the_kept_epoch_is_marked(draw):
@@ -58,6 +68,8 @@ def test_the_kept_epoch_is_marked(draw):
 def test_the_name_of_the_mark_stays_inside():
     assert charts.losses(EPOCHS, dev=[1.0, 2.0, 3.0], kept=3).layout.annotations[0].xanchor == "right"
     assert charts.losses(EPOCHS, dev=[1.0, 2.0, 3.0], kept=1).layout.annotations[0].xanchor == "left"
+    assert charts.losses(EPOCHS, dev=[1.0, 2.0, 3.0], kept=1).layout.annotations[0].y == 1
+    assert scores(BLEU=[1.0, 2.0, 3.0], name_below=True, kept=1).layout.annotations[0].y == 0
 
 
 def test_gaps_stay_gaps():
@@ -74,7 +86,7 @@ def test_hover_says_what_was_given_letter_by_letter():
 
 
 def test_lines_differ_without_colour_and_have_dark_twins():
-    traces = charts.dev_scores(EPOCHS, bleu=[1.0] * 3, chrf=[2.0] * 3, exact=[0.5] * 3).data
+    traces = scores(**{"BLEU": [1.0] * 3, "chrF": [2.0] * 3, "Exact (%)": [0.5] * 3}).data
     assert len({trace.line.dash for trace in traces}) == len({trace.marker.symbol for trace in traces}) == 3
     assert {trace.line.color for trace in traces} <= DARK_COLORS.keys()
 
@@ -90,12 +102,12 @@ def test_one_epoch_is_a_point_and_many_are_lines_alone():
 
 def test_no_epochs_are_an_empty_figure():
     assert not charts.losses([], training=[], dev=[]).data
-    assert not charts.learning_rates([], []).data
+    assert not rates([], []).data
 
 
 @pytest.mark.parametrize(("values", "labels"), [([1.0], None), ([1.0, 2.0, 3.0], ["a"])])
 def test_one_value_and_one_label_for_each_epoch(values, labels):
-    with pytest.raises(ValueError, match="give one for each epoch"):
+    with pytest.raises(ValueError, match="give one for each"):
         charts.losses(EPOCHS, dev=values, labels=labels)
 
 
@@ -123,8 +135,8 @@ def test_snapshots_are_marks_between_the_epochs_that_a_click_tells_by_their_step
     "draw",
     [
         lambda **more: charts.losses(EPOCHS, training=[3.0, 2.0, 1.0], **more),
-        lambda **more: charts.dev_scores(EPOCHS, bleu=[1.0, 2.0, 3.0], **more),
-        lambda **more: charts.learning_rates(EPOCHS, [1.0, 2.0, 3.0], **more),
+        lambda **more: scores(BLEU=[1.0, 2.0, 3.0], name_below=True, **more),
+        lambda **more: rates([1.0, 2.0, 3.0], **more),
     ],
 )
 def test_by_step_the_axis_goes_by_the_logarithm_and_has_room_for_step_0(draw):
