@@ -26,7 +26,7 @@ _BETWEEN_ROWS, _BETWEEN_BANDS = 0.5, 0.7  # in heights of a cell
 class Cell:
     """A cell."""
 
-    piece: str  # what stands in it
+    piece: str  # its text
     said: str  # on hover; already escaped
     colour: Colour  # the scale of its ground
     shade: float  # its place on that scale, 0 to 1

@@ -40,7 +40,7 @@ HOW_TO_READ = say(
 PALE_FROM = 0.62
 """Share of the scale from which a dark cell needs pale text."""
 _ROW = 26  # pixels
-_MOST_WRITTEN = 64  # rows: of more, numbers would stand in each other's way
+_MOST_WRITTEN = 64  # rows: of more, numbers would overlap
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Bar:
     short: str  # the same on the axis; a head as "layer.head"
     value: float  # what it adds
     place: int | None = None  # what a click on it gives; None: it cannot be clicked
-    chosen: bool = False  # whether it is the part that is looked at
+    chosen: bool = False  # whether it is the selected part
 
 
 def contribution_map_spec(

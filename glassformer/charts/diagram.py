@@ -32,7 +32,7 @@ class DiagramBlock:
 
     place: str  # comes back as `customdata` of a click
     text: str  # what is written in it
-    name: str  # what it is called where it stands alone, such as "Encoder layer 1: self-attention"
+    name: str  # its name out of context, such as "Encoder layer 1: self-attention"
     role: str  # one sentence
     shape: str  # shapes of what goes in and comes out
     parameters: int | None = None  # learned values; None where it has none by nature
@@ -63,13 +63,13 @@ class Stack:
     """Encoder or decoder, from the bottom up."""
 
     side: Side  # its colour and its place
-    pre: bool  # norms stand in the branches
+    pre: bool  # norms are in the branches
     ids: DiagramBlock  # what it starts from
     mask: DiagramBlock  # what it starts from
     embedding: DiagramBlock  # what is looked up and what is added; None if nothing is
     positions: DiagramBlock | None  # what is looked up and what is added; None if nothing is
     layers: tuple[DiagramLayer, ...]  # the layers
-    end: tuple[DiagramBlock, ...]  # what follows the layers: norms stand on the stream
+    end: tuple[DiagramBlock, ...]  # what follows the layers: norms are on the stream
 
 
 def hover_text(block: DiagramBlock) -> str:
@@ -214,7 +214,7 @@ def _stack(drawing: _Drawing, stack: Stack, column: _Column) -> float:
     reached = [start for block, start in ends if block.kind != "norm"]
     drawing.line((column.stream, bottom), (column.stream, reached[0] - _GAP), colour=column.colour)
     drawing.line((column.stream, reached[0] - _GAP), (column.stream, reached[0]), colour=column.colour, arrow=True)
-    for start in reached[1:]:  # what comes out of the last block is no stream any more
+    for start in reached[1:]:  # what comes out of the last block does not belong to the stream
         middle = (column.edge + column.inner) / 2
         drawing.line((middle, start - _GAP), (middle, start), colour=column.colour, arrow=True)
     return y

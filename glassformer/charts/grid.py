@@ -29,7 +29,7 @@ HOW_TO_READ = say(
 HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 
 _MARGINS = 150  # pixels of title, axis and names of keys
-_LEAST_TILE = 26  # pixels of a layer: lower ones cannot be told apart
+_LEAST_TILE = 26  # pixels of a layer: lower ones look alike
 _PIECE_CHARACTERS = 48
 _MOST_FRAMED = 40  # rows of all tiles of a column
 

@@ -138,7 +138,7 @@ def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> tuple[tuple[f
     first, last = np.log10(LOG_FLOOR), np.log10(top)
     decades = [*range(round(first), int(np.floor(last + 1e-9)) + 1)]
     words = [f"≤ {LOG_FLOOR:g}", *(f"{10.0**decade:g}" for decade in decades[1:])]
-    if last - decades[-1] > 0.15:  # the end of the scale, unless a decade stands there
+    if last - decades[-1] > 0.15:  # the end of the scale, unless a decade is there
         decades, words = [*decades, float(last)], [*words, f"{top:.2g}"]
     title = say("{value}, logarithmic", value=literal(value_name))
     return (float(first), float(last)), colour_bar(title, marks=(decades, words))

@@ -117,7 +117,7 @@ def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
     """The lines, of `most` letters, of a piece in a narrow cell; an ellipsis shows what is left out."""
     widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
     whole = sum(widths)
-    # About in halves, so that no letter stands alone on the second line.
+    # About in halves, so no letter is alone on the second line.
     line = whole // 2 + 1 if most_lines == 2 and most < whole < 2 * most else most
     lines, room = [""], line
     for character, width in zip(piece, widths, strict=True):

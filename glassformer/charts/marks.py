@@ -75,7 +75,7 @@ def heat(
     """The figure and the alternative text of a map [row, column]; `look` as for `heatmap_spec`.
 
     `signed` colours have 0 in the middle of their scale. `marked_column` has a frame. `gaps` are pixels between
-    columns and between rows. `written` is the form of numbers that stand in their cells.
+    columns and between rows. `written` is the form of numbers in their cells.
     """
     if signed:
         there = what.values if look.get("allowed") is None else what.values[look["allowed"]]
@@ -138,7 +138,7 @@ def bars(
 ) -> dict[str, Any]:
     """The figure and the alternative text of a bar for each place; `also` has more numbers for hover and table.
 
-    With `ends`, which writes what stands at a bar's end, the bars lie below each other. `signed` colours go by the
+    With `ends`, which writes the text at a bar's end, the bars lie below each other. `signed` colours go by the
     sign, and else the `chosen` bar stands out, if there is one. `axis` names the axis of numbers, if not as they are.
     Raises ValueError if there is not one number for each place.
     """

@@ -31,7 +31,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of numbers; several share a chart if each has a `domain`, or the second stands at the right."""
+    """An axis of numbers; several share a chart if each has a `domain`, or the second is at the right."""
 
     title: str
     look: Spec = field(default_factory=dict)

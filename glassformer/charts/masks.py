@@ -295,7 +295,7 @@ def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: s
 
 
 def _digits(value: float) -> float | None:
-    """A float32 with as many digits as tell it from its neighbours; None for what is no number."""
+    """A float32 with as many digits as distinguish it from its neighbours; None for what is not a number."""
     return float(f"{value:.9g}") if np.isfinite(value) else None
 
 

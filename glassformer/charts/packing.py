@@ -18,7 +18,7 @@ GRID, GRID_CLOSED = "grid", "grid-closed"
 
 _STEPS = 250
 _NO_NUMBER, _CLOSED = 254, 255
-_NO_WEIGHT, _CLOSED_WEIGHT = np.float32(-1), np.float32(-2)  # smaller than any weight, so that weights win
+_NO_WEIGHT, _CLOSED_WEIGHT = np.float32(-1), np.float32(-2)  # smaller than any weight: weights win
 
 
 @dataclass(frozen=True)

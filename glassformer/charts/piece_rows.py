@@ -38,7 +38,7 @@ class PieceCell:
     """A cell."""
 
     fate: Fate
-    piece: str  # what stands in it
+    piece: str  # its text
     said: str  # on hover; already escaped
     instead: str = ""  # what was put in place of the piece
     values: Sequence[Any] = ()  # its row of the saved table

@@ -54,6 +54,6 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
 
 
 def _is_free(place: int, speed: float) -> bool:
-    """Whether the number of a position would not stand on that of an earlier one."""
+    """Whether the number of a position would not overlap that of an earlier one."""
     apart = np.abs(np.angle(np.exp(1j * speed * (place - np.arange(place)))))
     return bool((apart > 0.15).all())

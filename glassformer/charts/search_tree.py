@@ -3,7 +3,7 @@
 Lines that lead to a result are strong, those kept for a while thinner, and dropped ones are thin and dotted.
 Partial outputs that hypotheses share appear once. Results are written out at the right.
 
-A branch begins where it leaves another and ends with its last node. Those that reach the edge stand in order; any
+A branch begins where it leaves another and ends with its last node. Those that reach the edge are in order; any
 other takes the nearest free lane. A lane is free where no other branch is.
 """
 
@@ -221,7 +221,7 @@ _KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
 _LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
 _MOST_HEIGHT = 560
-_LEAST_WIDTH = 860  # the names of the lines stand in one row; a window of 1280 has more
+_LEAST_WIDTH = 860  # the names of the lines are in one row; a window of 1280 has more
 
 
 def search_tree_spec(
@@ -304,7 +304,7 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
 def _edges(
     twigs: Sequence[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], shown: int | None
 ) -> list[Spec]:
-    """The lines: what was dropped, what was kept, what leads to a result, and the one that is looked at."""
+    """The lines: what was dropped, what was kept, what leads to a result, and the selected one."""
     groups: list[tuple[str, list[Twig], Spec]] = [
         (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
         (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),

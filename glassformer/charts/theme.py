@@ -113,7 +113,7 @@ def literal(text: str) -> str:
     markup, so a character written as one is always shown as itself. Invisible characters are shown as `⟨U+200F⟩`, and
     right-to-left text is isolated, so it does not reorder the text around it.
     """
-    # ⟨ is written as an entity, so that `⟨U+200F⟩` always stands for the character: a table made of a figure has
+    # ⟨ is written as an entity, so `⟨U+200F⟩` always stands for the character: a table made of a figure has
     # to find the text again (`rawText` in plotly/numbers.js).
     escaped = re.sub(r"[&<>%${}⟨]", lambda match: f"&#{ord(match.group())};", text)
     seen = _UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", escaped)

@@ -100,7 +100,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class BranchPlaces:
     """Of a tree what a click needs, by place; a session keeps it instead of the tree."""
 
     parents: np.ndarray  # what each beginning continues, or `NONE`
@@ -116,10 +116,10 @@ class Places:
         return tuple(reversed(found))
 
 
-def places(tree: SearchTree) -> Places:
+def places(tree: SearchTree) -> BranchPlaces:
     """What a click needs of a tree."""
     ways = tree.ways_to(tree.results)
-    return Places(
+    return BranchPlaces(
         np.array([NONE if node.parent is None else node.parent for node in tree.nodes], np.int32),
         np.array([node.piece for node in tree.nodes], np.int32),
         np.array([ways.get(node.place, NONE) for node in tree.nodes], np.int16),

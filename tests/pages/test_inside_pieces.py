@@ -61,9 +61,9 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     found = rows(test, "piece_neighbours")
     assert [row[3] for row in found] == ids
     assert [row[0] for row in found] == [tokenizer.piece(i) for i in ids]
-    first, second = (cosine, distance) if by == "cosine" else (distance, cosine)
-    np.testing.assert_allclose([row[1] for row in found], first, atol=1e-5)
-    np.testing.assert_allclose([row[2] for row in found], second, atol=1e-5)
+    places = (1, 2) if by == "cosine" else (2, 1)  # what is drawn comes first
+    np.testing.assert_allclose([row[places[0]] for row in found], cosine, atol=1e-6)
+    np.testing.assert_allclose([row[places[1]] for row in found], distance, atol=1e-5)
     drawn = numbers(figure(test, "piece_neighbours")["data"][0]["x"])
     np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
     assert f"has length {np.linalg.norm(table[chosen]):.3f}" in told(test)

@@ -263,7 +263,7 @@ def marks_of_lengths(crossing: float, max_len: int, chosen: int, last: int) -> t
         shapes.append(upright(crossing, theme.NEUTRAL_COLOR))
         notes.append((crossing, 0.15, say("n² overtakes")))
     look, middle = {"font": {"size": 12}, "yanchor": "bottom"}, math.sqrt(last)
-    # Annotations on a logarithmic axis stand at logarithms, shapes do not.
+    # Annotations on a logarithmic axis are at logarithms, shapes do not.
     return shapes, [at_a_line(math.log10(x), y, literal(text), left=x > middle) | look for x, y, text in notes]
 
 

@@ -39,7 +39,7 @@ HOW_TO_READ_SPREADS = say(
     "between the keys of a row: its standard deviation, averaged over rows. Only such differences affect the "
     "softmax."
 )
-_MOST_BARS = 24  # tokens; above this bars are too thin to be told apart
+_MOST_BARS = 24  # tokens; above this bars are too thin to distinguish
 _RING = {"marker": {"symbol": "circle-open", "size": 16, "color": theme.MARK_COLOR, "line": edge(3)}}
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 """The field of the view that says which token of a side is looked at."""

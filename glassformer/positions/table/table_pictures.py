@@ -326,7 +326,7 @@ def errors(table: PositionTable) -> Plot | None:
 
 
 def decades(lines: Iterable[Sequence[float]]) -> Spec:
-    """A logarithmic axis of whole decades, so that at least two of them are labelled."""
+    """A logarithmic axis of whole decades, with at least two of them labelled."""
     powers = [float(np.log10(one)) for line in lines for one in line if one > 0] or [-1.0, 0.0]
     return LOGARITHMIC | {"range": [float(np.floor(min(powers))) - 0.1, float(np.ceil(max(powers))) + 0.1]}
 

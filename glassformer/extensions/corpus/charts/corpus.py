@@ -31,7 +31,7 @@ def measure_spread_spec(
 ) -> Spec:
     """Draw how a measure is spread: `counts` [interval] of lines between rising `edges` [interval + 1].
 
-    A line marks the `mean`, a band its 95 % `interval`, and a dotted line the value of the line that is looked at,
+    A line marks the `mean`, a band its 95 % `interval`, and a dotted line the value of the selected line,
     `here`.
     """
     spec = number_spread_spec(edges, counts, title=title, value_name=value_name, counted=say("Lines"))

@@ -29,7 +29,7 @@ GROUPS: Final[dict[Group, str]] = {
     "special": say("special pieces"),
 }
 
-_COLOURS: Final = {False: theme.SOURCE_COLOR, True: theme.TARGET_COLOR}  # which colour-blind readers tell apart
+_COLOURS: Final = {False: theme.SOURCE_COLOR, True: theme.TARGET_COLOR}  # which colour-blind users can distinguish
 _OF_GROUPS: Final[dict[Group, str]] = {
     "other": theme.NEUTRAL_COLOR,
     "punctuation": theme.TARGET_COLOR,

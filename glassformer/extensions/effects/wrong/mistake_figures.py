@@ -181,7 +181,7 @@ HOW_TO_READ_LAYERS = say("Layers run from left to right. The two lines show the 
 LAYER = say("Layer")
 OUTPUT = say("Output piece")
 _STYLES = ((theme.GUIDE_COLOR, "circle"), (theme.TARGET_COLOR, "square"))
-_MOST_BARS = 40  # tokens; above this bars are too thin to be told apart
+_MOST_BARS = 40  # tokens; above this bars are too thin to distinguish
 
 Values = list[tuple[Sentence, np.ndarray | None]]
 """Of both sides, each with its name; None where nothing could be read."""

@@ -1,6 +1,6 @@
 """Filmstrip: one map at several training snapshots, as tiles on one scale.
 
-A tile for each moment has its name above it. How many stand in a row depends on the room: the browser lays them out
+A tile for each moment has its name above it. How many are in a row depends on the room: the browser lays them out
 anew (`glassformer/components/plotly/film.js`); what is sent is laid out for a sheet of paper. One heat map holds all
 tiles, with empty rows and columns of cells between them.
 """
@@ -112,7 +112,7 @@ film = as_figure(_whole_spec)
 def moment_in_film(index: Sequence[int], n_queries: int) -> int | None:
     """The moment of a click on a tile of so many queries, from 0; None for no cell.
 
-    The browser says the place as if one tile stood in a row; of an empty place at the end there is no moment.
+    The browser says the place as if a row had one tile; of an empty place at the end there is no moment.
     """
     return index[0] // (n_queries + 1) if len(index) == 2 else None
 

@@ -63,11 +63,11 @@ class Snapshots:
     epochs: Sequence[float]  # where each stands among the epochs; NaN where that is not known
     values: Sequence[float]  # in the unit of the chart; NaN for no mark
     labels: Sequence[str]  # what hover says of each
-    chosen: int | None = None  # the step of the one that is looked at
+    chosen: int | None = None  # the step of the selected one
 
 
 def place_of_step(steps: Sequence[float]) -> np.ndarray:
-    """Where steps stand on an axis of their logarithms."""
+    """The places of steps on an axis of their logarithms."""
     return np.log10(1 + np.maximum(np.asarray(steps, np.float64), 0))
 
 
@@ -130,7 +130,7 @@ def by_epoch_spec(
 
 
 def _axis(there: np.ndarray, *, by_step: bool) -> Spec:
-    """The axis of epochs or of the logarithm of steps, with room around what stands on it."""
+    """The axis of epochs or of the logarithm of steps, with room around its marks."""
     there = there[np.isfinite(there)]
     first, last = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
     room = max(0.06 if by_step else 0.5, 0.03 * (last - first))
