@@ -92,7 +92,7 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
         yield from ()
         return Gains(2.0, None, 1.0, 1.6, compile_seconds=30.0)
 
-    fresh.setattr(fast.gains, "measuring", measuring)
+    fresh.setattr(fast.speed_gains, "measuring", measuring)
     test = page()
     assert begun == []
     assert f"{fast.GAINS}_table" not in keys_of(test)
@@ -110,8 +110,8 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
 @pytest.mark.parametrize(
     ("problem", "said"),
     [
-        (fast.gains.NO_COMPILER, "needs a C++ compiler"),
-        (fast.gains.NO_ONE_SHAPE, "grows with every step"),
+        (fast.speed_gains.NO_COMPILER, "needs a C++ compiler"),
+        (fast.speed_gains.NO_ONE_SHAPE, "grows with every step"),
         ("ValueError", "could not compile this model: ValueError"),
         ("", "saved nothing here"),
     ],

@@ -277,7 +277,7 @@ def test_a_draft_that_failed_is_not_asked_again(checkpoint_folder, monkeypatch):
     checkpoint = load(checkpoint_folder)
     expected = run(checkpoint, query(checkpoint))
     monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
-    monkeypatch.setattr(drafter.ct2.CTranslate2Draft, "write", fail)
+    monkeypatch.setattr(drafter.ctranslate2_draft.CTranslate2Draft, "write", fail)
     assert run(checkpoint, query(checkpoint)) == expected
     assert drafter.draft_for(read(checkpoint, [query(checkpoint)])).name == "int8"
 
@@ -287,7 +287,7 @@ def test_where_a_draft_cannot_be_made_a_run_goes_on_without(error, checkpoint_fo
     def refuse(checkpoint):
         raise error
 
-    monkeypatch.setattr(drafter.ct2, "made", refuse)
+    monkeypatch.setattr(drafter.ctranslate2_draft, "made", refuse)
     monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
     checkpoint = load(checkpoint_folder)
     assert run(checkpoint, query(checkpoint)).n_steps

@@ -26,32 +26,32 @@ def test_it_waits_for_a_rest_but_not_for_ever(since, rested, cost, expected):
 # Each in a process of its own, as a look goes through all of it, and the app's thread never ends.
 BEGINNING = """
 import gc, time, weakref
-from glassformer.server import turns
-from glassformer.server.render_lock import DRAWING
+from glassformer.server import render_lock
+from glassformer.server.render_lock import RENDER_LOCK
 class Circle: pass
 circle = Circle(); circle.own = circle
 gone = weakref.ref(circle)
 """
 LATER = """
 gc.freeze()
-turns.collect()
+render_lock.collect()
 assert gc.get_freeze_count() > 0
 del circle
 gc.collect()
 assert gone() is not None  # Python's own looks leave it out
-turns.collect()
+render_lock.collect()
 assert gone() is None
 """
 NOT_BEGUN = """
 kept = gc.get_freeze_count()
-turns.collect()
+render_lock.collect()
 assert gc.get_freeze_count() == kept
 """
 BY_ITSELF = """
-turns.begin()
-turns.begin()
-with DRAWING.one():
-    turns.collect()
+render_lock.begin()
+render_lock.begin()
+with RENDER_LOCK.one():
+    render_lock.collect()
     del circle
 end = time.monotonic() + 60
 while gone() is not None and time.monotonic() < end:

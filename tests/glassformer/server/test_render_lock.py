@@ -120,7 +120,7 @@ def test_a_fragment_takes_a_turn(monkeypatch):
     from glassformer.shared import i18n
 
     turns = FairSemaphore(lease=LONG)
-    monkeypatch.setattr(i18n, "DRAWING", turns)
+    monkeypatch.setattr(i18n, "RENDER_LOCK", turns)
 
     def page():
         from glassformer.shared import i18n
@@ -128,7 +128,7 @@ def test_a_fragment_takes_a_turn(monkeypatch):
 
         @st.fragment
         def part():
-            st.text(f"turns: {len(i18n.DRAWING._since)}")
+            st.text(f"turns: {len(i18n.RENDER_LOCK._since)}")
 
         part()
 

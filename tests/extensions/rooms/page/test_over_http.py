@@ -17,7 +17,7 @@ from streamlit.web.server.starlette.starlette_app import create_streamlit_middle
 from glassformer.extensions.replicas.store_shared import Shared
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import MISSES_AT_ONCE, Registry
-from glassformer.extensions.rooms.server.room import Bucket, Room
+from glassformer.extensions.rooms.server.room import TokenBucket, Room
 from glassformer.extensions.rooms.server.room_state import Question
 from glassformer.extensions.rooms.server.routes import MOST_BYTES, routes
 from tools.serve import HOST, free_port
@@ -62,7 +62,7 @@ class Listener:
 def rooms(request, redis_server):
     found = Registry() if request.param == "in memory" else Registry(store=Shared(redis_server.url))
     found.begin()
-    found._opening = Bucket(1000, per_second=1, clock=time.monotonic)  # each test opens one
+    found._opening = TokenBucket(1000, per_second=1, clock=time.monotonic)  # each test opens one
     return found
 
 

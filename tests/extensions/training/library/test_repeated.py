@@ -36,14 +36,14 @@ for kind in ("unigram", "bpe"):
 TRAIN = """
 import os, sys
 from transformer.__main__ import main
-from glassformer.extensions.training.library import keeping
+from glassformer.extensions.training.library import checkpointing
 last, arguments = int(sys.argv[1]), sys.argv[2:]
-write_state = keeping.write_state
+write_state = checkpointing.write_state
 def write_and_die(out, state):
     write_state(out, state)
     if len(state["rows"]) == last:
         os._exit(9)
-keeping.write_state = write_and_die
+checkpointing.write_state = write_and_die
 sys.exit(main(arguments))
 """
 
