@@ -30,7 +30,7 @@ def is_kernel(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "counts", "limit"), [("product", lambda path: True, 117_000), ("kernel", is_kernel, 55_700)]
+    ("name", "counts", "limit"), [("product", lambda path: True, 115_500), ("kernel", is_kernel, 53_300)]
 )
 def test_lines(name, counts, limit):
     lines = sum(n for path, n in files().items() if counts(path))
@@ -65,7 +65,7 @@ def test_lines_of_a_page(folder):
 
 def test_lines_that_the_formatter_leaves():
     skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
-    assert skipped <= 292, f"{skipped} places are kept from the formatter; the budget is 292"
+    assert skipped <= 287, f"{skipped} places are kept from the formatter; the budget is 287"
 
 
 SCRIPTS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted((ROOT / "pages").glob("*/*.py"))]
