@@ -1,4 +1,4 @@
-"""The charts of the Attention page for maps that come with their labels, one call each.
+"""Two charts of given attention maps with their labels: every head as a small map, and one head or a mean.
 
 Pass `of("encoder")` of what `transformer.given_maps` returns, or any object with the same five values. To see what
 heads do, `marks.heat` draws the results of `transformer.analysis.head_statistics.measure_maps`.

@@ -1,4 +1,4 @@
-"""The distribution of some numbers: how many of them each of equal intervals holds."""
+"""Bar chart of a distribution from its edges and counts: how many numbers each interval holds."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""CTranslate2 draft model: the checkpoint in int8, for speculative decoding.
+"""CTranslate2 draft for speculative decoding: the checkpoint in int8, which writes whole outputs greedily.
 
 It needs the package (the extra `fast`), which is imported when a draft is made. The converted model is written to a
 temporary folder, read, and the folder is removed. Pieces are named by their ids, so any vocabulary will do.

@@ -1,4 +1,4 @@
-"""Trainings of this session: names in URLs, lookup, expiry.
+"""Trainings of a server, and which are the session's: names in URLs, lookup, expiry, and the app's hooks for them.
 
 A name is `training:` and the training's unguessable token. During training its checkpoint can be opened like any other,
 and changes as soon as a better one is written.

@@ -1,4 +1,4 @@
-"""Part "Your sentence" of the Positions page."""
+"""Part "Your sentence" of the Positions page: sizes in the sum, bias against content, or one rotary score."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""The page Positions, and the pictures of a table of positions: itself, who resembles whom, what a shift does."""
+"""Pictures of the Positions page's table: values and waves, similarity of positions, and what a shift does."""
 
 from collections.abc import Iterable, Sequence
 

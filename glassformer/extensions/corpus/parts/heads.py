@@ -1,4 +1,4 @@
-"""The parts All heads and One head: scores and measures over the corpus, and the lines with most and least of one."""
+"""Parts All heads and One head: scores of the whole corpus, measures of heads, and one head's extreme lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

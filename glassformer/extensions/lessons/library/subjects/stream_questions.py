@@ -1,4 +1,4 @@
-"""Questions about the residual stream: what is added to it, what is left of its beginning, and who needs it.
+"""Picks and questions about the residual stream: what is added, what is left of the start, norms, depth, context.
 
 Picks: which vector, which neuron and which piece a lesson looks at inside the model. All count from 1.
 """
