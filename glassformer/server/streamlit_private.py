@@ -25,6 +25,7 @@ import streamlit as st
 
 TESTED: Final = "1.67."
 VARIABLE: Final = "GLASSFORMER_STREAMLIT_PRIVATE"
+AT_ONCE: Final = 100  # messages in a list; of 500 that wait for a connection Streamlit takes it for broken
 _LOG: Final = logging.getLogger("glassformer.streamlit")
 
 
@@ -50,6 +51,10 @@ SCRIPT: Final = Use("the menu blinks when another page opens, and a lesson's pan
 UPLOADS: Final = Use("the server takes no uploads, as their memory cannot be bounded", (
     f"{_FILES}.remove_file(self, session_id, file_id)", f"{_FILES}.file_storage", f"{_RUNTIME}.instance()",
     f"{_RUNTIME}.is_active_session(self, session_id)", f"{_RUNTIME}.uploaded_file_mgr",
+))
+TOGETHER: Final = Use("a page's messages are sent one by one, which takes a tenth longer", (
+    "streamlit.runtime.app_session:AppSession.flush_browser_queue(self)",
+    "streamlit.runtime.runtime:Runtime._send_message(self, session_info, msg)",
 ))
 PAGE: Final = Use("pages look plain and say nothing while they load, steps and links ask the server", (
     "data-test-script-state", "stMainBlockContainer", "BACKEND_BASE_URL",
@@ -85,6 +90,29 @@ def once(populate: Callable[..., None]) -> Callable[..., None]:
             message.MergeFrom(made[section])
 
     return copy
+
+
+def together(flush: Callable[[Any], list[Any]]) -> Callable[[Any], list[list[Any]]]:
+    """Give a session's messages in a few lists; the server's event loop goes round after each of them.
+
+    A round per message is a system call each, and each time the loop waits for the GIL, which all page runs want.
+    """
+
+    def flushed(session: Any) -> list[list[Any]]:
+        messages = flush(session)
+        return [messages[first : first + AT_ONCE] for first in range(0, len(messages), AT_ONCE)]
+
+    return flushed
+
+
+def each(send: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, list[Any]], None]:
+    """Send such a list."""
+
+    def sent(runtime: Any, to: Any, messages: list[Any]) -> None:
+        for message in messages:
+            send(runtime, to, message)
+
+    return sent
 
 
 def briefly(make: Callable[..., Callable[[Any, Any], Any]]) -> Callable[..., Callable[[Any, Any], Any]]:
@@ -143,6 +171,7 @@ REPLACED: Final[dict[Use, Callable[[Any], Any]]] = {
     Use("each rerun reads all options of the look", (
         "streamlit.runtime.app_session:_populate_theme_msg(msg, section)",
     )): once,
+    TOGETHER: together,
     Use("each visitor has three more files open", (
         "streamlit.runtime.app_session:asyncio",
         *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),
@@ -155,6 +184,8 @@ def begin() -> None:
     for use, make in REPLACED.items():
         if is_on(use):
             setattr(*_at(use.relies[0]), make(found(use.relies[0])))
+    if is_on(TOGETHER):  # the other half of it
+        setattr(*_at(TOGETHER.relies[1]), each(found(TOGETHER.relies[1])))
     for use in (SCRIPT, UPLOADS, PAGE):
         is_on(use)
 

@@ -16,17 +16,21 @@ from streamlit.runtime.state.session_state import SessionState, Value
 from glassformer.server import server_options, streamlit_private
 from glassformer.server.descriptors import n_open
 from glassformer.server.streamlit_private import (
+    AT_ONCE,
     PAGE,
     REPLACED,
     SCRIPT,
+    TOGETHER,
     UPLOADS,
     LateLoop,
     _at,
     _late,
     briefly,
+    each,
     is_on,
     once,
     problem,
+    together,
 )
 from tests.source_code import ROOT, imports, sources
 
@@ -97,8 +101,8 @@ def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
 
 
 def test_what_is_on_is_replaced(monkeypatch):
-    for use in REPLACED:
-        monkeypatch.setattr(*_at(use.relies[0]), getattr(*_at(use.relies[0])))  # and put back
+    for name in (*(use.relies[0] for use in REPLACED), TOGETHER.relies[1]):
+        monkeypatch.setattr(*_at(name), getattr(*_at(name)))  # and put back
     monkeypatch.setattr(PagesManager, "uses_pages_directory", True)
     streamlit_private.begin()
     assert net_util.get_external_ip() is None
@@ -126,6 +130,16 @@ def look(populate):
     populate(message.dark, "theme.dark")
     populate(message.sidebar, "theme.sidebar")
     return message
+
+
+def test_messages_come_in_lists_and_are_sent_one_after_the_other():
+    sent, messages = [], list(range(2 * AT_ONCE + 1))
+    lists = together(lambda session: messages)(None)
+    assert [len(one) for one in lists] == [AT_ONCE, AT_ONCE, 1]
+    for one in lists:
+        each(lambda runtime, to, message: sent.append(message))(None, None, one)
+    assert sent == messages
+    assert together(lambda session: [])(None) == []
 
 
 def test_the_look_is_streamlits_own_and_its_options_are_read_once(monkeypatch):
