@@ -78,9 +78,9 @@ class _Listed:
             if not self._looking.is_alive() and (old or self._found is None):
                 self._looking = threading.Thread(target=self._look, daemon=True)
                 self._looking.start()
-            visible = self._looking
-        if visible.is_alive():
-            visible.join(None if self._found is None else PATIENCE_SECONDS)
+            looking = self._looking
+        if looking.is_alive():
+            looking.join(None if self._found is None else PATIENCE_SECONDS)
         return self._found or ()
 
     def _look(self) -> None:

@@ -52,10 +52,6 @@ UPLOADS: Final = Use("the server takes no uploads, as their memory cannot be bou
     f"{_FILES}.remove_file(self, session_id, file_id)", f"{_FILES}.file_storage", f"{_RUNTIME}.instance()",
     f"{_RUNTIME}.is_active_session(self, session_id)", f"{_RUNTIME}.uploaded_file_mgr",
 ))
-TOGETHER: Final = Use("a page's messages are sent one by one, which takes a tenth longer", (
-    "streamlit.runtime.app_session:AppSession.flush_browser_queue(self)",
-    "streamlit.runtime.runtime:Runtime._send_message(self, session_info, msg)",
-))
 PAGE: Final = Use("pages look plain and say nothing while they load, steps and links ask the server", (
     "data-test-script-state", "stMainBlockContainer", "BACKEND_BASE_URL",
 ))
@@ -153,39 +149,42 @@ def _late(module: Any) -> Any:
     return SimpleNamespace(**{**vars(module), "new_event_loop": LateLoop})
 
 
-REPLACED: Final[dict[Use, Callable[[Any], Any]]] = {
+# What makes the replacement of each of the first names that a use relies on.
+REPLACED: Final[dict[Use, tuple[Callable[[Any], Any], ...]]] = {
     Use("the server asks the internet for its address at its start and for visitors it does not know, who wait", (
         "streamlit.net_util:get_external_ip()",
-    )): _no_address,
+    )): (_no_address,),
     Use("the first visitor may be told that a page was not found", (
         "streamlit.runtime.pages_manager:PagesManager.uses_pages_directory",
-    )): _no_pages,
+    )): (_no_pages,),
     Use("the log has remarks on caches that are filled before anybody comes", (
         "streamlit.runtime.scriptrunner_utils.script_run_context:_LOGGER",
-    )): _quiet,
+    )): (_quiet,),
     Use("a redraw takes about 5 % longer", (
         "streamlit.components.v2.bidi_component.main:make_bidi_component_presenter"
         "(aggregator_id, component_id, allowed_state_keys)",
         f"{_STATE}:SessionState._new_widget_state", f"{_STATE}:WStates.states",
-    )): briefly,
+    )): (briefly,),
     Use("each rerun reads all options of the look", (
         "streamlit.runtime.app_session:_populate_theme_msg(msg, section)",
-    )): once,
-    TOGETHER: together,
+    )): (once,),
+    Use("a page's messages are sent one by one, which takes a tenth longer", (
+        "streamlit.runtime.app_session:AppSession.flush_browser_queue(self)",
+        "streamlit.runtime.runtime:Runtime._send_message(self, session_info, msg)",
+    )): (together, each),
     Use("each visitor has three more files open", (
         "streamlit.runtime.app_session:asyncio",
         *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),
-    )): _late,
+    )): (_late,),
 }  # fmt: skip
 
 
 def begin() -> None:
     """Replace what is replaced, and have the log say what is off; to be called once, before there is a visitor."""
-    for use, make in REPLACED.items():
+    for use, makers in REPLACED.items():
         if is_on(use):
-            setattr(*_at(use.relies[0]), make(found(use.relies[0])))
-    if is_on(TOGETHER):  # the other half of it
-        setattr(*_at(TOGETHER.relies[1]), each(found(TOGETHER.relies[1])))
+            for name, make in zip(use.relies, makers, strict=False):
+                setattr(*_at(name), make(found(name)))
     for use in (SCRIPT, UPLOADS, PAGE):
         is_on(use)
 

@@ -20,7 +20,6 @@ from glassformer.server.streamlit_private import (
     PAGE,
     REPLACED,
     SCRIPT,
-    TOGETHER,
     UPLOADS,
     LateLoop,
     _at,
@@ -101,7 +100,7 @@ def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
 
 
 def test_what_is_on_is_replaced(monkeypatch):
-    for name in (*(use.relies[0] for use in REPLACED), TOGETHER.relies[1]):
+    for name in (name for use, makers in REPLACED.items() for name in use.relies[: len(makers)]):
         monkeypatch.setattr(*_at(name), getattr(*_at(name)))  # and put back
     monkeypatch.setattr(PagesManager, "uses_pages_directory", True)
     streamlit_private.begin()
