@@ -20,6 +20,7 @@ import select
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -73,9 +74,7 @@ class LibraryProcess:
     def __init__(self, content: bytes, limits: ProcessLimits = OURS) -> None:
         self._content, self._limits, self._lock = content, limits, Lock()
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __del__(self) -> None:
-        self._end()
+        self._finalize = weakref.finalize(self, sandbox.end, None)  # a `__del__` would come too late at exit
 
     def open(self) -> dict[str, Any]:
         """Start it; what the file says of itself, see `_described` of `tokenizers_worker`."""
@@ -136,6 +135,7 @@ class LibraryProcess:
         return answer
 
     def _start(self) -> dict[str, Any]:
+        self._end()
         try:
             self._process = subprocess.Popen(
                 # -P keeps the script's folder out of sys.path.
@@ -149,6 +149,7 @@ class LibraryProcess:
             )
         except OSError as error:
             raise TokenizerError("could not be opened: {reason}.", reason=str(error.strerror)) from None
+        self._finalize = weakref.finalize(self, sandbox.end, self._process)
         self._send(self._content)
         found = self._answer(OPENING_SECONDS, MOST_DESCRIPTION)
         if found is not None and "pieces" in found:
@@ -201,8 +202,8 @@ class LibraryProcess:
         return b"".join(parts)
 
     def _end(self) -> None:
-        process, self._process = getattr(self, "_process", None), None
-        sandbox.end(process)
+        self._process = None
+        self._finalize()
 
 
 class LibraryTokenizer(AnyTokenizer):
