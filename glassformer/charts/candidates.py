@@ -1,7 +1,5 @@
 """The most probable next pieces of one step as bars, and how sampling changes their distribution, in one chart.
 
-The axis goes from 0 to 1 on every step, so you can compare steps by eye.
-
 The axis goes from 0 to 1 on every step and at every setting, so you can compare them by eye.
 """
 

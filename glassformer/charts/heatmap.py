@@ -2,6 +2,8 @@
 
 Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
 The chart does not know which layer or head it shows: the title says that.
+
+Hover shows four digits. So five are kept while that is affordable, three in larger maps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +15,40 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import GREY, along, cells, frame, hatching
 from glassformer.charts.hover import bold, italic, of_cell, with_number
-from glassformer.charts.rounding import HALF_DIGITS, shortened
 from glassformer.charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
 from glassformer.charts.theme import Colour, Spec, base_layout, colour_bar, literal, subtitle
 from transformer.i18n import joined, say
+
+MOST_EXACT = 4_096
+"""Cells of the largest map whose numbers stay as they are; a larger one has five digits, in three bytes a number."""
+MOST_FIVE = 65_536
+"""Cells of the largest map that has five digits; a larger one has three, in two bytes a number."""
+HALF_DIGITS, THREE_BYTE_DIGITS = 3, 5
+
+
+def shortened(drawn: np.ndarray) -> tuple[np.ndarray, int | None]:
+    """Round the numbers of a map, float32 of any shape, if it is large; NaN and infinity stay.
+
+    Returns the numbers, and the number of digits left; None if nothing was lost. With five digits they are still
+    float32 but end in a byte of zeros, which `plotly_view` leaves out; with three they are float16, if they are in
+    its range.
+    """
+    if drawn.size <= MOST_EXACT:
+        return drawn, None
+    if drawn.size <= MOST_FIVE:
+        short, digits = _three_bytes(drawn), THREE_BYTE_DIGITS
+    elif np.nanmax(np.abs(drawn), initial=0) < np.finfo(np.float16).max:
+        short, digits = drawn.astype(np.float16), HALF_DIGITS
+    else:
+        return drawn, None
+    return short, None if np.array_equal(short, drawn, equal_nan=True) else digits
+
+
+def _three_bytes(drawn: np.ndarray) -> np.ndarray:
+    """Round float32 to 16 bits of fraction."""
+    rounded = ((drawn.view(np.uint32) + np.uint32(0x80)) & np.uint32(0xFFFFFF00)).view(np.float32)
+    return np.where(np.isfinite(drawn) & np.isfinite(rounded), rounded, drawn)
+
 
 HOW_TO_READ = say(
     "Each row is one query; its weights over the keys sum to 1. The stronger the colour, the larger the weight of "
@@ -67,7 +99,7 @@ def heatmap_spec(
     shows the value itself. If `rows_sum_to_one` and a row does not, the chart says which. `number` is how hover writes
     a number, and `named` whether it names the axis of a row and of a column.
 
-    The numbers of a large map are rounded (`glassformer.charts.rounding`); if hover then has fewer than four digits,
+    The numbers of a large map are rounded (`glassformer.charts.heatmap`); if hover then has fewer than four digits,
     the map says so. In that case `table` makes the columns of a table with the exact numbers. Raises ValueError if
     the sizes do not fit together, or a value on a logarithmic scale is negative.
     """

@@ -16,8 +16,7 @@ from glassformer.charts.bands import place_in_bands
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import candidates_spec
 from glassformer.charts.grammar import level, stroke
-from glassformer.charts.marks import Axis
-from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
 from glassformer.charts.piece_losses import PIECE, piece_losses_spec
 from glassformer.charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS

@@ -9,8 +9,7 @@ import numpy as np
 from glassformer.charts import masks as charts
 from glassformer.charts import theme
 from glassformer.charts.grammar import finite, table_of, upright
-from glassformer.charts.marks import Axis
-from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import Spec, literal
 from glassformer.masks import MasksLook, mask_texts
 from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, MasksScene, closed_for

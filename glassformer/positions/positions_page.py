@@ -11,7 +11,7 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import stroke
-from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.positions import PositionsLook
 from glassformer.runs.map_axes import STACKS, fit_parts
 from glassformer.runs.picture import Page, PartEntry

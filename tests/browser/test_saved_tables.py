@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from glassformer.charts.rounding import MOST_EXACT
+from glassformer.charts.heatmap import MOST_EXACT
 from glassformer.runs.loading import SHIPPED
 from tests.browser.helpers import chart_menu, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest

@@ -56,7 +56,7 @@ def _text(line: bytes | str) -> str | None:
 def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     """Punctuation, spaces and case do not make a sentence another one, as in `prepare`."""
     from transformer.runs.pairs import read_pairs
-    from transformer.text.sentence_key import sentence_key
+    from transformer.text.line_files import sentence_key
 
     seen = {sentence_key(source) for source, _ in read_pairs(pairs)}
     found = [line for line in lines if sentence_key(line) in seen]

@@ -7,6 +7,7 @@ message. `cleaning` decides which lines are kept.
 
 import codecs
 import io
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -173,3 +174,24 @@ def _has_columns(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
 def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
     # Buffered: zipfile's own readline with a limit goes byte by byte.
     return cast(BinaryIO, io.BufferedReader(archive.open(member)))
+
+
+class _Letters(dict[int, int | None]):
+    """A table for `str.translate` that keeps letters, digits and the marks on them, and is filled on demand."""
+
+    def __missing__(self, code: int) -> int | None:
+        character = chr(code)
+        # Marks count: in Hindi or Thai a vowel is one.
+        kept = character.isalnum() or unicodedata.category(character).startswith("M")
+        self[code] = code if kept else None
+        return self[code]
+
+
+_LETTERS = _Letters()
+
+
+def sentence_key(text: str) -> str:
+    """What is left of a sentence without case, width, punctuation, symbols and spaces."""
+    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    key = folded.translate(_LETTERS)
+    return key if key.isascii() else unicodedata.normalize("NFC", key)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from transformer.errors import TokenizerError
-from transformer.text import protobuf
+from transformer.text import sentencepiece_check
 from transformer.text.sentencepiece_check import TRAINER, UNKNOWN, Piece, read
 from transformer.text.tokenizer import Tokenizer
 
@@ -207,9 +207,9 @@ def _log_sum(edges: Sequence[Edge]) -> float:
 def _settings(model: bytes) -> dict[int, int]:
     """The settings of a model that matter here, by field number."""
     found = {MODEL_TYPE: UNIGRAM, BYTE_FALLBACK: 0}
-    for number, message in protobuf.fields(memoryview(model)):
+    for number, message in sentencepiece_check.fields(memoryview(model)):
         if number == TRAINER and isinstance(message, memoryview):
-            for field, value in protobuf.fields(message):
+            for field, value in sentencepiece_check.fields(message):
                 if field in found and isinstance(value, int):
                     found[field] = value
     return found

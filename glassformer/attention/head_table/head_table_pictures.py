@@ -17,8 +17,7 @@ from glassformer.charts.grammar import SIDES, at_mean
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.groups import bracket, head_named
 from glassformer.charts.hover import bold
-from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
 from glassformer.charts.theme import capitalised
 from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES, sides, size_of

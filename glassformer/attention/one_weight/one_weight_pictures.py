@@ -17,10 +17,9 @@ from glassformer.attention.one_weight import one_weight_text as text
 from glassformer.charts import theme
 from glassformer.charts.grammar import UNSEEN, frame, layer
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
-from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.heatmap import MOST_EXACT, heatmap_spec
 from glassformer.charts.marks import Axis, Numbers, bars, heat
 from glassformer.charts.one_weight import HEIGHT, key_row_spec, query_times_key_spec
-from glassformer.charts.rounding import MOST_EXACT
 from glassformer.charts.theme import Spec
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Plot

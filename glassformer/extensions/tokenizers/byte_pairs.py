@@ -27,7 +27,7 @@ from itertools import groupby
 import sentencepiece
 
 from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable, Way, padded
-from transformer.text import protobuf
+from transformer.text import sentencepiece_check
 from transformer.text.subword_sampling import merged
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer, Wrapping
 
@@ -226,7 +226,7 @@ def _from_bytes(pieces: Sequence[str]) -> str:
 
 
 def _says_leading_space(model: bytes) -> bool:
-    for number, settings in protobuf.fields(memoryview(model)):
+    for number, settings in sentencepiece_check.fields(memoryview(model)):
         if number == _NORMALISER and isinstance(settings, memoryview):
-            return bool(dict(protobuf.fields(settings)).get(_LEADING_SPACE, True))
+            return bool(dict(sentencepiece_check.fields(settings)).get(_LEADING_SPACE, True))
     return True

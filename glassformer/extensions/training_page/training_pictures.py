@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.charts.heatmap import heatmap_spec
-from glassformer.charts.marks_lines import Scale
+from glassformer.charts.marks import Scale
 from glassformer.charts.theme import Spec
 from glassformer.extensions.snapshots.snapshot_runs import Growth, all_moments, growth, hides, step_of_name
 from glassformer.extensions.training_page.charts.training import (

@@ -11,8 +11,7 @@ from glassformer.charts.grammar import layer, stroke
 from glassformer.charts.heatmap import NUMBER
 from glassformer.charts.hover import bold, hover, with_number
 from glassformer.charts.lens import DEPTH_AXIS, RANK, Depth, after, lens_table_spec
-from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
 from glassformer.charts.theme import Spec, colour_bar
 from glassformer.inside import Depths, InsideLook, LensColour
 from glassformer.inside.token_selection import INSIDE

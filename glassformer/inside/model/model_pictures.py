@@ -10,7 +10,7 @@ from glassformer.charts import theme
 from glassformer.charts.costs import cost_shares_spec
 from glassformer.charts.diagram import Stack, model_diagram_spec, with_links
 from glassformer.charts.grammar import at_a_line, stroke, upright
-from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
+from glassformer.charts.marks import LOGARITHMIC, Places, Scale, Series, lines
 from glassformer.charts.theme import Spec, literal
 from glassformer.inside import InsideLook
 from glassformer.inside.model.blocks import (

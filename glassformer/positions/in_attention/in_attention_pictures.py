@@ -5,10 +5,8 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import DOTTED, stroke, upright
 from glassformer.charts.hover import on_lines
-from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
-from glassformer.charts.positions import POSITION_AXIS
-from glassformer.charts.rotations import PAIR_AXIS, turning_circle_spec
+from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, heat, lines
+from glassformer.charts.positions import PAIR_AXIS, POSITION_AXIS, turning_circle_spec
 from glassformer.positions.positions_page import (
     DISTANCE_AXIS,
     LOOKED_AT,

@@ -7,8 +7,7 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import SIDES, Kind, edge, frame
-from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.marks import Axis, Numbers, Places, Scale, Series, heat, lines
 from glassformer.charts.positions import DIMENSION_AXIS
 from glassformer.charts.theme import literal
 from glassformer.positions.positions_page import LOOKED_AT, PAGE, PositionScene, by_distance, open_shown

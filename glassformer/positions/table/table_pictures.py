@@ -6,8 +6,7 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import DOTTED, note, stroke, upright
-from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
+from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, heat, lines
 from glassformer.charts.positions import DIMENSION_AXIS, POSITION_AXIS, shift_points_spec
 from glassformer.charts.theme import Spec, literal
 from glassformer.positions.positions_page import (

@@ -14,7 +14,7 @@ from glassformer.extensions.tokenizers.options import Options, options_of_config
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
 from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
-from transformer.text import protobuf
+from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 ROMANIAN = {"source_language": "en_XX", "target_language": "ro_RO"}
@@ -60,8 +60,8 @@ def reference(kind, files, folder, *, config=None, **options):
 
 def as_on_the_hub(theirs, model):
     """With the normaliser of the hub's files: rebuilt by transformers 5 it keeps a space at the end, or is none."""
-    settings = next(value for number, value in protobuf.fields(memoryview(model)) if number == 3)
-    rules = next(bytes(value) for number, value in protobuf.fields(settings) if number == 2)
+    settings = next(value for number, value in sentencepiece_check.fields(memoryview(model)) if number == 3)
+    rules = next(bytes(value) for number, value in sentencepiece_check.fields(settings) if number == 2)
     theirs._tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.Precompiled(rules),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.charts.marks import Axis, Numbers, heat
-from glassformer.charts.rotations import PAIR_AXIS
+from glassformer.charts.positions import PAIR_AXIS
 from glassformer.charts.theme import DARK_COLORS, MARK_COLOR, NEUTRAL_COLOR, SCALES, SIGNED_SCALE, figure_in, literal
 from glassformer.positions.positions_page import DISTANCE_AXIS
 from glassformer.runs.picture_registry import PICTURES

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.charts.grammar import stroke, upright
-from glassformer.charts.marks import Axis
-from glassformer.charts.marks_lines import LOGARITHMIC, Places, Scale, Series, lines
+from glassformer.charts.marks import LOGARITHMIC, Axis, Places, Scale, Series, lines
 from glassformer.charts.theme import DARK_COLORS, NEUTRAL_COLOR, figure_in, literal
 from tests.glassformer.charts.test_positions import colours
 from transformer.i18n import say

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.charts.rounding import HALF_DIGITS, THREE_BYTE_DIGITS, shortened
+from glassformer.charts.heatmap import HALF_DIGITS, THREE_BYTE_DIGITS, shortened
 from tests.pages.reading import three_byte_numbers
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import stroke
 from glassformer.charts.heatmap import heatmap_spec
-from glassformer.charts.marks import Axis
-from glassformer.charts.marks_lines import Scale, Series, lines
+from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.what_if.two_runs import first_difference
 from glassformer.runs.picture import Plot

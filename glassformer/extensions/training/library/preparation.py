@@ -27,8 +27,7 @@ from transformer.checkpoint.card import TEXTS
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
 from transformer.i18n import Sentence, say, say_n
-from transformer.text.line_files import read_lines
-from transformer.text.sentence_key import sentence_key
+from transformer.text.line_files import read_lines, sentence_key
 
 SPLITS = ("train", "dev", "test")
 CARD, REPORT = "card.json", "report.json"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from glassformer.charts.grammar import at_a_line, finite, stroke, table, upright
-from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, MASK_LINE, NEUTRAL_COLOR, Spec, literal
 from transformer.i18n import say
 

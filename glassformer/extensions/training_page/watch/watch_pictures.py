@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.charts.grammar import Kind, stroke
-from glassformer.charts.marks_lines import Places, Scale, Series, lines
+from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.training_pictures import TRAINING

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.charts.marks import Axis
-from glassformer.charts.marks_lines import Scale
+from glassformer.charts.marks import Axis, Scale
 from glassformer.charts.theme import figure_in, literal
 from glassformer.extensions.effects.wrong.mistake_figures import two_bars
 from transformer.i18n import say

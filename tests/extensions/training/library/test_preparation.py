@@ -11,7 +11,7 @@ from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.runs.pairs import read_pairs
-from transformer.text.sentence_key import sentence_key
+from transformer.text.line_files import sentence_key
 
 WHO = "CC-BY 2.0 (France) Attribution: tatoeba.org #{} (CM) & #{} (Roujin)"
 SUBJECTS = ("the fox", "a small fox", "the red moon", "a lake", "the old sailor", "her cat", "my friend", "the king")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.training.library.preparation import SMALL, components, split
 from transformer.errors import DataError
-from transformer.text.sentence_key import sentence_key
+from transformer.text.line_files import sentence_key
 
 # Few words, so that sentences meet again: with other case, other punctuation, other spaces.
 SENTENCES = st.builds(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.marks_lines import Scale
+from glassformer.charts.marks import Scale
 from glassformer.charts.theme import DARK_COLORS, literal
 from glassformer.extensions.training_page.charts.training import Snapshots
 
