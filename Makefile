@@ -5,16 +5,19 @@
 #   VENV    where the environment lives; an existing one is used as it is  (make run VENV=~/venvs/torch)
 #   TORCH   what pip is asked for when torch is not there yet  (make run TORCH='torch==2.13.0+cu126 --index-url ...')
 #   ARGS    passed to Streamlit; after a second `--`, to the app  (make run ARGS="-- --checkpoints DIR")
+#   SINCE   a commit: `make check` tests what has changed since then;  SECONDS  for how long
 #   TESTS   passed to pytest  (make test TESTS="tests/transformer -x")
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run test test-deep lint lint-python lint-javascript format words clean
+.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
 ARGS  ?=
 TESTS ?=
+SINCE ?=
+SECONDS ?= 60
 
 # The first Python that is new enough; only looked for when an environment has to be made.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -30,7 +33,7 @@ STAMP_DEV := $(VENV)/.glassformer-dev
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
 
 # Where files are not to be compiled for good, as in some containers, each of hundreds of processes would compile torch.
-test test-deep: export PYTHONDONTWRITEBYTECODE :=
+check test test-deep: export PYTHONDONTWRITEBYTECODE :=
 
 # Browsers are what takes long: two at once, and the tests without one beside them, in two more processes, whose report
 # follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
@@ -58,6 +61,9 @@ install-dev: $(STAMP_DEV) ## install what the tests need as well
 
 run: $(STAMP_APP) ## start the app (the address is printed)
 	@$(PY) -m streamlit run app.py $(ARGS)
+
+check: $(STAMP_DEV) ## before a commit: lint, types, and for a minute the tests nearest to what changed
+	@$(PY) -m tools.check --since "$(SINCE)" --seconds $(SECONDS)
 
 test: $(STAMP_DEV) ## lint, format check, types, then every test
 	@$(PY) tools/browser.py --ensure

@@ -1,0 +1,59 @@
+"""`make check`: which tests are nearest to a change, and what becomes of those for which there is no time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tools import check
+
+
+def before_the_source(changes):
+    return check.nearest(changes)[: -len(check.OF_SOURCE)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "first"),
+    [
+        ("glassformer/charts/grid.py", "tests/glassformer/charts/test_grid.py"),
+        ("glassformer/extensions/drafts/drafter.py", "tests/extensions/drafts/"),
+        ("transformer/model/rotary.py", "tests/transformer/model/"),
+        ("glassformer/masks/mask_panels.py", "tests/pages/test_masks.py"),
+        ("pages/explore/masks.py", "tests/pages/test_masks.py"),
+        ("glassformer/components/flow/view.js", "tests/browser/test_flow_view.py"),
+        ("tests/tools/test_check.py", "tests/tools/test_check.py"),
+    ],
+)
+def test_the_nearest_test_is_first(changed, first):
+    assert before_the_source([changed])[0].startswith(first)
+
+
+def test_browser_tests_are_near_only_if_they_changed():
+    assert not [one for one in before_the_source(["transformer/model/attention.py"]) if "browser" in one]
+    assert "tests/browser/test_flow_view.py" in before_the_source(["tests/browser/test_flow_view.py"])
+
+
+def test_fixtures_of_a_folder_choose_its_tests():
+    near = before_the_source(["tests/extensions/drafts/conftest.py", "tests/pages/conftest.py"])
+    assert "tests/pages/test_masks.py" in near
+    assert before_the_source(["LICENSE"]) == []
+
+
+def test_no_more_files_than_can_be_collected():
+    assert len(before_the_source(["transformer/errors.py"])) <= check.MOST_FILES
+
+
+@pytest.mark.parametrize(("seconds", "n_left"), [(60, 0), (0, 3)])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_is_not_reached_is_counted(tmp_path, seconds, n_left, fails):
+    tests = tmp_path / "test_three.py"
+    tests.write_text(f"def test_one(): pass\ndef test_two(): assert {not fails}\ndef test_three(): pass\n")
+    command = [sys.executable, "-m", "tools.check", "--seconds", str(seconds), "--files", str(tests)]
+    done = subprocess.run(command, cwd=check.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == (fails and not n_left), done.stdout
+    assert (f"left: {n_left}" in done.stdout) == bool(n_left)
+
+
+def test_a_commit_that_is_not_there_is_one_sentence():
+    with pytest.raises(SystemExit, match="git says"):
+        check.changed("no-such-commit")
