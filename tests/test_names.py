@@ -1,6 +1,7 @@
 """Names and first lines by which one finds one's way: the rules of `docs/contributing/words.md` for docstrings, too."""
 
 import ast
+import builtins
 import io
 import re
 import tokenize
@@ -11,12 +12,20 @@ import pytest
 from tests.source_code import ROOT, sources
 from tests.test_plain_words import TICS
 
+
+def words_of(text):
+    return set(re.findall(r"\w+", text))
+
+
 LONGEST = 112
 RIDDLE = re.compile(r"(What|Whether|Whose|Who|How|Which|Where|Why|When)\b")  # a clause, not a thing
 PRODUCT = {"app", "main", "pages", "glassformer", "transformer"}
 # Places that are not rewritten yet, by file and pattern: the list only shrinks.
 NOT_YET: frozenset[tuple[str, str]] = frozenset()
 MOST_EXEMPTIONS = 20
+# Classes of other programs, and an HTTP header.
+OF_OTHERS = words_of("DataParallel GenerationConfig Host SavedModel TransformerEncoder")
+OURS = ("glassformer.", "transformer.")
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +70,26 @@ def prose(source):
     for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
         if token.type == tokenize.COMMENT:
             yield token.string
+
+
+def test_a_class_or_module_in_code_font_is_there(product):
+    code = [one for one in sources(ROOT) if one.part != "tests"]
+    known = OF_OTHERS | set(dir(builtins))
+    for script in (ROOT / "glassformer").rglob("*.js"):
+        known |= words_of(script.read_text(encoding="utf-8"))
+    for one in code:
+        known |= {*one.path.with_suffix("").parts}
+        for token in tokenize.generate_tokens(io.StringIO(one.text).readline):
+            if token.type == tokenize.NAME or (token.type == tokenize.STRING and not re.search(r"\s", token.string)):
+                known |= words_of(token.string) if one.path.stem != "module_aliases" else set()
+    gone = {
+        (one.path.as_posix(), name)
+        for one in product
+        for text in prose(one)
+        for name in re.findall(r"(?<!`)`([A-Za-z_][\w.]*\w)(?:\(.*?\))?`(?!`)", text)
+        if {word for word in words_of(name) if re.match(r"[A-Z]\w*[a-z]", word) or name.startswith(OURS)} - known
+    }
+    assert gone == set()
 
 
 def test_docstrings_and_comments_are_plain(product):

@@ -101,7 +101,7 @@ class FrameSource:
         return frames_of(self.picture, self.shown(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
 
     def shown(self) -> HasSteps:
-        """What is pictured, at the step that was looked at; errors as of `Again.run`."""
+        """What is pictured, at the step that was looked at; errors as of `RunRef.run`."""
         return self.together(*(one.run() for one in self.again))
 
 

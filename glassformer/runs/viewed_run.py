@@ -138,12 +138,12 @@ class ViewedRun(Viewed):
 
     @property
     def runs(self) -> tuple[ViewedRun, ...]:
-        """As of `Stepped`."""
+        """As of `HasSteps`."""
         return (self,)
 
     @property
     def together(self) -> Callable[[ViewedRun], ViewedRun]:
-        """As of `Stepped`."""
+        """As of `HasSteps`."""
         return _alone
 
     def at(self, step: int) -> ViewedRun:

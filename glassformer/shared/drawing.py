@@ -162,7 +162,7 @@ def chart(
         key: Names this place on the page.
         alt: Alternative text for screen readers, one or two sentences.
         how_to_read: One sentence.
-        said: The other texts, as `glassformer.runs.picture.Said`.
+        said: The other texts, as `glassformer.runs.picture.Captions`.
         fit: Whether the chart takes the height that is left on the first screen, as the subject of its page.
         on_click: Called when a mark is clicked.
         table: Makes the columns of the CSV file. A session keeps it: it must not hold a run. None: taken from the

@@ -43,7 +43,7 @@ def write_nested(said: Mapping[str, str]) -> str:
 
 
 def read_nested(text: str) -> dict[str, str] | None:
-    """What `write` wrote, by name; None for anything else."""
+    """What `write_nested` wrote, by name; None for anything else."""
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=len(NAMES)) if text else []
     except ValueError:
@@ -182,7 +182,7 @@ class Link:
     companions: tuple[str, ...] | None = spelled(
         "with", None, lambda reader, name: reader.sentences(name, most=MOST_COMPANIONS), "\n".join
     )
-    # What the second run of a comparison differs in, as `glassformer.state.link` writes it; nothing for no second.
+    # What the second run of a comparison differs in, as `write_nested` writes it; nothing for no second.
     beside: str = spelled("b", "", _beside)
     view: View = spelled("", View(), lambda reader, name: read_view(reader), write_view)
 

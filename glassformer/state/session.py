@@ -101,7 +101,7 @@ def leave(slot: Slot, here: SlotState) -> None:
 
 
 def stand(slot: Slot, **changes: Any) -> None:
-    """Change where a slot stands, by the names of `Standing`."""
+    """Change where a slot stands, by the names of `SlotState`."""
     st.session_state[f"{slot}{STANDING}"] = dataclasses.replace(standing(slot), **changes)
 
 

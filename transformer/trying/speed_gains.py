@@ -143,7 +143,7 @@ class Gains:
 
     @property
     def nbytes(self) -> int:
-        """As of `glassformer.runs.measurement_jobs.Sized`."""
+        """As of `glassformer.runs.measurement_jobs.SizedResult`."""
         return 1_000
 
     @property

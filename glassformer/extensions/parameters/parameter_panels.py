@@ -1,6 +1,6 @@
 """Part "Parameters": all learned tensors, and one of them in detail.
 
-The statistics are defined in `transformer.analysis.parameters` and `spectra`.
+The statistics are defined in `transformer.analysis.parameters`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

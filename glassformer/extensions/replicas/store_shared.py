@@ -61,14 +61,14 @@ class Shared(RoomStore):
         return time.monotonic() + self._offset
 
     def begin(self) -> None:
-        """See `Store`. A server that does not answer is waited for afterwards."""
+        """See `RoomStore`. A server that does not answer is waited for afterwards."""
         with suppress(RoomRefusedError):
             self._called(self._catch_up)
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """See `Store`: the rooms stay, and all who listen here leave."""
+        """See `RoomStore`: the rooms stay, and all who listen here leave."""
         self.closed = True
         for room in self._all():
             self.tell(room)
@@ -85,7 +85,7 @@ class Shared(RoomStore):
     # ---------------------------------------------------------------- changes
 
     def add(self, room: Room) -> bool:
-        """See `Store`. Raises `RefusedError`: the store is away."""
+        """See `RoomStore`. Raises `RefusedError`: the store is away."""
         if not self._called(self._put, room, {}, room.state(), was=0):
             return False
         with self.lock:
@@ -93,7 +93,7 @@ class Shared(RoomStore):
         return True
 
     def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
-        """See `Store`."""
+        """See `RoomStore`."""
         with self._changing:
             end = time.monotonic() + TRY_SECONDS
             while time.monotonic() < end:
@@ -130,12 +130,12 @@ class Shared(RoomStore):
         self._link.change(room.code, was=None, new=rev, now=self.clock(), said=said, gone=(), news=news)
 
     def end(self, room: Room) -> None:
-        """See `Store`."""
+        """See `RoomStore`."""
         self._called(self._link.end, room.code, news=self._news(code=room.code, ended=True))
         super().end(room)
 
     def look(self, code: str, token: str = "") -> None:
-        """See `Store`."""
+        """See `RoomStore`."""
         with self.lock:
             room = self.rooms.get(code)
             unknown = code and (room is None or (token and not room.knows(token))) and self._looks.take()
@@ -144,7 +144,7 @@ class Shared(RoomStore):
                 self._called(self._read, code)
 
     def came_or_left(self, room: Room, token: str) -> None:
-        """See `Store`; it is reported soon."""
+        """See `RoomStore`; it is reported soon."""
         with self.lock:
             self._dirty.add(room.code)
             self._seen.setdefault(room.code, set()).add(token)

@@ -156,7 +156,7 @@ class SavedRunRequest:
 
 
 def saved_run(kept: SavedRunRequest, *, more: bool = False) -> bytes:
-    """The file, made without a session; with `more`, of all pages that step. Errors as of `Again.run` and `Work`."""
+    """The file, made without a session; with `more`, of all pages that step. Errors as of `RunRef.run` and `Work`."""
     run = kept.again.run()
     run = run if kept.step is None else at_step(run, kept.step)
     return file_of(SavedRunContent(run, kept.stepper, kept.page, more=more, address=kept.address)).encode()

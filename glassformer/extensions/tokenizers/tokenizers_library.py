@@ -74,7 +74,7 @@ class LibraryProcess:
     def __init__(self, content: bytes, limits: ProcessLimits = OURS) -> None:
         self._content, self._limits, self._lock = content, limits, Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._finalize = weakref.finalize(self, sandbox.end, None)  # a `__del__` would come too late at exit
+        self._finalize = weakref.finalize(self, sandbox.end, None)  # a destructor would come too late at exit
 
     def open(self) -> dict[str, Any]:
         """Start it; what the file says of itself, see `_described` of `tokenizers_worker`."""

@@ -163,17 +163,17 @@ class Pair(Generic[_Run]):
 
     @property
     def slot(self) -> Slot:
-        """As of `Stepped`."""
+        """As of `HasSteps`."""
         return self.leads.slot
 
     @property
     def runs(self) -> tuple[_Run, _Run]:
-        """As of `Stepped`."""
+        """As of `HasSteps`."""
         return self.left, self.right
 
     @property
     def together(self) -> partial[Any]:
-        """As of `Stepped`."""
+        """As of `HasSteps`."""
         return partial(Pair, self.compared)
 
     @property

@@ -1,7 +1,7 @@
 """Lesson panel beside the page: question, answer, navigation.
 
 `main.py` reserves its place before the page runs and fills it afterwards, when the page has opened the checkpoint. On a
-wide screen it is a column, on a narrow one a folding sheet at the bottom (`lesson_style`).
+wide screen it is a column, on a narrow one a folding sheet at the bottom (`_RULES`).
 
 The CSS rules are fixed text; a lesson adds only chart keys of letters and digits.
 """

@@ -7,7 +7,7 @@ the threshold is 0. `transformer.analysis.mask_checks` shows the same on a page,
 Two ways: in a batch or alone, with a cache or without, token by token. The shapes differ, so numbers differ by
 rounding. The threshold is far above rounding and far below any mistake.
 
-Whether the model uses what it is given is asked in `order_used`.
+Whether the model uses what it is given is asked in `output_tests` (`positions`, `source`).
 
 Source: Vaswani et al. (2017), section 3.2.3, for masks, from which it follows that the KV cache and padded batches
 change nothing.

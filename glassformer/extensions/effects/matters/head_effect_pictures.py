@@ -136,7 +136,7 @@ def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step
 
 
 def concentration(visible: VisibleTrace, kind: Kind, *, step: int | None) -> np.ndarray:
-    """How concentrated each head's rows are [L, H], see the module; errors as of `Looking.each`."""
+    """How concentrated each head's rows are [L, H], see the module; errors as of `VisibleTrace.each`."""
     each = np.stack(visible.each(kind, lambda heads, layer: largest(heads), key="largest_of_rows"))  # [L, H, Q]
     if EVERY_PART.attention(kind).stack == "encoder":
         rows = slice(0, visible.trace.n_tokens("encoder"))

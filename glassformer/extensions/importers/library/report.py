@@ -301,7 +301,7 @@ class Content:
     """A model that is understood, and still in its file."""
 
     config: ModelConfig  # the features of the model
-    vocabularies: tuple[bytes, ...] | Vocabularies  # its tokenizers, as `Parts` has them
+    vocabularies: tuple[bytes, ...] | Vocabularies  # its tokenizers, as `CheckpointContents` has them
     card: Mapping[str, object]  # what `card.json` shall say
     match: Match  # what becomes of the file's tensors
     facts: Facts  # what the reshapes need to know, such as the number of heads

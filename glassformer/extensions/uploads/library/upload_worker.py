@@ -105,7 +105,7 @@ def _read(request: Mapping[str, Any]) -> None:
     """Handle one request.
 
     It has `folder`, the only writable folder; `files`, pairs of a name and a path; `title`, the new folder's name;
-    `pickles`; `limits`, the fields of `Limits`.
+    `pickles`; `limits`, the fields of `UploadLimits`.
     """
     folder, limits = Path(request["folder"]), UploadLimits(**request["limits"])
     received = [Received(name, Path(path)) for name, path in request["files"]]
