@@ -1,4 +1,4 @@
-"""Middleware that serves the scripts of components and Plotly from memory, precompressed.
+"""One script of all our modules, its inline loaders, and middleware that serves it and Plotly's from memory.
 
 Plotly's script comes from the installed package: Python and the browser run the same version, and nothing is fetched
 from outside.

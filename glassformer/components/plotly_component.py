@@ -33,7 +33,8 @@ def plotly_view(
     alt: str,  # the chart in one or two sentences, for people who cannot see it
     height: int,  # in pixels; our charts suggest one: `fig.layout.height`
     caption: str = "",  # a sentence under the chart, such as how to read it
-    said: Mapping[str, Any] | None = None,  # what is written next to it: the fields of `glassformer.runs.picture.Captions`
+    said: Mapping[str, Any]
+    | None = None,  # what is written next to it: the fields of `glassformer.runs.picture.Captions`
     # The height is fitted to what a window has left under all that stands above the chart, unless that is less than
     # this, in pixels. 0: it is not fitted.
     fit: int = 0,

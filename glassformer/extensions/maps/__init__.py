@@ -6,8 +6,8 @@ EXTENSION = Extension(
     name="maps",
     modules={"transformer.maps": "glassformer.extensions.maps.library"},
     names={
-        "GivenAttention": "glassformer.extensions.maps.library.own_maps:GivenAttention",
-        "GivenMaps": "glassformer.extensions.maps.library.own_maps:GivenMaps",
+        "GivenAttention": "glassformer.extensions.maps.library.given_maps:GivenAttention",
+        "GivenMaps": "glassformer.extensions.maps.library.given_maps:GivenMaps",
         "given_maps": "glassformer.extensions.maps.library.arrays:given_maps",
         "load_maps": "glassformer.extensions.maps.library.npzfile:load_maps",
         "save_maps": "glassformer.extensions.maps.library.npzfile:save_maps",

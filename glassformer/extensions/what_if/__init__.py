@@ -11,6 +11,6 @@ EXTENSION = Extension(
     names={"ZeroHead": "glassformer.extensions.what_if.interventions:ZeroHead"},
     pages="glassformer.extensions.what_if.pages:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",
-    blocks="glassformer.extensions.what_if.whatif:BLOCKS",
+    blocks="glassformer.extensions.what_if.what_if_panels:BLOCKS",
     looks="glassformer.extensions.what_if.what_if_look:WhatIfLook",
 )

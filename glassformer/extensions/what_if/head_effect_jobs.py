@@ -1,4 +1,4 @@
-"""Head ablation of the current run as a shared background job."""
+"""A run's head effects as a shared background job, and the head that matters most."""
 
 from collections.abc import Hashable
 from functools import partial

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
+from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus.charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
 from glassformer.extensions.corpus.corpus_look import CorpusLook

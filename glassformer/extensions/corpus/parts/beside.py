@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassformer.charts.grammar import table
-from glassformer.charts.head_effects import Block, head_effects_spec
+from glassformer.charts.head_numbers import Block, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.library.conditions import Head

@@ -61,7 +61,7 @@ class PageTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorTestResult:
-    """The result of a test; `DoctorTest.measure` adds what its function leaves out; an examination makes a `Finding`."""
+    """The result of a test; `DoctorTest.measure` completes it, and an examination makes a `Finding` of it."""
 
     verdict: Verdict  # what it means
     said: Sentence  # the number in a sentence, with its unit: what was measured, and how much it was

@@ -25,7 +25,7 @@ from glassformer.extensions.effects.matters.attribution_pictures import (
     weighed_of,
 )
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
-from glassformer.extensions.what_if.whatif import for_head
+from glassformer.extensions.what_if.what_if_panels import for_head
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import measured
 from glassformer.runs.open_run import OpenRun, address

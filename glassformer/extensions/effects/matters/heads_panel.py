@@ -31,7 +31,7 @@ from glassformer.extensions.effects.matters.head_effect_pictures import (
 )
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import HeadEffects
-from glassformer.extensions.what_if.whatif import for_head
+from glassformer.extensions.what_if.what_if_panels import for_head
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt

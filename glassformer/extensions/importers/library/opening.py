@@ -1,4 +1,4 @@
-"""Open a model of another program: a folder of Hugging Face's transformers, or a file saved by tutorial code.
+"""Preview and loading of another program's model, from a folder that a reader knows or a file of weights.
 
 transformer.load("runs/model.pt")                               opens it, or raises its open questions
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them

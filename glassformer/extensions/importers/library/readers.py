@@ -1,4 +1,4 @@
-"""Readers of third-party files and folders, and the detection of such models by name and config.json.
+"""The `Reader` that an importer extension implements, and cheap detection of other programs' models.
 
 An extension's `readers` names a `Reader`. Only names, config.json and the end of a file of arrays are read, never a
 pickle: listing must be cheap and run no code. `extensions.importers.library.opening` finds out what a file holds.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from glassformer.extensions.maps.library.own_maps import GivenAttention, GivenMaps, check_shape
+from glassformer.extensions.maps.library.given_maps import GivenAttention, GivenMaps, check_shape
 from transformer.errors import ClauseError, MapsError, shown, within
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
 

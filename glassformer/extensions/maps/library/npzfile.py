@@ -26,7 +26,7 @@ from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 
-from glassformer.extensions.maps.library.own_maps import (
+from glassformer.extensions.maps.library.given_maps import (
     KINDS,
     MOST_CELLS,
     MOST_LABEL,

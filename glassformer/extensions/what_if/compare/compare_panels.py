@@ -19,7 +19,7 @@ from glassformer.extensions.what_if.compare import outputs, pair_pictures, secon
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
 from glassformer.extensions.what_if.comparison import Pair, read_by
 from glassformer.extensions.what_if.what_if_look import Compared
-from glassformer.extensions.what_if.whatif import told
+from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.frame.sidebar import HOW_NAMES
 from glassformer.maps.visible_map import SeenMap, seen_map

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.what_if.whatif import CHANGES, UNTOUCHED
+from glassformer.extensions.what_if.what_if_panels import CHANGES, UNTOUCHED
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import check

@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.what_if.interventions import KINDS
-from glassformer.extensions.what_if.whatif import CHANGES
+from glassformer.extensions.what_if.what_if_panels import CHANGES
 from glassformer.runs import loading
 from tests.extensions.scripts import COMPARE, MATTERS
 from tests.extensions.what_if.interventions.of_kinds import example

@@ -8,7 +8,7 @@ import pytest
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
-from glassformer.extensions.what_if.whatif import CHANGES, FIELD, GROUPS
+from glassformer.extensions.what_if.what_if_panels import CHANGES, FIELD, GROUPS
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import check

@@ -1,6 +1,6 @@
 """What stands in the dialog that changes the model, above a run: AppTest does not open dialogs again."""
 
-from glassformer.extensions.what_if import whatif
+from glassformer.extensions.what_if import what_if_panels
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head, source_box
 from glassformer.runs.open_run import open_run
@@ -11,7 +11,7 @@ session.begin("what if")
 row = head("What if")
 checkpoint = sidebar(shows_run=True)
 source_box(checkpoint, row)
-whatif.draw(checkpoint, MAIN)
+what_if_panels.draw(checkpoint, MAIN)
 run = open_run(checkpoint)
 if run is not None:
     run.publish()

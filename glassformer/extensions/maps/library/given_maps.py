@@ -1,4 +1,4 @@
-"""Given attention maps: `LabelledMaps` that are checked when they are made.
+"""Attention maps given by a user (`GivenMaps`): checked for size, labels, mask and sums when they are made.
 
 Nothing is rescaled, cut or made up. Weights in memory and a file's header pass the same checks of sizes and texts.
 

@@ -1,4 +1,4 @@
-"""The effect of zeroing each head: one block of tiles per attention, one colour scale for all.
+"""One number for each head as tiles: a block for each attention, one colour scale for all.
 
 The caller says what is measured, and its unit; this module only draws it.
 """

@@ -1,4 +1,4 @@
-"""Dialog "What if": adds an intervention to the run; chips above a run, one per intervention.
+"""What the extension draws around pages: dialog “What if”, chips of changes, buttons under a chosen head.
 
 The fields are in a panel at the right edge, with the effect of the change.
 

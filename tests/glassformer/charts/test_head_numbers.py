@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from glassformer.charts import head_effects, head_effects_spec
-from glassformer.charts.head_effects import Block, head_at
+from glassformer.charts import head_effects_spec, head_numbers
+from glassformer.charts.head_numbers import Block, head_at
 from glassformer.charts.theme import SCALES, SIGNED_SCALE
 
 ONE = np.array([[0.1, -0.5, 0.0], [0.2, np.nan, -0.001]])
@@ -84,4 +84,4 @@ def test_many_layers_stay_within_the_height_and_nothing_is_no_error():
     assert layout["height"] < 800
     assert not [one for one in layout["annotations"] if "font" in one]
     assert head_effects_spec([], title="t", value_name="v", signed=True)["data"] == []
-    assert head_effects(BLOCKS, title="t", value_name="v", signed=True).data[0].type == "heatmap"
+    assert head_numbers(BLOCKS, title="t", value_name="v", signed=True).data[0].type == "heatmap"

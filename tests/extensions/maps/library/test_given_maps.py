@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.maps.library import own_maps
+from glassformer.extensions.maps.library import given_maps as checked
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
 from transformer import GivenAttention, GivenMaps, given_maps
 from transformer.errors import MapsError, QueryError
@@ -22,7 +22,7 @@ def test_any_kinds_will_do_but_one_there_must_be():
         maps = given_maps(**{kind: weights(1, 1, queries, keys)}, source=SOURCE, target=TARGET)
         assert maps.kinds == (kind,)
         with pytest.raises(QueryError, match=f"only these kinds: {kind}"):
-            maps.maps(next(other for other in own_maps.KINDS if other != kind))
+            maps.maps(next(other for other in checked.KINDS if other != kind))
     with pytest.raises(MapsError, match="one or more of encoder, decoder, cross"):
         given_maps(source=SOURCE)
     one = all_three().of("encoder")
@@ -108,7 +108,7 @@ def test_what_is_no_weight_is_named_with_its_place(value, said):
         ({"encoder": "weights"}, "an array of numbers"),
         ({"encoder": np.array([[None]])}, "an array of numbers"),
         ({"encoder": np.zeros((1, 0, 5, 5))}, r"\(1, 0, 5, 5\); expected 1 to 200 layers, 1 to"),
-        ({"encoder": np.zeros((own_maps.MOST_LAYERS + 1, 1, 1, 1)), "source": ["a"]}, "expected 1 to 200 layers"),
+        ({"encoder": np.zeros((checked.MOST_LAYERS + 1, 1, 1, 1)), "source": ["a"]}, "expected 1 to 200 layers"),
         ({"encoder": weights(1, 1, 5, 5), "source": SOURCE[:4]}, "found 4 labels, but the weights need 5"),
         ({"encoder": weights(1, 1, 5, 5), "source": "abcde"}, "give a list of labels"),
         ({"encoder": weights(1, 1, 5, 5), "source": [1, 2, 3, 4, 5]}, "expected text, found 1"),
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_said_with_its_limit_or_remedy(given, said):
 
 
 def test_too_many_weights_are_refused(monkeypatch):
-    monkeypatch.setattr(own_maps, "MOST_CELLS", 99)
+    monkeypatch.setattr(checked, "MOST_CELLS", 99)
     with pytest.raises(MapsError, match="100 weights in all; at most 99"):
         given_maps(encoder=weights(2, 2, 5, 5), source=SOURCE)
 
