@@ -139,7 +139,9 @@ class Deadline:
 def run_some(files: Sequence[str], seconds: float) -> int:
     """Run tests in this process until the time is over; 1 if one fails."""
     deadline = Deadline(seconds)
-    code = pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", *files], plugins=[deadline])
+    code = pytest.main(
+        ["-q", "-p", "no:cacheprovider", "--no-header", "--disable-warnings", *files], plugins=[deadline]
+    )
     if deadline.n_left and not deadline.n_failed and code == pytest.ExitCode.INTERRUPTED:
         print(f"left: {deadline.n_left}")
         return 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.charts import head_effects_spec, head_numbers
+from glassformer.charts import head_effects, head_effects_spec
 from glassformer.charts.head_numbers import Block, head_at
 from glassformer.charts.theme import SCALES, SIGNED_SCALE
 
@@ -84,4 +84,4 @@ def test_many_layers_stay_within_the_height_and_nothing_is_no_error():
     assert layout["height"] < 800
     assert not [one for one in layout["annotations"] if "font" in one]
     assert head_effects_spec([], title="t", value_name="v", signed=True)["data"] == []
-    assert head_numbers(BLOCKS, title="t", value_name="v", signed=True).data[0].type == "heatmap"
+    assert head_effects(BLOCKS, title="t", value_name="v", signed=True).data[0].type == "heatmap"

@@ -202,7 +202,7 @@ def closed_weight(case: Case) -> Answer:
     scores, mask, weights = _row(case)
     key = case.at("key")
     right = "zero" if weights[key] == 0 else "tiny"
-    would = float(torch.from_numpy(scores).softmax(-1)[key])  # were it open
+    would = float(torch.tensor(scores).softmax(-1)[key])  # were it open
     values = {"w": float(weights[key]), "open": would, "keys": int(mask.sum())}
     return Answer(right=right, options=worded("zero", "tiny", "depends"), values=values)
 
