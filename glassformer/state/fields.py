@@ -258,7 +258,11 @@ def count(name: str, most: int, default: int | None = None) -> Any:
 
 def number(name: str, least: float, most: float) -> Any:
     """A number with a fraction; None by default."""
-    read = Spelling(name, lambda reader, said, _: reader.number(said, least, most), lambda value: f"{value:.10g}")
+    read = Spelling(
+        name,
+        lambda reader, said, _: reader.number(said, least, most),
+        lambda value: repr(float(value)).removesuffix(".0"),
+    )
     return _field(None, read)
 
 

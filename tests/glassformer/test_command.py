@@ -10,6 +10,7 @@ from glassformer.__main__ import main
 from glassformer.paths import APP
 from tests.source_code import ROOT
 from transformer import __version__
+from transformer.extensions import extensions
 
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
 
@@ -45,8 +46,9 @@ def test_help_has_every_command_and_every_option_of_the_app(capsys):
         main(["--help"])
     said = capsys.readouterr().out
     assert (ended.value.code, said.startswith("usage: glassformer ")) == (0, True)
-    for word in ("translate", "doctor", "import", "train", "picture", "corpus", "--checkpoints DIR", "--uploads"):
-        assert f"  {word} " in said
+    commands = [one.word for extension in extensions() for one in extension.commands]
+    for word in ("translate", *commands, "--checkpoints DIR", "--uploads"):
+        assert f"  {word} " in said or f"  {word}\n" in said
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_what_is_gone_and_what_needs_it_is_passed_over_as_is_a_folder_without_a_
 
 def test_what_is_drawn_below_names_classes_and_functions_that_are_there():
     below = [pair for one in extensions() for pair in one.below.items()]
-    assert below
+    assert below or not extensions()  # of a kernel alone
     for shown, draws in below:
         assert isinstance(imported(shown), type)
         assert callable(imported(draws))
