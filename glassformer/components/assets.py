@@ -157,4 +157,4 @@ class StaticScriptsMiddleware:
 
 
 def _pack(name: str) -> bytes:
-    return gzip.compress(served()[name], compresslevel=6)
+    return gzip.compress(served()[name], compresslevel=6, mtime=0)  # the same bytes at any time

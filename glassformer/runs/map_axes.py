@@ -57,14 +57,14 @@ def has_one_stack(config: ModelConfig) -> bool:
 class MapAxes:
     """What the axes of a map are; its array is `maps(kind)[..., : len(queries), : len(keys)]`."""
 
-    queries: list[str]  # A label for each row and column that may be seen
-    keys: list[str]  # A label for each row and column that may be seen
-    query_axis: str  # names of the axes
-    key_axis: str  # names of the axes
+    queries: list[str]  # a label for each row that may be seen
+    keys: list[str]  # a label for each column that may be seen
+    query_axis: str  # the name of the rows' axis
+    key_axis: str  # the name of the columns' axis
     query_ids: tuple[int, ...]  # piece ids, for a decoder row the piece that it reads; nothing of given maps
-    key_ids: tuple[int, ...]  # piece ids, for a decoder row the piece that it reads; nothing of given maps
-    query_side: Colour  # colours of the sides, "source" or "target"
-    key_side: Colour  # colours of the sides, "source" or "target"
+    key_ids: tuple[int, ...]  # piece ids of the columns in the same way
+    query_side: Colour  # the colour of the rows' side, "source" or "target"
+    key_side: Colour  # the colour of the columns' side
     current: int | None  # row of the current step; None in the encoder
 
 

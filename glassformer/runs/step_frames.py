@@ -225,7 +225,7 @@ def _made(offer: FrameSource) -> bytes | NoFramesError:
         return none
     except (GlassformerError, BusyError) as error:
         raise NoFramesError(503, str(error)) from error
-    return gzip.compress(found.encode("utf-8", "replace"), 6)
+    return gzip.compress(found.encode("utf-8", "replace"), 6, mtime=0)
 
 
 def routes(base: str = "", frames: Frames = FRAMES) -> list[Route]:

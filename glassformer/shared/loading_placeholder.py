@@ -132,7 +132,7 @@ def _filled(start: Message, body: bytes, sight: bytes) -> bytes:
     if _ROOT not in page:
         return body
     page = page.replace(_ROOT, sight + _ROOT, 1)
-    filled = gzip.compress(page, compresslevel=6) if is_packed else page
+    filled = gzip.compress(page, compresslevel=6, mtime=0) if is_packed else page
     headers["content-length"] = str(len(filled))
     headers.add_vary_header("Accept-Language")
     for name in ("etag", "last-modified", "accept-ranges"):

@@ -179,7 +179,7 @@ def file_of(*shown: SavedRunContent) -> str:
 
 def packed(text: str) -> str:
     """Text as gzip and base64."""
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode("ascii")
 
 
 @cache
