@@ -23,6 +23,12 @@ HERE = Path(__file__).parent
 expect.set_options(timeout=30_000)
 WAIT_MS = 60_000
 MOST_TEXT = 2000  # letters of a page whose test failed
+# What cannot be clicked, and what lies over a page: an open menu makes all else inert.
+OVER = "[inert], dialog[open], [role=dialog], [role=listbox], [data-baseweb=popover]"
+LYING_OVER = """(over) => [...document.querySelectorAll(over)].map((one) => {
+  const [is, text] = one.inert ? ["inert", ""] : ["over", one.innerText.slice(0, 200)];
+  return `${is} ${one.cloneNode(false).outerHTML.slice(0, 200)} ${text}`;
+})"""
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
 LONGEST = (
     "test_attention_page",
@@ -65,7 +71,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.when == "call" and report.failed and page is not None and page.url.startswith("http"):
         with suppress(Error):  # it may be gone
             text = page.evaluate("() => document.querySelector('[data-testid=stMain]')?.innerText ?? ''")
-            report.sections.append(("the page", "\n".join([page.url, *last_events(page), "", text[:MOST_TEXT]])))
+            lines = [page.url, *last_events(page), *page.evaluate(LYING_OVER, OVER), "", text[:MOST_TEXT]]
+            report.sections.append(("the page", "\n".join(lines)))
             page.goto("about:blank")  # nothing of it for the next test
     return report
 
