@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from glassformer.state.fields import MAX_LAYER, Look, choice, flag, places, text
+from glassformer.state.fields import MAX_LAYER, Look, flag, part, places, text
 
-AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
+AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 MOST_HEADS = 128
 
 
@@ -14,5 +14,5 @@ class AttentionLook(Look):
     # The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
     heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)
     follow: bool = flag("follow")  # the flow view shows the row of the current step
-    panel: AttentionPanel = choice("panel", "overview")  # which part of the page
+    panel: AttentionPanel = part("panel", "overview", page="attention")
     measure: str = text("measure", "entropy_share")  # of the table of heads; a name of `runs.head_measure_labels`

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from glassformer.state.fields import Look, choice, count, flag, number
+from glassformer.state.fields import Look, choice, count, flag, number, part
 from transformer.runs.query import MAX_SEED, MAX_TOP_K
 
 Rounds = Literal["results", "all", "step"]
@@ -12,7 +12,7 @@ MOST_DRAWS = 200
 class SearchLook(Look):
     """What is looked at of searches, samplings and draws."""
 
-    search_panel: Literal["tree", "sampling", "draws", "drafts"] = choice("search", "tree")  # which part of the page
+    search_panel: Literal["tree", "sampling", "draws"] = part("search", "tree", page="search")
     rounds: Rounds = choice("rounds", "results")  # the tree of a beam search has: up to its last result, to the step
     with_beam: bool = flag("with_beam")  # A beam search is drawn though the run decodes in another way
     # How sampling would draw, as in `transformer.Sampling`; None for the run's own.

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple, dataclass_transform, get_args, get_type_hints
 
 from transformer.errors import QueryError
+from transformer.extensions import provided
 from transformer.i18n import say
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_reference, check_source
 
@@ -67,6 +68,7 @@ LONGEST_NAME: Final = 200  # characters of a parameter or a checkpoint
 MAX_FORCED: Final = MAX_NEW
 MAX_WORD: Final = 40
 _SPELLING: Final = "spelling"
+_PAGE: Final = "page"
 
 
 class Reader:
@@ -282,6 +284,12 @@ def choice(name: str, default: str) -> Any:
     return _field(default, Spelling(name, lambda reader, said, words: reader.choice(said, words, default)))
 
 
+def part(name: str, default: str, *, page: str) -> Any:
+    """One of the parts of a page: the words of the field's type, and the parts that extensions add to it."""
+    field = choice(name, default)
+    return dataclasses.field(default=default, metadata={**field.metadata, _PAGE: page})
+
+
 def text(name: str, default: str = "", *, most: int = MAX_WORD) -> Any:
     """Any text of at most so many characters."""
     return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, most) or None))
@@ -318,8 +326,14 @@ class Look:
 def declared(record: type) -> tuple[Declared, ...]:
     """The fields of a record that an address may say."""
     types = get_type_hints(record)
+
+    def words(field: dataclasses.Field[Any]) -> tuple[str, ...]:
+        page = field.metadata.get(_PAGE)
+        added = provided("parts") if page else ()
+        return (*get_args(types[field.name]), *(one.name for one in added if one.page == page))
+
     return tuple(
-        Declared(record, field.name, field.default, field.metadata[_SPELLING], get_args(types[field.name]))
+        Declared(record, field.name, field.default, field.metadata[_SPELLING], words(field))
         for field in dataclasses.fields(record)
         if _SPELLING in field.metadata
     )

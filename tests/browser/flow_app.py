@@ -3,7 +3,8 @@
 import numpy as np
 import streamlit as st
 
-from glassformer.components.flow_component import Choice, Flow, Pin, flow_view, last_choice
+from glassformer.components.flow_component import flow_view, last_choice
+from glassformer.components.flow_data import Choice, Flow, Pin
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>", "<b>x</b>", "$x^2$", "**b**", "`c`", "[a](http://b.co)", ":red[x]", "=1+1", "+2",

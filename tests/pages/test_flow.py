@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.attention import maps_panel as flow_panels
 from glassformer.attention.map_pictures import FLOW
-from glassformer.components.flow_component import Choice
+from glassformer.components.flow_data import Choice
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, go_to, payload, view

@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from glassformer.state.fields import Look, choice
+from glassformer.state.fields import Look, part
 
 
 class DoctorLook(Look):
     """What is looked at on the Doctor page, whatever its part."""
 
-    doctor_panel: Literal["findings", "parameters"] = choice("doctor", "findings")  # which part of the page
+    doctor_panel: Literal["findings"] = part("doctor", "findings", page="doctor")

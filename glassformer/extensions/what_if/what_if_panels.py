@@ -1,4 +1,4 @@
-"""What the extension draws around pages: dialog “What if”, chips of changes, buttons under a chosen head.
+"""Panels around pages: the dialog “What if”, chips of changes above a run, buttons under a chosen head.
 
 The fields are in a panel at the right edge, with the effect of the change.
 

@@ -23,7 +23,6 @@ def test_a_module_that_is_imported_does_not_hide_the_figure_of_its_name():
 
 
 def test_without_extensions_their_charts_are_unknown(monkeypatch):
-    assert charts.film_spec
     monkeypatch.setattr(charts, "extensions", lambda: ())
     names = charts._charts.__wrapped__()
     assert "heatmap" in names

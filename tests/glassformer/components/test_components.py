@@ -16,7 +16,8 @@ from glassformer import charts
 from glassformer.charts.heatmap import LOG_FLOOR, shortened
 from glassformer.components import assets
 from glassformer.components.element import Element
-from glassformer.components.flow_component import Flow, flow_view
+from glassformer.components.flow_component import flow_view
+from glassformer.components.flow_data import Flow
 from glassformer.components.glossary_component import glossary_list, glossary_marks
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
