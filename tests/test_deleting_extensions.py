@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from glob import glob
 
 import pytest
 
 from tests.deleted import EXTENSIONS, without
+from tests.source_code import ROOT
 
 # Every module of the kernel and of the extensions that are left, then every page on these models.
 OPEN = """
@@ -59,7 +61,12 @@ def test_the_kernel_alone_opens(tmp_path):
 
 
 # What of the kernel's tests may meet an extension; the rest passes without all of them, so without one as well.
-NEAR = ("tests/glassformer", "tests/pages", "tests/transformer/test_extensions.py", "tests/transformer/checkpoint")
+NEAR = (
+    "tests/glassformer",
+    "tests/pages",
+    "tests/transformer/checkpoint",
+    *glob("tests/transformer/test_*.py", root_dir=ROOT),
+)
 
 
 @pytest.mark.deep
