@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from glob import glob
+from itertools import combinations
 
 import pytest
 
@@ -51,6 +52,19 @@ def run(folder, *command):
     return found.stdout
 
 
+# Each extension is missing in three of seven copies, no two in the same three: so of any two there is a copy that has
+# the first and lacks the second.
+COPIES = tuple(combinations(range(7), 3))[: len(EXTENSIONS)]
+
+
+@pytest.mark.parametrize("copy", range(7))
+def test_without_some_extensions_all_that_is_left_opens(tmp_path, copy):
+    assert len(COPIES) == len(EXTENSIONS)
+    names = [name for name, copies in zip(EXTENSIONS, COPIES, strict=True) if copy in copies]
+    assert "opened" in run(without(names, tmp_path), "-c", OPEN, repr([LETTERS]), *names)
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_without_one_extension_all_that_is_left_opens(tmp_path, name):
     assert "opened" in run(without([name], tmp_path), "-c", OPEN, repr([LETTERS]), name)
