@@ -10,7 +10,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words clean
+.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words transcripts clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
@@ -98,6 +98,9 @@ format: $(STAMP_DEV) ## format the code and mend what ruff can mend
 
 words: $(STAMP_DEV) ## collect the sentences for translators, and compile what they wrote
 	@$(PY) tools/catalogues.py
+
+transcripts: $(STAMP_DEV) ## write again what pages tell their readers (tests/**/transcripts); read the diff
+	@GLASSFORMER_DRAFT=none OMP_NUM_THREADS=1 $(PY) -m tests.pages.transcript
 
 clean: ## remove caches and results (and .venv, never another VENV)
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results \

@@ -82,14 +82,17 @@ NEAR = (
     *glob("tests/transformer/test_*.py", root_dir=ROOT),
 )
 
+# Transcripts are of pages with all that extensions add to them.
+TESTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--ignore=tests/pages/test_transcripts.py")
+
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_without_one_extension_the_tests_of_the_kernel_pass(tmp_path, name):
-    run(without([name], tmp_path), "-m", "pytest", "-q", "-p", "no:cacheprovider", *NEAR)
+    run(without([name], tmp_path), *TESTS, *NEAR)
 
 
 @pytest.mark.deep
 def test_without_any_extension_the_tests_of_the_kernel_pass(tmp_path):
     folder = without(EXTENSIONS, tmp_path)
-    run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/transformer", "tests/glassformer", "tests/pages")
+    run(folder, *TESTS, "tests/transformer", "tests/glassformer", "tests/pages")

@@ -1,0 +1,265 @@
+"""What pages tell their readers, as text: `python -m tests.pages.transcript` (`make transcripts`) writes it again.
+
+A file `transcripts/*.txt`, beside the tests of pages and of each extension, has sections that begin with an address:
+
+    === masks?model=reverse&src=glass&masks=one_row
+
+Below it stands what a reader of that address is told: titles, texts, choices, inputs, notes, and of each chart its
+title, axes, numbers' ends, what its hover says, its alternative text and its legend. To add a state, add its first
+line and run the command; then read the diff. Numbers may differ by one in their last place, as processors round
+differently.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.reading import numbers
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = "=== "
+MOST_LETTERS = 400  # of one text
+LONGEST_SECONDS = 120.0  # that a job of a page may take
+MOST_OPTIONS = 12  # of a choice that are written out
+NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+# What differs in every session, on every machine or at every time.
+VOLATILE = (
+    (re.compile(r"\b[0-9a-f]{12,64}\b"), "#"),
+    (re.compile(r"\d+(?:\.\d+)? (?:seconds|ms|s|秒|毫秒)(?!\w)"), "~ s"),
+    (re.compile(re.escape(str(ROOT))), "."),
+)
+# Attributes of elements that a reader sees, in the order in which they are written.
+SHOWN = ("label", "body", "heading", "placeholder", "default", "value", "text", "raw_value", "help")
+
+
+def files() -> list[Path]:
+    """All transcripts."""
+    return sorted(ROOT.glob("tests/**/transcripts/*.txt"))
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """The lines of each address of a file."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith(HEAD):
+            lines = found.setdefault(line.removeprefix(HEAD), [])
+        elif line:
+            lines.append(line)
+    return found
+
+
+def joined(found: dict[str, list[str]]) -> str:
+    """The text of a file."""
+    return "\n\n".join("\n".join([HEAD + address, *lines]) for address, lines in found.items()) + "\n"
+
+
+def transcript(script: Path, query: str) -> list[str]:
+    """The lines of one address: what its page tells a new visitor."""
+    test = AppTest.from_file(str(script), default_timeout=300)
+    asked = dict(parse_qsl(query, keep_blank_values=True))
+    test.query_params.update(asked)
+    test.run()
+    until = time.monotonic() + LONGEST_SECONDS
+    while test.get("progress") and time.monotonic() < until:  # what a job finds is told when all is there
+        time.sleep(0.05)
+        test.run()
+    assert not test.exception, (query, test.exception)
+    lines = [line for line in _lines(test._tree, 0) if line.strip()]
+    there = {name: test.query_params[name] for name in test.query_params}
+    after = {name: value if isinstance(value, str) else ",".join(value) for name, value in sorted(there.items())}
+    notes = [f"address: {name}={value}" for name, value in after.items() if value != asked.get(name)]
+    notes += [f"address: no {name}" for name in asked if name not in after]
+    return [_clean(line) for line in (*notes, *lines)]
+
+
+def _clean(line: str) -> str:
+    for pattern, instead in VOLATILE:
+        line = pattern.sub(instead, line)
+    return line.rstrip()
+
+
+def _lines(node: Any, depth: int) -> Iterator[str]:
+    if hasattr(node, "children"):
+        label = _label(getattr(node, "proto", None))
+        if label:
+            yield "  " * depth + label
+        for key in sorted(node.children):
+            yield from _lines(node.children[key], depth + bool(label))
+    else:
+        for line in _element(node.type, node.proto) if node.type != "empty" else ():
+            yield "  " * depth + line
+
+
+def _label(proto: Any) -> str:
+    """What a box that unfolds is called."""
+    if proto is None:
+        return ""
+    fields = [field.name for field in proto.DESCRIPTOR.fields] if hasattr(proto, "DESCRIPTOR") else []
+    label = next((text for name in ("label", "title") if name in fields and (text := getattr(proto, name))), "")
+    kind = type(proto).__name__.lower()
+    return f"[{kind}] {label}" if label else ""
+
+
+def _element(kind: str, proto: Any) -> Iterator[str]:
+    if kind == "bidi_component":
+        yield from _component(proto)
+    elif kind in ("arrow_data_frame", "arrow_table"):
+        yield from _table(kind, proto)
+    else:
+        fields = {field.name: value for field, value in proto.ListFields()}
+        said = [_plain(str(fields[name])) for name in SHOWN if isinstance(fields.get(name), str | int | float | bool)]
+        options = [getattr(one, "content", one) for one in fields.get("options", ())]
+        if isinstance(fields.get("default"), int) and not isinstance(fields.get("default"), bool) and options:
+            said = [text for text in said if text != str(fields["default"])]
+        raw = [*fields.get("raw_values", ())]
+        if options:
+            rest = f" … ({len(options)})" if len(options) > MOST_OPTIONS else ""
+            said.append(" | ".join(map(_plain, map(str, options[:MOST_OPTIONS]))) + rest)
+        if raw:
+            said.append("→ " + ", ".join(map(str, raw)))
+        if said := [*dict.fromkeys(filter(None, said))]:
+            yield f"{kind}: {' · '.join(said)}"
+
+
+def _plain(text: str) -> str:
+    """A text without markup, on one line."""
+    text = html.unescape(re.sub(r"<style.*?</style>|<[^<>]*>", " ", text, flags=re.DOTALL))
+    text = " ".join(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text).split())
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}… ({len(text)})"
+
+
+def _table(kind: str, proto: Any) -> Iterator[str]:
+    import pyarrow as pa  # only here
+
+    frame = pa.ipc.open_stream(proto.data or proto.arrow_data.data).read_pandas()
+    yield f"{kind}: {len(frame)} rows: " + " | ".join(map(str, frame.columns))
+    for row in frame.head(3).itertuples(index=False):
+        yield "  " + " | ".join(_plain(_number(one) if isinstance(one, float) else str(one)) for one in row)
+
+
+def _component(proto: Any) -> Iterator[str]:
+    name = proto.component_name.removeprefix("glassformer_")
+    data = json.loads(proto.json or "{}").get("payload", {})
+    if "figure" in data:
+        yield from _chart(json.loads(data["figure"]))
+        for key in ("alt", "caption", "said"):
+            if data.get(key):
+                yield f"  {key}: {_plain(_text(data[key]))}"
+    elif "run" in data:
+        yield f"{name}: {_text([one.get('piece') for one in data['run'].get('source', ())])}"
+        written = [f"{one.get('piece')} {_text(one.get('probability'))}" for one in data["run"].get("target", ())]
+        yield f"  → {' · '.join(written)}"
+    else:
+        yield f"{name}: {_plain(_text(data))}"
+
+
+def _text(value: Any) -> str:
+    """The words and numbers of some data."""
+    if isinstance(value, dict):
+        return " ".join(_text(one) for key, one in value.items() if not key.startswith("_"))
+    if isinstance(value, list | tuple):
+        return " ".join(map(_text, value))
+    return "" if value is None else _number(value) if isinstance(value, float) else str(value)
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    size = abs(value)
+    return f"{value:.3f}" if size == 0 or 0.0995 <= size < 1000 else f"{value:.2e}"
+
+
+def _chart(figure: dict[str, Any]) -> Iterator[str]:
+    layout = figure["layout"]
+    yield f"chart: {_plain(str((layout.get('title') or {}).get('text', '')))}"
+    for axis in sorted(key for key in layout if re.fullmatch(r"[xy]axis\d*", key)):
+        title = (layout[axis].get("title") or {}).get("text", "")
+        ticks = [_plain(str(one)) for one in layout[axis].get("ticktext") or ()]
+        shown = ", ".join(ticks[:MOST_OPTIONS]) + (f" … ({len(ticks)})" if len(ticks) > MOST_OPTIONS else "")
+        if title or ticks:
+            yield f"  {axis}: {_plain(str(title))} [{shown}]"
+    for trace in figure["data"]:
+        yield "  " + " · ".join(filter(None, _trace(trace)))
+    notes = [_plain(str(one.get("text", ""))) for one in layout.get("annotations") or ()]
+    if any(notes):
+        shown = " | ".join(filter(None, notes[:MOST_OPTIONS]))
+        yield f"  notes: {shown}{f' … ({len(notes)})' if len(notes) > MOST_OPTIONS else ''}"
+
+
+def _trace(trace: dict[str, Any]) -> Iterator[str]:
+    yield f"{trace.get('type', 'scatter')} {_plain(str(trace.get('name', '')))}".strip()
+    for key in ("z", "x", "y"):
+        array = trace.get(key)
+        if isinstance(array, dict | list) and array:
+            try:
+                values = np.asarray(numbers(array), np.float64)
+            except (ValueError, TypeError):
+                continue
+            there = values[np.isfinite(values)]
+            ends = f"{_number(float(there.min()))} to {_number(float(there.max()))}" if there.size else "none"
+            yield f"{key} {'×'.join(map(str, values.shape))}: {ends}"
+    yield _plain(str(trace.get("hovertemplate", "")))
+
+
+def alike(line: str, other: str) -> bool:
+    """Whether two lines say the same, but for the last place of numbers."""
+    if line == other:
+        return True
+    if NUMBER.sub("0", line) != NUMBER.sub("0", other):
+        return False
+    pairs = zip(NUMBER.findall(line), NUMBER.findall(other), strict=True)
+    return all(one == two or _near(one, two) for one, two in pairs)
+
+
+def _near(one: str, two: str) -> bool:
+    first, second = (float(text.replace(",", "").replace("−", "-")) for text in (one, two))
+    places = min(len(text.partition("e")[0].partition(".")[2]) for text in (one, two))
+    if not places:  # a whole number is counted, not measured
+        return False
+    scale = 10.0 ** int(one.partition("e")[2] or 0)
+    return abs(first - second) <= 1.01 * scale * 10.0**-places
+
+
+def different(stored: Iterable[str], now: Iterable[str]) -> list[str]:
+    """The lines that differ, as a diff."""
+    stored, now = list(stored), list(now)
+    if len(stored) == len(now) and all(map(alike, stored, now)):
+        return []
+    from difflib import unified_diff
+
+    return [one for one in unified_diff(stored, now, "stored", "now", lineterm="", n=1) if not one.startswith("@@")]
+
+
+def main() -> int:
+    """Write every transcript again; print how many addresses changed."""
+    from tests.pages.conftest import PAGES
+
+    changed = 0
+    for file in files():
+        old = sections(file.read_text(encoding="utf-8"))
+        new = {}
+        for address, lines in old.items():
+            page, _, query = address.partition("?")
+            now = transcript(PAGES[page], query)
+            new[address] = now if different(lines, now) else lines  # what only rounds differently stays
+            changed += new[address] is now
+        file.write_text(joined(new), encoding="utf-8")
+    print(f"{changed} addresses tell something else now; read the diff.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.argv = sys.argv[:1]
+    raise SystemExit(main())
