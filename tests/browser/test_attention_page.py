@@ -189,7 +189,7 @@ def test_guess_mode_shows_no_later_piece_and_no_later_row(tab, server):
     comes_to(page, lambda: len(drawn(page, MAP)), 7)
 
 
-@pytest.mark.parametrize("panel", ["overview", "head"])
+@pytest.mark.parametrize("panel", ["overview", pytest.param("head", marks=pytest.mark.deep)])
 def test_nothing_overflows(tab, server, panel):
     page = open_attention(tab, server, f"&panel={panel}&words=1&hide=1&together=max")
     for scheme, width in in_both_windows(page):

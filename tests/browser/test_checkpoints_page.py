@@ -38,7 +38,7 @@ def test_a_card_of_markup_is_shown_letter_by_letter(own_server, tab):
     assert main.locator("td img, td script, td b, td i, td .katex, td a").count() == 0
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.deep), ("dark", 390)])
 def test_nothing_is_wider_than_the_window(own_server, new_page, width, scheme):
     touch = {"visitor": "mobile", "has_touch": True, "is_mobile": True} if width < 600 else {"shared": True}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)

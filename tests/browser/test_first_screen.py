@@ -89,7 +89,11 @@ WIDTHS = (1280, 1024, 850, 390)
 
 @pytest.mark.parametrize(
     ("source", "least_steps", "widths"),
-    [(FIFTEEN, 13, WIDTHS), (LONG, 35, (850, 390)), pytest.param(LONG, 35, WIDTHS, marks=pytest.mark.deep)],
+    [
+        (LONG, 35, (850, 390)),
+        pytest.param(FIFTEEN, 13, WIDTHS, marks=pytest.mark.deep),
+        pytest.param(LONG, 35, WIDTHS, marks=pytest.mark.deep),
+    ],
 )
 def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, source, least_steps, widths):
     turn_to(tab, f"{server.url}/step?model=zh-en&src={source}")

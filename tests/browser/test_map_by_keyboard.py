@@ -121,8 +121,9 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
 @pytest.mark.parametrize(
     "where",
     [
-        *("attention", "start", "corpus", "inside", "teachers"),
+        *("attention", "start", "inside"),
         *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks", "lessons", "open", "training")),
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("corpus", "teachers")),
     ],
 )
 def test_axe_finds_nothing_serious_in_either_theme(server, tab, where):

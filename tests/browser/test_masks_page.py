@@ -123,7 +123,11 @@ def test_the_companions_of_an_address_without_any_are_none(server, tab):
 
 @pytest.mark.parametrize(
     ("section", "first"),
-    [("masks", "mask_bool"), pytest.param("one_row", "mask_row", marks=pytest.mark.deep), ("checks", "mask_causality")],
+    [
+        ("masks", "mask_bool"),
+        pytest.param("one_row", "mask_row", marks=pytest.mark.deep),
+        pytest.param("checks", "mask_causality", marks=pytest.mark.deep),
+    ],
 )
 def test_the_first_chart_is_on_the_first_screen_and_nothing_is_wider_than_the_page(server, tab, section, first):
     page = open_masks(tab, server, f"masks?model=zh-en&src={FIFTEEN}&step=5&masks={section}")

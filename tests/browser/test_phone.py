@@ -26,7 +26,9 @@ def top_of(page: Page, chart: str) -> float:
     return box["y"]
 
 
-@pytest.mark.parametrize("where", PICTURES)
+@pytest.mark.parametrize(
+    "where", [pytest.param(where, marks=[pytest.mark.deep] * ("panel" in where)) for where in PICTURES]
+)
 def test_the_first_picture_is_near_the_top(server, phone, where):
     turn_to(phone, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
     chart, most = PICTURES[where]

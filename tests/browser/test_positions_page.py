@@ -116,7 +116,7 @@ def test_markup_is_shown_letter_by_letter(server, tab):
 
 
 @pytest.mark.parametrize(
-    "part", ["table", "sentence", *(pytest.param(part, marks=pytest.mark.deep) for part in ("similarity", "shift"))]
+    "part", ["sentence", *(pytest.param(part, marks=pytest.mark.deep) for part in ("table", "similarity", "shift"))]
 )
 def test_the_first_chart_is_on_the_first_screen_and_nothing_overflows(server, tab, part):
     source = LONG if part == "sentence" else FIFTEEN

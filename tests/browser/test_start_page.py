@@ -14,7 +14,13 @@ OVERFLOW = """() => { const main = document.querySelector('[data-testid="stMain"
   return [main.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]; }"""
 
 
-@pytest.mark.parametrize("query", ["", f"?model=en-fr&src={quote(FIFTEEN)}", "?model=reverse", "?src=I+like+tea."])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"?model=en-fr&src={quote(FIFTEEN)}",
+        *(pytest.param(one, marks=pytest.mark.deep) for one in ("", "?model=reverse", "?src=I+like+tea.")),
+    ],
+)
 def test_it_stands_on_one_screen(server, tab, query):
     turn_to(tab, f"{server.url}/start{query}")
     expect(tab.locator(BLOCKS).first).to_be_visible()

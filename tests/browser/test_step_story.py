@@ -133,7 +133,9 @@ WIDE = {"width": 1440, "height": 800}  # here the model's own output has room in
 
 
 @pytest.mark.parametrize(
-    "size", [pytest.param(VIEWPORT, marks=pytest.mark.deep), PHONE, WIDE], ids=["laptop", "phone", "wide"]
+    "size",
+    [pytest.param(VIEWPORT, marks=pytest.mark.deep), PHONE, pytest.param(WIDE, marks=pytest.mark.deep)],
+    ids=["laptop", "phone", "wide"],
 )
 def test_a_forced_piece_leaves_the_first_charts_where_they_are(server, new_page, size):
     page = new_page(viewport=size)
@@ -286,7 +288,7 @@ def test_markup_is_literal_everywhere(own_server, new_page):
 # ---------------------------------------------------------------- small windows
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.deep), ("dark", 390)])
 def test_nothing_is_wider_than_the_window(own_server, new_page, width, scheme):
     touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)

@@ -139,7 +139,7 @@ def test_hover_names_the_snapshot_and_both_pieces(grown, new_page):
     expect(hover).to_contain_text("weight")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.deep), "dark"])
 def test_the_strip_wraps_on_a_phone(grown, new_page, scheme):
     page = new_page(viewport=PHONE, visitor="mobile", color_scheme=scheme, has_touch=True, is_mobile=True)
     open_page(page, f"{grown.url}/attention{HEAD}")
@@ -175,7 +175,7 @@ def test_a_row_and_a_cell_of_the_sentence_lead_to_their_snapshots(grown, new_pag
     assert address(page)["model"] == "grown@1200"
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.deep), ("dark", 390)])
 def test_nothing_is_wider_than_the_window(own_server, new_page, width, scheme):
     touch = {"visitor": "mobile", "has_touch": True, "is_mobile": True} if width < 600 else {"shared": True}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)

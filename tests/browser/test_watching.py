@@ -109,6 +109,7 @@ def people(new_page, fresh_server):
     return teacher, students, code
 
 
+@pytest.mark.deep
 def test_a_class_follows_a_training_and_predicts_its_loss(people, fresh_server):
     teacher, students, code = people
     open_page(teacher, f"{fresh_server.url}/training?training=watch&room={code}")
