@@ -14,7 +14,7 @@ from glassformer.runs.open_run import address, publish
 from glassformer.shared import menu
 from glassformer.state import session
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, View
+from glassformer.state.view import MAIN, View, all_fields
 from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import read_table
 from transformer.model.config import ModelConfig
@@ -156,6 +156,9 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
 
 def is_there(place: TermLocation) -> bool:
     """Whether what is seen at a place is there, which an extension may have that is gone."""
+    known = all_fields()
+    if not all(name in known and value in (known[name].words or (value,)) for name, value in place.fields.items()):
+        return False
     return menu.has(place.page) and (not place.changes or place.changes.partition("-")[0] in kinds())
 
 

@@ -79,6 +79,8 @@ def test_the_term_stands_in_the_address():
 def test_a_place_that_is_not_there_is_of_a_page_or_a_change_that_was_deleted(place, monkeypatch):
     monkeypatch.setattr(glossary_page.menu, "has", lambda path: path in PAGES)
     assert glossary_page.is_there(place) == (place in THERE.values())
+    gone = replace(place, fields={"search_panel": "gone"})
+    assert not glossary_page.is_there(gone)
     monkeypatch.setattr(glossary_page.menu, "has", lambda path: False)
     assert not glossary_page.is_there(place)
     monkeypatch.undo()
