@@ -43,9 +43,10 @@ check test test-deep: export PYTHONDONTWRITEBYTECODE :=
 # busy moment. The report names each that was (-rR); a test without a browser gets no second chance.
 define both_halves
 others=$$(mktemp); \
-nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile > "$$others" 2>&1 & pid=$$!; \
+nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile --durations=30 > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
-$(PY) -m pytest tests/browser --reruns 1 -raR -n 2 --dist loadfile --no-loadscope-reorder; browser=$$?; \
+$(PY) -m pytest tests/browser --reruns 1 -raR -n 2 --dist loadfile --no-loadscope-reorder \
+  --durations=30; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
 test $$browser -eq 0 && test $$rest -eq 0
 endef

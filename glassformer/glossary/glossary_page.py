@@ -156,9 +156,10 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
 
 def is_there(place: TermLocation) -> bool:
     """Whether what is seen at a place is there, which an extension may have that is gone."""
-    known = all_fields()
-    if not all(name in known and value in (known[name].words or (value,)) for name, value in place.fields.items()):
-        return False
+    for name, value in place.fields.items():
+        words = [word for word in all_fields()[name].words if isinstance(word, str)] if name in all_fields() else [""]
+        if words and isinstance(value, str) and value not in words:
+            return False
     return menu.has(place.page) and (not place.changes or place.changes.partition("-")[0] in kinds())
 
 
