@@ -68,7 +68,11 @@ def _lasts(shown: HasSteps | None) -> dict[Slot, int]:
 def _meant(
     clicked: Callable[[Click], Any], lasts: Mapping[Slot, int], drawn: int | None, names: Sequence[str], click: Click
 ) -> Any:
-    """What a click means, at the step at which it was made: the browser may have moved on since that was drawn."""
+    """What a click means, at the step at which it was made: the browser may have moved on since that was drawn.
+
+    On a picture that does not follow the step, that is the step at which it was drawn; where a reader has stepped on
+    since, `open_run.settled_step` knows better.
+    """
     if click.step is None or drawn is None or not names:
         return clicked(click)
     for slot, last in lasts.items():
