@@ -4,8 +4,10 @@ Only files inside those folders are touched, however the path was typed. A reade
 answers to the report's questions; they are kept like answers, so a URL has all of it.
 """
 
+import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -174,8 +176,8 @@ _Which = tuple[str, str, Signature, str]
 def _which(entry: Entry, given: Answers) -> _Which:
     """All that decides what an import makes of it."""
     names = [""]
-    if entry.folder.is_dir():
-        names += sorted(file.name for file in entry.folder.iterdir())[:MOST_FILES]
+    with suppress(OSError):  # a file, or a folder that was removed
+        names += sorted(os.listdir(entry.folder))[:MOST_FILES]
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
     kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
     sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)

@@ -1,10 +1,12 @@
 """Trainings of visitors: one at a time, stopped, gone on with, crashed, and nothing left of any after the server."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -269,6 +271,26 @@ def reverse(*more, epochs=1):
     rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))
     files = {"train.tsv": rows.encode(), "dev.tsv": b"ba\tab\n"}
     return Plan(name="model", commands=((*words.split(), *more),), files=files, minutes=1.0)
+
+
+def test_bytes_are_counted_while_folders_are_renamed_and_removed(tmp_path):
+    (tmp_path / "kept").write_bytes(bytes(100))
+    stop = threading.Event()
+
+    def save():
+        while not stop.is_set():
+            (tmp_path / ".model.saving" / "deeper").mkdir(parents=True)
+            (tmp_path / ".model.saving").rename(tmp_path / "model")
+            shutil.rmtree(tmp_path / "model")
+
+    thread = threading.Thread(target=save)
+    thread.start()
+    try:
+        assert {module.bytes_below(tmp_path) for _ in range(2_000)} == {100}
+    finally:
+        stop.set()
+        thread.join()
+    assert module.bytes_below(tmp_path / "gone") == 0
 
 
 def test_a_real_one_makes_a_checkpoint(tmp_path):
