@@ -16,18 +16,7 @@ from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.shared import controls
 from glassformer.state import session
 from tests.pages.conftest import ATTENTION, check
-from tests.pages.reading import (
-    address,
-    everything,
-    figure,
-    go_to,
-    numbers,
-    opened,
-    payload,
-    sentences,
-    type_source,
-    view,
-)
+from tests.pages.reading import address, everything, figure, go_to, numbers, opened, payload, type_source
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
 
@@ -60,18 +49,6 @@ def the_map(test):
 
 
 # ---------------------------------------------------------------- all heads
-
-
-def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
-    test = attention()
-    trace = trace_of(test)
-    for kind, key in GRIDS.items():
-        packed = figure(test, key)["layout"]["meta"]["grid"]
-        assert (len(packed["layers"]), len(packed["heads"])) == trace.maps(kind).shape[:2]
-        assert len(packed["queries"]) == trace.maps(kind).shape[2]
-    assert figure(test, GRIDS["cross"])["layout"]["title"]["text"] == "Cross-attention: 2 layers × 4 heads"
-    assert address(test)["model"] == "reverse"
-    assert "panel" not in address(test)
 
 
 def test_who_looks_at_the_same_shares_its_figures_at_every_step(attention, monkeypatch):
@@ -126,9 +103,10 @@ def test_scales_are_those_of_the_whole_page(attention):
 
 
 def test_guess_mode_hides_what_comes_in_every_grid(attention):
-    test = attention(guess=1, step=2, src="abcdef")
-    packed = {kind: figure(test, key)["layout"]["meta"]["grid"] for kind, key in GRIDS.items()}
-    assert [len(packed[kind]["queries"]) for kind in ("encoder", "decoder", "cross")] == [7, 2, 2]
+    for guess, rows in ((0, [7, 7, 7]), (1, [7, 2, 2])):
+        test = attention(guess=guess, step=2, src="abcdef")
+        packed = {kind: figure(test, key)["layout"]["meta"]["grid"] for kind, key in GRIDS.items()}
+        assert [len(packed[kind]["queries"]) for kind in ("encoder", "decoder", "cross")] == rows
     assert packed["decoder"]["keys"] == ["1: <b>&#60;s&#62;</b>", "2: <b>f</b>"]
     assert packed["cross"]["queries"][-1] == "2: <b>f → ?</b>"
 
@@ -145,42 +123,20 @@ def test_the_map_is_the_traces(attention, kind):
     assert np.isnan(drawn[~allowed]).all()
 
 
-def test_rows_of_the_decoder_say_reads_and_predicts(attention):
-    for kind in ("decoder", "cross"):
-        layout = figure(attention(panel="head", kind=kind, src="abc"), "head_map")["layout"]
-        rows = [row.split("<b>")[1].removesuffix("</b>") for row in layout["meta"]["cells"]["rows"]]
-        assert rows == ["&#60;s&#62; → c", "c → b", "b → a", "a → &#60;/s&#62;"]
-        assert layout["yaxis"]["title"]["text"] == "Reads → predicts (query)"
-
-
-def test_aggregates_are_called_what_they_are(attention):
+def test_an_aggregate_is_chosen_and_says_whether_its_rows_sum_to_1(attention):
     test = attention(panel="head")
-    titles = []
     for aggregate in attention_panels.AGGREGATES:
         check(test.selectbox(key="aggregate").set_value(aggregate).run())
-        titles.append(figure(test, "head_map")["layout"]["title"])
-    assert [title["text"].split(": ")[1] for title in titles] == [
-        "mean of all 2 layers × 4 heads",
-        "maximum of all 2 layers × 4 heads",
-        "rollout through layers 1 to 2",
-    ]
-    assert "do not sum to 1" in titles[1]["subtitle"]["text"]
-    assert "C ← ½C + ½X·E" in payload(test, "head_map")["caption"]
-    assert address(test)["together"] == "rollout"
-
-
-def test_a_single_head_needs_no_aggregate(attention):
-    assert not [box for box in attention(panel="head", layer=1, head=1).selectbox if box.key == "aggregate"]
-    assert [box for box in attention(panel="head", layer=1).selectbox if box.key == "aggregate"]
+        below = figure(test, "head_map")["layout"]["title"].get("subtitle", {}).get("text", "")
+        assert ("do not sum to 1" in below) == (aggregate == "max")
+        assert address(test).get("together", "mean") == aggregate
 
 
 def test_words_and_back_is_the_same_map(attention):
     test = attention(panel="head", src="abcdef")
     before = figure(test, "head_map")
-    words = switch(test, "words")
-    assert the_map(words).shape == (2, 2)
-    assert "for a word among the keys, the weights of its pieces are added up" in payload(words, "head_map")["caption"]
-    assert figure(switch(words, "words"), "head_map") == before
+    assert the_map(switch(test, "words")).shape == (2, 2)
+    assert figure(switch(test, "words"), "head_map") == before
 
 
 def test_hidden_pieces_are_said_with_their_weight(attention):
@@ -194,9 +150,8 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
     np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("panel", "key"), [("head", "head_map"), ("flow", flow.FLOW)])
-def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key):
-    said = {kind: payload(attention(panel=panel, kind=kind, words=1), key)["caption"] for kind in KIND_NAMES}
+def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention):
+    said = {kind: payload(attention(panel="flow", kind=kind, words=1), flow.FLOW)["caption"] for kind in KIND_NAMES}
     written = "the others read pieces of the word itself"
     assert {kind: written in caption for kind, caption in said.items()} == {
         "encoder": False, "decoder": True, "cross": True,
@@ -222,13 +177,6 @@ def test_the_cell_leads_to_how_it_came_to_be(attention):
     assert (address(test)["query"], address(test)["key"]) == ("2", "4")
 
 
-def test_a_closed_cell_has_no_weight(attention):
-    test = attention(panel="head", kind="decoder", query=1, key=3)
-    (said,) = [text.value for text in test.markdown if "Selected: " in text.value]
-    assert "comes later in the output" in said
-    assert "weight **" not in said
-
-
 def test_guess_mode_hides_what_comes_in_the_map(attention):
     test = attention(panel="head", guess=1, step=2, src="abcdef", words=1, query=5, key=1)
     assert the_map(test).shape == (2, 2)
@@ -247,17 +195,8 @@ def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
     assert "query" not in address(test)
 
 
-def test_a_link_to_a_head_that_is_not_there_is_said(attention):
-    test = attention(panel="head", layer=9, head=3)
-    assert "Layer 9 was requested" in sentences(test)
-    assert "mean of all" in figure(test, "head_map")["layout"]["title"]["text"]
-    assert view(test).layer is None
-
-
-def test_menus_of_layers_and_heads_name_themselves(attention):
+def test_there_is_no_head_of_all_layers(attention):
     test = attention(panel="head", layer=2, head=3)
-    assert test.selectbox(key="layer").options == ["All layers", "Layer 1", "Layer 2"]
-    assert test.selectbox(key="head").options == ["All heads", "Head 1", "Head 2", "Head 3", "Head 4"]
     check(test.selectbox(key="head").set_value(0).run())
     assert address(test)["head"] == "1"
     check(test.selectbox(key="layer").set_value(controls.NONE).run())

@@ -87,14 +87,13 @@ def test_without_a_layer_the_mean_of_all_heads_is_one_map_and_named_so(flow):
 
 
 def test_heads_and_following_are_in_the_address_and_come_back(flow):
-    data = payload(flow(model="reverse", src="abcd", layer=1, heads="1.3", follow=1), FLOW)
+    test = flow(model="reverse", src="abcd", layer=1, heads="1.3", follow=1)
+    data = payload(test, FLOW)
     assert (data["shown"], data["following"], data["pin"]) == ([0, 2], True, None)
+    assert (address(test)["heads"], address(test)["follow"]) == ("1.3", "1")
+    assert payload(flow(model="reverse", src="abcd", layer=1), FLOW)["following"] is False
     assert payload(flow(model="reverse", src="abcd", layer=1, heads="1.3", head=2), FLOW)["shown"] == [1]
     assert payload(flow(model="reverse", src="abcd", layer=1, heads="1.90"), FLOW)["shown"] == [0]
-
-
-def test_there_is_one_choice_of_heads(flow):
-    assert not [menu for menu in flow(model="reverse", src="abcd", layer=1).selectbox if menu.key == "head"]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +175,3 @@ def test_the_callback_that_a_session_keeps_holds_no_weights(flow, monkeypatch):
     held = [cell.cell_contents for cell in given["on_choice"].__closure__]
     assert held
     assert all(isinstance(value, int | str | tuple) for value in held)
-
-
-def test_following_the_step_is_in_the_address(flow):
-    test = flow(model="reverse", src="abcd", layer=2)
-    assert payload(test, FLOW)["following"] is False
-    again = flow(model="reverse", src="abcd", layer=2, follow=1)
-    assert payload(again, FLOW)["following"] is True
-    assert address(again)["follow"] == "1"

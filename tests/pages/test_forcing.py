@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 
 from glassformer.forcing import ForcingLook, forcing_panels, forcing_pictures
-from glassformer.runs import loading
 from glassformer.shared.csv_export import Origin, saved
 from glassformer.state import session
 from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, view
-from tests.transformer.featured import filling
 from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer import score
@@ -78,18 +76,6 @@ def test_the_own_output_is_never_called_a_reference(forcing, given, how):
     assert [one.value for one in test.info][:1] == [forcing_panels.ITS_OWN]
 
 
-def test_a_reference_of_the_card_that_the_model_writes_is_a_verdict(forcing):
-    checkpoint = opened("reverse")
-    source, right = next(
-        (one, checkpoint.card.reference_of(one))
-        for one in checkpoint.card.examples
-        if checkpoint.run(checkpoint.query(one)).output_text == checkpoint.card.reference_of(one)
-    )
-    test = forcing(src=source)
-    assert test.text_input(key=forcing_panels.BOX).value == right
-    assert "On its own, the model writes exactly the reference, piece for piece." in said(test)
-
-
 def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
     test = type_reference(forcing(), "fedxba")
     expected = scored("fedxba")
@@ -102,14 +88,6 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
     rows = test.dataframe[0].value
     assert rows["piece"].tolist() == list(expected.pieces)
     np.testing.assert_allclose(rows["loss"], expected.losses, rtol=1e-4)
-
-
-def test_a_link_opens_the_same(forcing):
-    test = forcing(ref="fedxba", step=4, at=4)
-    assert test.text_input(key=forcing_panels.BOX).value == "fedxba"
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 4:")
-    said_by_it = {name: value for name, value in address(test).items() if name != "rev"}
-    assert said_by_it == {"model": "reverse", "src": "abcdef", "ref": "fedxba", "step": "4", "at": "4"}
 
 
 def test_a_reference_belongs_to_its_sentence(forcing):
@@ -143,9 +121,6 @@ def test_changes_in_the_model_hold_and_the_unchanged_loss_stands_beside(forcing)
 
 
 def test_the_place_follows_the_step_until_another_is_clicked(forcing):
-    test = forcing(ref="fedcbaxyz", step=3)
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 3:")
-    assert "at" not in address(test)
     test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
     assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 9:")
     test = forcing(ref="fedcbaxyz", step=2, at=9)  # the reader stepped on
@@ -206,15 +181,6 @@ def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     check(test.button(key=forcing_panels.NONE).click().run())
     assert len(losses(test)) == n + 1
     assert view(test).of(ForcingLook).at is None
-
-
-def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypatch):
-    filling(tmp_path)
-    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    test = open_page(FORCING, model="filling", src="the quick fox")
-    assert "hide one piece at a time" in test.info[-1].value
-    assert "Hide a piece on the Step page" in said(test)  # a link where there is a menu
-    assert not keys_of(test) & set(CHARTS)
 
 
 def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):

@@ -199,14 +199,6 @@ def test_a_measure_that_nothing_has_is_said_once(table):
     assert "names the measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
 
-def test_no_head_gets_a_label(table):
-    test = table(kind="encoder", layer=1, head=1)
-    said = " ".join(element.value for element in test.caption)
-    assert "a weight is not a cause" in said
-    assert "measured on this sentence only" in said
-    assert "-token head" not in str(payload(test, "head_table_map")) + said
-
-
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
     asked, fresh = [], ModelRunner()
     monkeypatch.setattr(

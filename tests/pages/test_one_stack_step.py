@@ -7,10 +7,8 @@ from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.step import step_pictures
 from tests.glassformer.unpacking import numbers_of
-from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.reading import figure, numbers, opened, payload, run_of, sentences, step
 
-EXPLORE = ROOT / "pages" / "explore"
 PROMPT = "ba lo mi"
 
 
@@ -21,12 +19,6 @@ def trace_of(stack):
 
 def texts(test):
     return "\n".join(element.value for element in (*test.info, *test.caption, *test.markdown))
-
-
-@pytest.mark.parametrize("stack", ["decoder", "encoder"])
-@pytest.mark.parametrize("page", [STEP, CHECKPOINTS], ids=["step", "checkpoints"])
-def test_the_page_opens_without_a_note(open_one_stack, stack, page):
-    assert "was requested" not in sentences(open_one_stack(stack, page))
 
 
 WRITES_NOTHING = (

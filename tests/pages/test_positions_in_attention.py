@@ -119,7 +119,6 @@ def test_what_distance_and_content_make_of_the_sentence(page):
     [
         ("rotary", "similarity", "compares rows of a table of positions"),
         ("alibi", "pair", "The chosen part is for rotary positions"),
-        ("reverse", "distance", "adds a position vector to each embedding"),
     ],
 )
 def test_a_part_without_meaning_says_why(page, name, part, why):

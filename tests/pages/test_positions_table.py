@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, payload
+from tests.pages.reading import address, figure
 from tests.pages.test_positions import paper, z_of
 
 PAGE = ROOT / "pages" / "explore" / "positions.py"
@@ -20,7 +20,3 @@ def test_sines_stand_apart_from_cosines_unless_asked_otherwise(open_page):
     np.testing.assert_allclose(z_of(test, "position_table"), np.hstack([table[:, ::2], table[:, 1::2]]), atol=1e-5)
     drawn = figure(test, "position_table")
     assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"][126:130] == ["252", "254", "1", "3"]
-    assert "The sines (even dimensions) are left of the line" in payload(test, "position_table")["caption"]
-    assert not [
-        toggle for toggle in open_page(PAGE, model="reverse", apart=1).toggle if toggle.key == "apart"
-    ]  # learned

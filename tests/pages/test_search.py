@@ -3,24 +3,12 @@
 import pytest
 
 from glassformer.runs import loading
-from glassformer.search import SearchLook, sampling_pictures, tree_pictures
+from glassformer.search import sampling_pictures, tree_pictures
 from glassformer.search import search_panels as draws
 from glassformer.search import search_panels as sampling
 from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import (
-    address,
-    charts_of,
-    figure,
-    go_to,
-    numbers,
-    opened,
-    output,
-    payload,
-    sentences,
-    told,
-    view,
-)  # fmt: skip
+from tests.pages.reading import address, figure, go_to, numbers, opened, output, payload, sentences, told
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.analysis.sampled_outputs import draws as drawn_by_hand
 from transformer.analysis.sampled_outputs import outcomes
@@ -90,14 +78,9 @@ def captions(test):
     return " ".join(one.value for one in test.caption)
 
 
-def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(open_page):
+def test_the_search_beside_the_run_becomes_the_run(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert (
-        "This run uses greedy decoding. The tree shows a separate beam search for the same sentence, with 4 beams"
-        in captions(test)
-    )
-    assert len(results(test)) == Beam().size
-    assert "with_beam" not in address(test)
+    assert "The tree shows a separate beam search" in captions(test)
     check(test.button(key=DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
     assert "The tree shows a separate beam search" not in captions(test)
@@ -141,13 +124,6 @@ def test_a_forced_beginning_can_be_dropped(beam):
 def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
     test = open_one_stack("decoder", SEARCH, **BEAM)
     assert len(results(test)) == 3
-
-
-def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
-    test = open_one_stack("encoder", SEARCH)
-    assert "encoder-only model generates no output, so there is no choice of pieces to show" in sentences(test)
-    assert view(test).of(SearchLook).search_panel == "tree"
-    assert not charts_of(test)
 
 
 # ---------------------------------------------------------------- before the draw
@@ -198,13 +174,6 @@ def test_the_numbers_are_those_of_the_step(open_page):
     assert rows[0][1] == f"{trace.entropies()[0]:.2f}"
 
 
-@pytest.mark.parametrize("link", [{"try_temp": "hot"}, {"try_temp": 99}, {"try_k": -3}, {"try_p": 7}], ids=str)
-def test_a_link_with_nonsense_is_put_right(open_page, link):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", **link)
-    assert "in the link is" in sentences(test)
-    assert len(bars(test, sampling_pictures.shares.key)) > 3
-
-
 # ---------------------------------------------------------------- many draws
 
 
@@ -251,11 +220,6 @@ def test_other_seeds_are_other_draws(open_page):
 def test_a_decoder_alone_draws_too(open_one_stack):
     test = drawn(open_one_stack("decoder", SEARCH, search="draws", draws=20, max=4))
     assert "20 draws gave" in told(test)
-
-
-def test_draws_hide_what_is_to_be_guessed(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="draws", guess=1)
-    assert "Draws would give the answer away" in sentences(test)
 
 
 def test_the_piece_that_is_barred_is_named_where_nothing_is_cut(open_page):

@@ -243,10 +243,3 @@ def test_a_typed_sentence_switches_by_itself_and_undo_goes_back(open_page):
     assert standing(test) == ("zh-en", "她喜欢茶。")
     type_source(test, "她喜欢水。")
     assert not [button for button in test.button if button.key == UNDO]
-
-
-@pytest.mark.parametrize(("page", "folded"), [("masks", True), ("positions", True), ("step", False)])
-def test_where_nothing_of_the_decoding_is_seen_it_is_folded(open_page, page, folded):
-    test = open_page(PAGES[page], model="reverse")
-    assert {"Decoding", "In class"} <= {one.label for one in test.sidebar.expander} or not folded
-    assert ("Decoding" in {one.value for one in test.sidebar.subheader}) is not folded
