@@ -225,10 +225,8 @@ def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
     assert "entropy" not in drawn(check(again.run()))  # of another text
 
 
-def test_the_list_has_every_lesson_and_leads_into_it(open_page):
+def test_the_list_leads_into_a_lesson(open_page):
     test = open_page(LESSONS, src=SENTENCE)
-    for one in lessons().values():
-        assert any(str(one.title.said({})) in element.value.replace("\\", "") for element in test.markdown)
     begins = [path for label, path in ways(test).items() if label.startswith("Begin")]
     assert begins[0][1]["src"] == SENTENCE
     page, parameters = ways(test)["Begin the 25-minute path"]

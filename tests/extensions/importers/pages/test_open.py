@@ -146,9 +146,6 @@ def test_it_is_spoken_whole(open_lesson):
 
 
 def test_the_drop_zone_stands_first_and_steps_say_how_far_it_is(open_lesson):
-    test = open_lesson(model="reverse")
-    assert next(one.label for one in test.expander) == "Upload a model"
-    assert test.get("file_uploader")
     test = open_lesson()
     assert next(one.label for one in test.expander) == "Upload another model"
     assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
