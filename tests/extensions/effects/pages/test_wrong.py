@@ -98,10 +98,3 @@ def test_a_decoder_alone_shows_what_it_can(open_one_stack, name):
     else:
         assert len(metrics(test)) == 2, text
         assert figure(test, f"{CHART}_{name}")["data"]
-
-
-def test_an_encoder_alone_says_why_nothing_can_go_wrong(open_one_stack):
-    test = open_one_stack("encoder", WRONG, mistake="scale")
-    assert "no output can go wrong" in said(test)
-    assert test.button(key=SEEN_ON)
-    assert not test.metric
