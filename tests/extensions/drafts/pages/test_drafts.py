@@ -18,12 +18,6 @@ def rows_of(test, key):
     return figure(test, key)["layout"]["meta"]["table"]["rows"]
 
 
-def test_a_draft_of_8_bits_is_accepted_whole_in_one_pass(open_page):
-    test = drafts_page(open_page)
-    n = len(output(test)) + 1
-    assert verdicts(test) == [(1, place + 1, "accepted") for place in range(n)]
-
-
 def test_rounds_end_in_the_output_and_the_address_keeps_the_draft(open_page):
     test = drafts_page(open_page, draft="bits", draft_bits=2, ahead=2)
     found = verdicts(test)
@@ -36,16 +30,6 @@ def test_rounds_end_in_the_output_and_the_address_keeps_the_draft(open_page):
     check(go_to(test, 4))
     assert payload(test, draft_pictures.rounds.key)["said"]["above"].startswith("Step 4: ")
     assert figure(test, draft_pictures.rounds.key)["layout"]["shapes"][0]["x0"] == 2.5
-
-
-def test_bits_below_it_say_where_the_output_changes(open_page):
-    test = drafts_page(open_page)
-    table = payload(test, draft_pictures.few_bits.key)["said"]["table"]
-    assert [row[0] for row in table["rows"]] == ["not rounded", *(f"{n} bits" for n in (8, 7, 6, 5, 4, 3, 2))]
-    assert table["rows"][0][1:3] == [output(test), "0"]
-    changed = [row for row in table["rows"] if row[1] != output(test)]
-    assert changed
-    assert all(int(row[2]) > 0 for row in changed)
 
 
 def test_the_time_is_measured_once_somebody_asks(open_page):

@@ -54,7 +54,6 @@ def box(test, field):
 def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     test = open_lesson(model="reverse")
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
-    assert "Only what is in these folders can be opened" in said(test)
     test.selectbox(key="open_source").set_value(LESSON)
     assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON

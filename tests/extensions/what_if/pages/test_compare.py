@@ -253,10 +253,6 @@ def test_the_address_says_the_step_of_both(compare):
             "The link names a comparison that does not match its second run",
         ),
         ({"do": "zero-cross.9.9"}, "The unchanged run is shown instead."),
-        (
-            {"compare": "everything"},
-            "“compare” in the link is “everything”, which is not a valid choice; auto is used instead.",
-        ),
     ],
 )
 def test_a_forged_link_is_said_and_something_sensible_compared(compare, parameters, said):
