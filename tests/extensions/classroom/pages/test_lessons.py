@@ -205,7 +205,7 @@ def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
     assert not ways(test)
 
 
-@pytest.mark.parametrize("place", ["one-piece.7", "nothing.1", "one-piece", "one-piece.0", "<b>.1", "one-piece.99999"])
+@pytest.mark.parametrize("place", ["one-piece.7", "nothing.1", "one-piece.0", "<b>.1", "one-piece.99999"])
 def test_an_unknown_place_is_said_and_is_no_lesson(open_page, place):
     test = open_page(STEP, lesson=place)
     assert "lesson" in sentences(test)
@@ -225,10 +225,8 @@ def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
     assert "entropy" not in drawn(check(again.run()))  # of another text
 
 
-def test_the_list_has_every_lesson_and_leads_into_it(open_page):
+def test_the_list_leads_into_a_lesson(open_page):
     test = open_page(LESSONS, src=SENTENCE)
-    for one in lessons().values():
-        assert any(str(one.title.said({})) in element.value.replace("\\", "") for element in test.markdown)
     begins = [path for label, path in ways(test).items() if label.startswith("Begin")]
     assert begins[0][1]["src"] == SENTENCE
     page, parameters = ways(test)["Begin the 25-minute path"]

@@ -120,15 +120,6 @@ def test_places_that_are_not_listed_are_counted(open_page, examine_with):
     assert where.endswith("“w11”, and 21 more")
 
 
-def test_a_healthy_model_is_said_to_be(open_page, examine_with):
-    examine_with(WELL, NOT)
-    test = until_done(open_page(DOCTOR, model="reverse"))
-    assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
-    assert not test.error
-    assert not test.warning
-    assert any("5 example sentences from the checkpoint were used." in one for one in plain(test.caption))
-
-
 def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(open_page, examine_with):
     examine_with(SOUND, NOT)
     test = until_done(open_page(DOCTOR, model="reverse"))
@@ -146,7 +137,6 @@ def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
     test = until_done(open_page(DOCTOR, model="reverse"))
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert not box.proto.expanded, "the card's examples are pairs"
-    assert any("5 of 5 outputs match the correct output piece for piece." in one for one in plain(test.caption))
     (table,) = test.dataframe
     found = table.value
     assert list(found["right"]) == list(found["written"])
@@ -311,7 +301,6 @@ def test_a_report_can_be_saved_and_pasted(open_page, examine_with):
     examinations = examine_with(WELL, named("broken", BROKEN))
     test = until_done(open_page(DOCTOR, model="reverse"))
     report = examinations.look(ExaminationRequest.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
-    assert [one.label for one in test.get("download_button")] == ["Report as JSON", "Report as Markdown"]
     assert test.code[0].value == str(report.to_markdown())
     assert "No causal mask." in test.code[0].value
     assert json.loads(report.to_json())["verdict"] == "broken"

@@ -3,7 +3,6 @@
 from glassformer.extensions.drafts.page import draft_pictures, drafting
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import address, charts_of, figure, go_to, output, payload, sentences  # fmt: skip
-from tests.pages.test_search import BEAM, captions
 
 
 def drafts_page(open_page, **more):
@@ -17,16 +16,6 @@ def verdicts(test):
 
 def rows_of(test, key):
     return figure(test, key)["layout"]["meta"]["table"]["rows"]
-
-
-def test_a_draft_of_8_bits_is_accepted_whole_in_one_pass(open_page):
-    test = drafts_page(open_page)
-    n = len(output(test)) + 1
-    assert verdicts(test) == [(1, place + 1, "accepted") for place in range(n)]
-    said = payload(test, draft_pictures.rounds.key)["said"]
-    assert f"The whole model made 1 pass instead of {n}, one per piece" in said["below"]
-    assert "Whatever the draft proposes, the output is the model's own" in said["below"]
-    assert "was proposed in round 1 and accepted" in said["above"]
 
 
 def test_rounds_end_in_the_output_and_the_address_keeps_the_draft(open_page):
@@ -43,16 +32,6 @@ def test_rounds_end_in_the_output_and_the_address_keeps_the_draft(open_page):
     assert figure(test, draft_pictures.rounds.key)["layout"]["shapes"][0]["x0"] == 2.5
 
 
-def test_bits_below_it_say_where_the_output_changes(open_page):
-    test = drafts_page(open_page)
-    table = payload(test, draft_pictures.few_bits.key)["said"]["table"]
-    assert [row[0] for row in table["rows"]] == ["not rounded", *(f"{n} bits" for n in (8, 7, 6, 5, 4, 3, 2))]
-    assert table["rows"][0][1:3] == [output(test), "0"]
-    changed = [row for row in table["rows"] if row[1] != output(test)]
-    assert changed
-    assert all(int(row[2]) > 0 for row in changed)
-
-
 def test_the_time_is_measured_once_somebody_asks(open_page):
     test = drafts_page(open_page)
     check(test.button(key=f"{drafting.MEASURE}_begin").click().run())
@@ -63,11 +42,7 @@ def test_the_time_is_measured_once_somebody_asks(open_page):
     assert "torch's own 8-bit products" in said
 
 
-def test_other_decodings_and_guesses_say_so_in_a_sentence(open_page):
-    beam_run = drafts_page(open_page, **BEAM)
-    assert "drafted and checked here is the greedy output of the same sentence" in captions(beam_run)
-    assert verdicts(beam_run)
-    assert "for which a check has to draw, too" in captions(drafts_page(open_page, how="sampling"))
+def test_nothing_is_drafted_while_somebody_guesses(open_page):
     guessing = drafts_page(open_page, guess=1)
     assert "Drafts would give the answer away" in sentences(guessing)
     assert not charts_of(guessing)

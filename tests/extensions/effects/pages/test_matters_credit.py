@@ -11,7 +11,7 @@ from glassformer.runs import loading, measurement_jobs
 from glassformer.state import session
 from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import check
-from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
+from tests.pages.reading import address, figure, opened, payload, told_or_noted, view
 from transformer.runs.array_records import whole
 
 
@@ -33,9 +33,6 @@ def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
     found = whole(hiding(ask_each(checkpoint, trace)))
     np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
-    assert "Step 2" in figure(test, "matters_pieces")["layout"]["title"]["text"]
-    assert "Attention and effect" in told_or_noted(test) or "No single piece decides" in told_or_noted(test)
-    assert "Integrated gradients add up to" in told_or_noted(test)
     test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=4, layer=2, head=1)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[1, 0, 3], atol=1e-6)
     before = column(test, "Integrated")
@@ -48,12 +45,8 @@ def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
     test = open_page(MATTERS, model="reverse", src="glass", matters="logit", rival=8, kind="cross", layer=2, head=1)
     checkpoint, trace = run_of(test, "glass")
     found = contributions(ask(checkpoint, trace, 0), (7,))
-    drawn = numbers(figure(test, "matters_parts")["data"][-1]["z"])
     rows = figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]
     assert sum(row[1] for row in rows) == pytest.approx(found.values[0].sum() - found.values[1].sum(), abs=1e-6)
-    assert drawn.shape == (4, 10)
-    assert "The remainder" in told_or_noted(test)
-    assert "is rounding" in told_or_noted(test)
     bars = figure(test, "matters_bars")["layout"]["meta"]["table"]["rows"]
     assert len(bars) == len(found.parts)
     assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
@@ -74,12 +67,8 @@ def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
         assert "cross-attention" not in told_or_noted(test).split("Direct contributions")[0]
 
 
-@pytest.mark.parametrize(
-    ("part", "why"), [("pieces", "there are no steps to explain"), ("logit", "it has no logits to break down")]
-)
-def test_an_encoder_alone_says_why_not(open_one_stack, part, why):
-    test = open_one_stack("encoder", MATTERS, matters=part)
-    assert why in told_or_noted(test)
+def test_an_encoder_alone_without_a_head_has_no_logits(open_one_stack):
+    assert "it has no logits to break down" in told_or_noted(open_one_stack("encoder", MATTERS, matters="logit"))
 
 
 @pytest.mark.parametrize("part", ["pieces", "logit"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.mistake_cards import CARDS, SEEN, UNSEEN
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS
 from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.extensions.effects.wrong.mistake_panels import CHART, SEEN_ON
 from glassformer.state import session
@@ -29,35 +29,6 @@ def metrics(test):
     return [one.value for one in test.metric]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_card_shows_both_sides(open_page, name):
-    test = open_page(WRONG, model="reverse", src="glass", mistake=name)
-    text = said(test)
-    assert ABOUT[name] in text
-    assert "“ssalg”" in text.replace(":orange-background[", "").replace("]", "")
-    assert len(metrics(test)) == 2
-    assert len(set(metrics(test))) == 2
-    assert figure(test, f"{CHART}_{name}")["data"]
-    assert [one.language for one in test.code] == ["python", "python"]
-    assert test.code[0].value != test.code[1].value
-    assert not test.error
-
-
-def test_the_losses_of_the_leak_stand_apart_from_the_outputs_and_name_their_model(open_page):
-    test = open_page(WRONG, model="reverse", src="glass", mistake="leak")
-    captions = [one.value.replace("\\", "").replace("\u2060", "") for one in test.caption]
-    written = [one for one in captions if one.startswith("Output of ")]
-    assert [one.split("”")[0] for one in written] == ["Output of “reverse", "Output of “reverse-leak"]
-    box = captions.index("Both losses were computed with “reverse-leak”")
-    assert all(captions.index(one) < box for one in written)
-    assert [captions.index(str(label)) > box for label in (SEEN, UNSEEN)] == [True, True]
-    seen, unseen = metrics(test)
-    assert "× 10⁻" in seen
-    assert float(unseen) > 1
-    title = figure(test, f"{CHART}_leak")["layout"]["title"]["text"]
-    assert "“reverse-leak”" in title
-
-
 def test_the_numbers_are_those_of_the_library(open_page):
     checkpoint = opened("reverse")
     test = open_page(WRONG, model="reverse", src="glass", mistake="heads")
@@ -66,17 +37,9 @@ def test_the_numbers_are_those_of_the_library(open_page):
     query = replace(trace.query, forced=trace.tgt_ids, interventions=CARDS[7].change(checkpoint.config))
     changed = checkpoint.run(query)
     assert metrics(test)[1] == f"{-changed.log_prob / changed.n_steps:.3f}"
-
-
-@pytest.mark.parametrize(("model", "src"), [("zh-en", "我喝茶。"), ("en-fr", "I like tea."), ("reverse", "glass")])
-def test_the_page_opens_on_a_card_that_it_can_show(open_page, model, src):
-    test = open_page(WRONG, model=model, src=src)
-    assert test.metric
-    assert not [button for button in test.button if button.key == SEEN_ON]
-    assert "mistake" not in address(test)
-    there = open_page(WRONG, model=model, src=src, mistake="leak")
-    assert ABOUT["leak"] in said(there)  # an address that says a card shows that one
-    assert address(there)["mistake"] == "leak"
+    wrong, right = test.code
+    assert (wrong.language, right.language) == ("python", "python")
+    assert wrong.value != right.value
 
 
 @pytest.mark.parametrize(("model", "src"), [("en-fr", "I like coffee."), ("reverse", "glass"), ("addition", "8+7=")])
@@ -116,12 +79,6 @@ def test_what_is_changed_already_stays_changed_on_both_sides(open_page):
     assert "unplaced-all" in address(test)["do"]
 
 
-def test_a_mistake_that_is_made_already_is_said(open_page):
-    test = open_page(WRONG, model="reverse", src="glass", mistake="scale", do="scale-all.off.1")
-    assert "change the same thing" in said(test)
-    assert not test.metric
-
-
 def test_a_leak_is_offered_where_it_can_be_seen(open_page):
     test = open_page(WRONG, model="zh-en", mistake="leak")
     assert "this model was trained without one" in said(test)
@@ -141,16 +98,3 @@ def test_a_decoder_alone_shows_what_it_can(open_one_stack, name):
     else:
         assert len(metrics(test)) == 2, text
         assert figure(test, f"{CHART}_{name}")["data"]
-
-
-def test_an_encoder_alone_says_why_nothing_can_go_wrong(open_one_stack):
-    test = open_one_stack("encoder", WRONG, mistake="scale")
-    assert "no output can go wrong" in said(test)
-    assert test.button(key=SEEN_ON)
-    assert not test.metric
-
-
-def test_an_unknown_mistake_is_said_and_the_first_is_shown(open_page):
-    test = open_page(WRONG, model="reverse", src="glass", mistake="nonsense")
-    assert ABOUT["leak"] in said(test)
-    assert "nonsense" in said(test)

@@ -1,16 +1,12 @@
 """What the Checkpoints page says of folders of Hugging Face's."""
 
 from glassformer.extensions.huggingface.library.folder import FAMILIES
-from glassformer.runs import loading
 from tests.pages.conftest import CHECKPOINTS
-from tests.pages.test_checkpoints import text, unescaped
+from tests.pages.test_checkpoints import unescaped
 
 
-def test_the_families_that_open_are_those_of_the_code(open_page, tmp_path, monkeypatch):
-    (tmp_path / "lesson.pt").touch()
-    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+def test_the_families_that_open_are_those_of_the_code(open_page):
     test = open_page(CHECKPOINTS, model="reverse")
     (families,) = [one.value.iloc[:, 0] for one in test.table if "GPT-2" in one.value.index]
     said = ", ".join(unescaped(kinds) for kinds in families)
     assert sorted(said.split(", ")) == sorted(FAMILIES)
-    assert "lesson.pt** from another program: see the “Open a checkpoint” page" in unescaped(text(test))

@@ -54,7 +54,6 @@ def box(test, field):
 def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     test = open_lesson(model="reverse")
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
-    assert "Only what is in these folders can be opened" in said(test)
     test.selectbox(key="open_source").set_value(LESSON)
     assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
@@ -146,9 +145,6 @@ def test_it_is_spoken_whole(open_lesson):
 
 
 def test_the_drop_zone_stands_first_and_steps_say_how_far_it_is(open_lesson):
-    test = open_lesson(model="reverse")
-    assert next(one.label for one in test.expander) == "Upload a model"
-    assert test.get("file_uploader")
     test = open_lesson()
     assert next(one.label for one in test.expander) == "Upload another model"
     assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)

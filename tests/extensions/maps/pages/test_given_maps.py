@@ -270,11 +270,6 @@ def test_all_cells_of_all_heads_can_be_saved(folder):
     np.testing.assert_array_equal(table["weight"], given.maps("cross").ravel())
 
 
-def test_a_page_without_any_maps_lists_checkpoints_alone(open_page):
-    test = open_page(STEP)
-    assert not any("maps" in option for option in test.selectbox(key=session.MODEL).options)
-
-
 @pytest.mark.parametrize(
     ("page", "part"),
     [*((ATTENTION, part) for part in ("overview", "head", "flow", "walk", "table")), (STEP, ""), (CHECKPOINTS, "")],

@@ -8,8 +8,7 @@ import pytest
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.snapshots import snapshot_run_jobs, snapshot_runs
 from glassformer.extensions.snapshots.film import film_panel as film
-from glassformer.extensions.snapshots.film.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
-from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS
+from glassformer.extensions.snapshots.film.film_pictures import film_of, strip
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.state.link import Link
@@ -62,8 +61,6 @@ def test_tiles_are_named_by_step_and_loss_and_the_chosen_one_is_framed(page):
     layout = figure(page(model="grown@219", kind="cross", layer=1, head=1), KEY)["layout"]
     assert layout["meta"]["film"]["names"][2] == "Step 219<br>dev loss 3.00"
     assert layout["meta"]["film"]["chosen"] == 2
-    assert "Source piece (key)" in layout["xaxis"]["title"]["text"]
-    assert "predicts (query)" in layout["yaxis"]["title"]["text"]
 
 
 def test_every_snapshot_shows_the_same_strip(page):
@@ -71,28 +68,9 @@ def test_every_snapshot_shows_the_same_strip(page):
     np.testing.assert_array_equal(one, other)
 
 
-def test_a_head_is_chosen_where_nobody_has(page):
-    test = page(kind="cross")
-    assert test.selectbox(key="one_layer").value == 1
-    caption = payload(test, KEY)["caption"]
-    assert OWN_CHOICE in caption
-    assert READS_THE_FINISHED in caption
-    assert OWN_CHOICE not in payload(page(kind="cross", layer=1, head=1), KEY)["caption"]
-    assert READS_THE_FINISHED not in payload(page(kind="encoder"), KEY)["caption"]
-
-
 def test_closed_cells_of_the_decoder_are_closed_in_every_tile(page):
     shown = tiles(page(kind="decoder", layer=1, head=1))
     np.testing.assert_array_equal(np.isfinite(shown), np.broadcast_to(np.tri(7, dtype=bool), shown.shape))
-
-
-def test_without_snapshots_the_part_is_not_offered_and_its_address_says_why(page, checkpoint_folder, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
-    there = page(model="tiny", panel="overview")
-    assert "Over training" not in there.segmented_control(key="panel").options
-    test = page(model="tiny")
-    assert NO_SNAPSHOTS in sentences(test)
-    assert test.segmented_control(key="panel").value == "training"
 
 
 def test_guess_mode_hides_maps_with_rows_of_the_output(page):

@@ -57,9 +57,7 @@ def test_the_slider_has_a_stop_for_each_snapshot_and_the_checkpoint_itself(grown
     assert "exact 100%" in sent["stops"][-1]["told"]
 
 
-def test_other_checkpoints_have_none(grown):
-    test = grown(model="en-fr")
-    assert not any(one.type == "unknown" and SLIDER in str(one.proto) for one in test.sidebar)
+def test_other_checkpoints_have_none():
     assert loading.found("en-fr@219") is None
 
 
@@ -84,13 +82,6 @@ def test_back_and_forth_the_slider_follows_the_address_and_nothing_else_changes(
         assert the_rest(test) == before
         revisions.append(payload(test, SLIDER)["revision"])
     assert len(set(revisions)) == len(revisions)  # the browser's slider is told each time
-
-
-def test_a_step_that_is_not_there_is_the_nearest_and_said(grown):
-    test = grown(model="grown@300", layer=2)
-    assert at(test) == 219
-    assert "There is no snapshot “grown@300”; grown@219 is shown instead." in said(sentences(test))
-    assert payload(test, session.STEPPER)["run"]["source"][0]["piece"].endswith("a")
 
 
 def test_another_checkpoint_can_be_chosen_and_the_finished_one_again(grown):

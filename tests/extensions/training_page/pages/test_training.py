@@ -9,13 +9,7 @@ from glassformer.extensions.doctor import examinations
 from glassformer.extensions.doctor.examinations import Examinations
 from glassformer.extensions.doctor.library.report import TESTS
 from glassformer.extensions.snapshots import snapshot_run_jobs
-from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS
 from glassformer.extensions.training_page import training_panels, training_pictures
-from glassformer.extensions.training_page.charts.training import (
-    HOW_TO_READ_EXACT,
-    HOW_TO_READ_LOSSES,
-    HOW_TO_READ_SNAPSHOTS,
-)
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.extensions.scripts import TRAINING
@@ -78,31 +72,12 @@ def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch
     for key in charts_of(test):
         assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
         assert f"The marked epoch is {kept} ({name})." in payload(test, key)["alt"]
-    assert payload(test, training_pictures.losses.key)["caption"] == HOW_TO_READ_LOSSES
-    assert "dev loss goes from 4.5 to 3.5" in payload(test, training_pictures.losses.key)["alt"]
-    dev, training_loss = figure(test, training_pictures.losses.key)["data"]
-    assert (dev["name"], training_loss["name"]) == ("Dev loss", "Training loss")
+    assert not payload(test, training_pictures.losses.key)["clickable"]
+    dev, _ = figure(test, training_pictures.losses.key)["data"]
     assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
     assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target pieces, 3 min"
     assert dev["hovertext"][2].endswith("2 h 40 min")
     assert test.code[0].value == "python -m transformer train"
-
-
-def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
-    test = open_page(TRAINING, model="reverse")
-    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]][:2] == [
-        "chrF",
-        "Exact (&#37;)",
-    ]
-    assert training_pictures.BLEU_LEFT_OUT in payload(test, training_pictures.scores.key)["caption"]
-
-
-def test_of_a_model_that_writes_nothing_only_the_share_guessed_is_drawn(open_page):
-    test = open_page(TRAINING, model="palindrome")
-    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]] == ["Exact (&#37;)"]
-    said = payload(test, training_pictures.scores.key)["caption"]
-    assert HOW_TO_READ_EXACT in said
-    assert "BLEU" not in said
 
 
 @pytest.mark.parametrize(
@@ -128,9 +103,6 @@ def test_snapshots_are_marks_on_an_axis_of_steps(open_page, grown_there):
     for key in CHARTS[:2]:
         marks = figure(test, key)["data"][-1]
         assert marks["customdata"] == list(STEPS)
-        assert "step" in figure(test, key)["layout"]["xaxis"]["title"]["text"]
-        assert f"Marks show {len(STEPS)} snapshots, from step 0 to step 2,208." in payload(test, key)["alt"]
-        assert HOW_TO_READ_SNAPSHOTS in payload(test, key)["caption"]
     losses = figure(test, CHARTS[0])["data"][-1]
     assert numbers(losses["y"]).tolist() == [5, 4, 3, 2, 1]
     assert losses["hovertext"][2] == "Snapshot of step 219, 21,900 target pieces"
@@ -146,15 +118,6 @@ def test_the_axis_goes_by_epochs_if_the_reader_wants_it(open_page, grown_there):
     assert steps[0] == 0
     assert steps[1] < 1 < steps[2]  # the first epoch has 184 steps
     assert test.query_params["steps"] == "0"
-
-
-def test_without_snapshots_there_is_no_choice_of_an_axis(open_page, spoil, monkeypatch):
-    folder = spoil("training.csv", CURVE.encode())
-    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
-    test = open_page(TRAINING, model=folder.name)
-    assert "by_step" not in [one.key for one in test.segmented_control]
-    assert figure(test, CHARTS[0])["layout"]["xaxis"]["title"]["text"] == "Epoch"
-    assert not payload(test, CHARTS[0])["clickable"]
 
 
 def test_snapshots_are_drawn_where_there_is_no_curve(open_page, tmp_path, monkeypatch):
@@ -208,23 +171,6 @@ def test_a_correct_output_that_the_reader_gave_is_the_measure(open_page, grown_t
     test = open_page(TRAINING, model="grown", training="sentence", src="abc", ref="xyz")
     assert "1 of 4" in re.findall(r"<tr[^>]*>(.*?)</tr>", html_of(test))[-1]
     assert any("the correct output that you gave" in one for one in said(test))
-
-
-def test_the_entropies_of_all_heads_are_a_map(open_page, grown_there):
-    test = open_page(TRAINING, model="grown", training="sentence", src="abcdef", kind="encoder")
-    drawn = figure(test, training_pictures.entropies.key)
-    shares = numbers(drawn["data"][0]["z"])
-    assert shares.shape == (8, len(STEPS))
-    assert ((shares >= 0) & (shares <= 1)).all()
-    assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"] == [f"{step:,}" for step in STEPS]
-    assert "Encoder self-attention" in drawn["layout"]["title"]["text"]
-
-
-def test_without_snapshots_the_part_says_so(open_page, checkpoint_folder, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
-    test = open_page(TRAINING, model="tiny", training="sentence")
-    assert unescaped(NO_SNAPSHOTS) in said(test)
-    assert training_pictures.entropies.key not in [one.key for one in test.get("bidi_component")]
 
 
 def test_guess_mode_shows_no_output(open_page, grown_there):
