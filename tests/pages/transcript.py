@@ -27,6 +27,7 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from glassformer.runs import loading
+from glassformer.runs.measurement_jobs import studies
 from tests.pages.reading import numbers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,12 +40,12 @@ NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 # What differs in every session, on every machine or at every time.
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "#"),
-    (re.compile(r"\d+(?:\.\d+)? (?:seconds|ms|s|秒|毫秒)(?!\w)"), "~ s"),
+    (re.compile(r"\d+(?:\.\d+)? (?:seconds|ms|秒|毫秒)(?!\w)|(?<=about )[\d.]+ s\b"), "~ s"),
     (re.compile(re.escape(str(ROOT))), "."),
     (re.compile(r"\d(?:\.\d+)? × 10⁻(?:[⁵⁶⁷⁸⁹]|[¹²].)|\d\.\d+e-(?:0[5-9]|[1-9]\d)"), "≈ 0"),  # of rounding alone
 )
 # Attributes of elements that a reader sees, in the order in which they are written.
-SHOWN = ("label", "body", "heading", "placeholder", "default", "value", "text", "raw_value", "help")
+SHOWN = ("label", "body", "heading", "placeholder", "default", "value", "text", "code_text", "raw_value", "help")
 
 
 def files() -> list[Path]:
@@ -69,24 +70,28 @@ def joined(found: dict[str, list[str]]) -> str:
 
 
 def transcript(script: Path, query: str) -> list[str]:
-    """The lines of one address: what its page tells a new visitor."""
-    asked = dict(parse_qsl(query, keep_blank_values=True))
+    """The lines of one address: what its page tells a new visitor, when all that it measures has been measured."""
     loading.runner.clear()  # pages tell what other addresses had measured
-    until = time.monotonic() + LONGEST_SECONDS
+    lines, until = _visit(script, query), time.monotonic() + LONGEST_SECONDS
     while True:
-        test = AppTest.from_file(str(script), default_timeout=300)
-        test.query_params.update(asked)
-        test.run()
-        assert not test.exception, (query, test.exception)
-        if not test.get("progress") or time.monotonic() > until:
-            break
-        time.sleep(0.05)  # what a job finds is told to the visitor who comes when all is there
-    lines = [line for line in _lines(test._tree, 0) if line.strip()]
+        while studies().n_under_way() and time.monotonic() < until:
+            time.sleep(0.02)
+        before, lines = lines, _visit(script, query)
+        if (lines == before and "progress:" not in "".join(lines)) or time.monotonic() > until:
+            return lines
+
+
+def _visit(script: Path, query: str) -> list[str]:
+    asked = dict(parse_qsl(query, keep_blank_values=True))
+    test = AppTest.from_file(str(script), default_timeout=300)
+    test.query_params.update(asked)
+    test.run()
+    assert not test.exception, (query, test.exception)
     there = {name: test.query_params[name] for name in test.query_params}
     after = {name: value if isinstance(value, str) else ",".join(value) for name, value in sorted(there.items())}
     notes = [f"address: {name}={value}" for name, value in after.items() if value != asked.get(name)]
     notes += [f"address: no {name}" for name in asked if name not in after]
-    return [_clean(line) for line in (*notes, *lines)]
+    return [_clean(line) for line in (*notes, *_lines(test._tree, 0)) if line.strip()]
 
 
 def _clean(line: str) -> str:
@@ -120,7 +125,7 @@ def _label(proto: Any) -> str:
 def _element(kind: str, proto: Any) -> Iterator[str]:
     if kind == "bidi_component":
         yield from _component(proto)
-    elif kind in ("arrow_data_frame", "arrow_table"):
+    elif kind in ("dataframe", "table"):
         yield from _table(kind, proto)
     else:
         fields = {field.name: value for field, value in proto.ListFields()}
@@ -148,7 +153,7 @@ def _plain(text: str) -> str:
 def _table(kind: str, proto: Any) -> Iterator[str]:
     import pyarrow as pa  # only here
 
-    frame = pa.ipc.open_stream(proto.data or proto.arrow_data.data).read_pandas()
+    frame = pa.ipc.open_stream(proto.arrow_data.data).read_pandas()
     yield f"{kind}: {len(frame)} rows: " + " | ".join(map(str, frame.columns))
     for row in frame.head(3).itertuples(index=False):
         yield "  " + " | ".join(_plain(_number(one) if isinstance(one, float) else str(one)) for one in row)
