@@ -151,10 +151,10 @@ def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page):
 
 def says_what_is_wrong_in_a_link(open_page, name):
     """Check what a page says of a link to a model that there is not and a step that is none."""
-    test = check(open_page(PAGES[name], model="nope", step="9999x", doctor="parameters"))
+    test = check(open_page(PAGES[name], model="nope", step="9999x", doctor="findings"))
     assert "The checkpoint “nope” does not exist or cannot be opened" in sentences(test)
     assert "9999x" in sentences(test)
-    assert not check(open_page(PAGES[name], model="reverse", doctor="parameters")).info
+    assert not check(open_page(PAGES[name], model="reverse", doctor="findings")).info
 
 
 def test_that_the_app_is_presented_is_nothing_that_a_link_asks_for(reverse):

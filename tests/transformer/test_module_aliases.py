@@ -65,6 +65,8 @@ def test_names_that_are_none_stay_unknown(moved):
 def test_each_alias_is_a_module():
     for names in (module_aliases.MOVED, *(one.modules for one in extensions())):
         for other, own in names.items():
+            if find_spec(other.rpartition(".")[0]) is None:
+                continue  # a name below that of an extension that was deleted
             assert importlib.import_module(other) is importlib.import_module(own)
 
 
