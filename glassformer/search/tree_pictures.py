@@ -21,7 +21,7 @@ from transformer.runs.query import Beam
 
 _COLUMNS: Final = (
     say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
-    say("Short by"), say("What became of the tensor"),
+    say("Short by"), say("What became of the beginning"),
 )  # fmt: skip
 
 

@@ -205,8 +205,8 @@ def _what_fits(table: PositionTable) -> Iterator[str]:
     if n_fitted > d_model:
         yield say(
             "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
-            "positions is {error:.0%}. On the {n_held_out} held-out positions, its error is {held_out:.0%}. For "
-            "comparison, always predicting the mean vector of the fitted positions gives an error of {mean:.0%}.",
+            "positions is {error:.0%}. On the held-out positions ({n_held_out} in all), its error is {held_out:.0%}. "
+            "For comparison, always predicting the mean vector of the fitted positions gives an error of {mean:.0%}.",
             n_fitted=n_fitted,
             error=fit.fitted_error,
             n_held_out=n_held_out,
@@ -216,9 +216,9 @@ def _what_fits(table: PositionTable) -> Iterator[str]:
         return
     yield say(
         "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
-        "positions is {error:.0%} (any {n_fitted} positions in {dimensions} dimensions can be fitted like this). "
-        "On the {n_held_out} held-out positions, its error is {held_out:.0%}. For comparison, always predicting "
-        "the mean vector of the fitted positions gives an error of {mean:.0%}.",
+        "positions is {error:.0%} (so few can always be fitted in {dimensions} dimensions). On the held-out "
+        "positions ({n_held_out} in all), its error is {held_out:.0%}. For comparison, always predicting the mean "
+        "vector of the fitted positions gives an error of {mean:.0%}.",
         n_fitted=n_fitted,
         error=fit.fitted_error,
         dimensions=d_model,
