@@ -39,12 +39,15 @@ def shown(test):
 
 
 def at_rest(opened):
-    """A page once its work in the background is done; opened anew, as the first sight differs from a second."""
+    """A page once its work in the background is done: it shows the same when it is opened again."""
+    before = None
     for _ in range(600):
         test = opened()
-        if all(element.type != "progress" for element in elements(test._tree)):
+        now = shown(test)
+        if now == before and all(element.type != "progress" for element in elements(test._tree)):
             return test
-        time.sleep(0.1)
+        before = now
+        time.sleep(0.02)
     raise AssertionError("the page's work does not end")
 
 
