@@ -69,6 +69,8 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
     again = next((one for one in interventions if times[one.target] > 1), None)
     if again is not None:
         other = next(one for one in reversed(interventions) if one.target == again.target)
+        if other == again:
+            raise QueryError("{change} is already made; leave it out once.", change=str(again))
         raise QueryError(
             "{first} and {second} change the same thing; leave one of them out.", first=str(again), second=str(other)
         )
