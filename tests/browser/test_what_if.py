@@ -49,7 +49,7 @@ def test_the_dialog_makes_a_change_and_closes(server, page):
 def test_forged_changes_give_a_note_and_the_unchanged_run(server, tab):
     for forged, said in (
         ("zero-cross.9.1", "names layer 9"),
-        ("zero-cross.1.1_zero-cross.1.1", "change the same thing"),
+        ("zero-cross.1.1_zero-cross.1.1", "is already made"),
         ("nothing-at-all", "nothing-at-all"),
     ):
         turn_to(tab, f"{server.url}/step?model=reverse&src=glass&step=6&do={forged}")
