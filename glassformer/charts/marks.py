@@ -109,7 +109,7 @@ def heat(
         cells |= {} if gaps is None else {"xgap": gaps[0], "ygap": gaps[1]}
         if written:
             shares = (cells["z"] - cells["zmin"]) / ((cells["zmax"] - cells["zmin"]) or 1.0)
-            notes = in_cells(cells["z"], shares, lambda value, _: format(value, written))
+            notes = in_cells(cells["z"], shares, lambda value, _: formatted(value, written))
             layout["annotations"] = [one | {"font": one["font"] | {"size": 11}} for one in notes]
     low, high = _ends(what.values)
     alt = say(
@@ -155,7 +155,7 @@ def bars(
     names = places.on_hover
     series, axis = (what, *also), axis or capitalised(what.name)
     each = zip(
-        *([with_number(literal(one.name), format(float(value), one.form)) for value in one.values] for one in series),
+        *([with_number(literal(one.name), formatted(value, one.form)) for value in one.values] for one in series),
         strict=True,
     )
     look = {
@@ -188,9 +188,15 @@ def bars(
     alt = say("{title}: no bars.", title=title) if not len(values) else say(
         "{title}: {n} bars ({places}). The largest is {first}: {value} {most}.", title=title, n=len(values),
         places=places.title, first=places.labels[first], value=what.name,
-        most=format(float(values[first]), what.form),
+        most=formatted(values[first], what.form),
     )  # fmt: skip
     return {"spec": {"data": [drawn] if len(values) else [], "layout": layout}, "alt": alt}
+
+
+def formatted(value: float, form: str) -> str:
+    """A number in a form of Python's, with the minus sign of Plotly's own numbers."""
+    text = format(float(value), form)
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:

@@ -36,6 +36,7 @@ def test_there_are_transcripts_of_every_page():
         ("1.20e-05 to 1,000.25", "1.21e-05 to 1,000.26", True),
         ("1.20e-05", "1.20e-04", False),
         ("−0.001 nats", "0.000 nats", True),
+        ("-0.5", "−0.5", False),
         ("layer2.head1", "layer2.head2", False),
     ],
 )

@@ -234,6 +234,8 @@ def alike(line: str, other: str) -> bool:
 
 
 def _near(one: str, two: str) -> bool:
+    if {one[0], two[0]} == {"-", "−"}:
+        return False
     first, second = (float(text.replace(",", "").replace("−", "-")) for text in (one, two))
     places = min(len(text.partition("e")[0].partition(".")[2]) for text in (one, two))
     if not places:  # a whole number is counted, not measured

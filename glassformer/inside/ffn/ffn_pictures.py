@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.marks import Axis, Numbers, bars, heat
+from glassformer.charts.marks import Axis, Numbers, bars, formatted, heat
 from glassformer.charts.neurons import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.features import ACTIVATIONS
@@ -309,7 +309,7 @@ def effect(o: OpenLayer) -> Plot | None:
     drawn = bars(
         say("Direct effect of neuron {neuron}: the logits that it raises and lowers most", neuron=o.neuron + 1),
         pieces, Numbers(say("change in the logit"), by, "+.4g"), Numbers(say("id"), np.array(ids), ".0f"),
-        signed=True, ends=lambda i: f"{by[i]:+#.2g}",
+        signed=True, ends=lambda i: formatted(by[i], "+#.2g"),
     )  # fmt: skip
     return Plot(**drawn, how_to_read=HOW_TO_READ_EFFECT, said=Captions(below=_counts(o, own), pale=True))
 
