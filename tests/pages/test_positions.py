@@ -167,7 +167,7 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
     rest = np.linalg.norm(outputs[1::2])
     held_out = np.linalg.norm((inputs @ matrix - outputs)[1::2]) / rest
     constant = np.linalg.norm(outputs[::2].mean(0) - outputs[1::2]) / rest
-    assert f"held-out positions, its error is {held_out:.0%}" in told(test)
+    assert f"On the held-out positions ({len(outputs[1::2])} in all), its error is {held_out:.0%}" in told(test)
     assert f"mean vector of the fitted positions gives an error of {constant:.0%}" in told(test)
     lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, "position_errors")["data"]}
     assert lines["held-out positions"][1] == pytest.approx(held_out)
