@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -119,7 +119,8 @@ class ModelRunner:
         cost = cost_of(query) * (AHEAD if ahead else 1)
         request = Request(query, self._visitor(), cost, size, checkpoint=checkpoint, query=query)
         trace: Trace = self._answer(request)
-        return trace
+        # Checkpoints of the same content share results, whatever they are called.
+        return trace if trace.checkpoint == checkpoint.name else replace(trace, checkpoint=checkpoint.name)
 
     def compute(self, key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
         """The result of any work with the model.

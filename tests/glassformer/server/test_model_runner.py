@@ -1,16 +1,20 @@
 """The queue in front of the model. Order and counts only: a busy machine says nothing about time."""
 
 import logging
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
+from glassformer.paths import SHIPPED
 from glassformer.server import fair_queue
 from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
+from transformer.checkpoint.load import load
 from transformer.errors import QueryError
+from transformer.runs.query import Query
 
 
 @pytest.fixture
@@ -28,6 +32,14 @@ def test_the_same_query_runs_once():
     first = work.trace(CHECKPOINT, query("a"))
     assert work.trace(CHECKPOINT, query("a")) is first
     assert (model.ran, work.n_runs) == (["a"], 1)
+
+
+def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_path):
+    first, other = (load(shutil.copytree(SHIPPED / "reverse", tmp_path / name)) for name in ("first", "other"))
+    work, asked = ModelRunner(), Query(checkpoint=first.content_hash, source="abc")
+    one, two = (work.trace(checkpoint, asked) for checkpoint in (first, other))
+    assert (one.checkpoint, two.checkpoint, work.n_runs) == ("first", "other", 1)
+    assert two.tgt_ids == one.tgt_ids
 
 
 def test_twenty_visitors_with_one_query_are_one_run(visitors):
