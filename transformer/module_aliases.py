@@ -52,8 +52,10 @@ _MOVED = {
     "runs.targets": "runs.reference",
     "runs.together": "runs.dynamic_batching",
     "text.probing": "text.sentencepiece_check",
+    "text.protobuf": "text.sentencepiece_check",
     "text.raw": "text.tokenizer",
     "text.sampling": "text.subword_sampling",
+    "text.sentence_key": "text.line_files",
     "trying.gains": "trying.speed_gains",
     "trying.verdicts": "trying.significance",
 }

@@ -90,6 +90,16 @@ def end(process: "subprocess.Popen[bytes] | None") -> None:
             pipe.close()
 
 
+def bytes_below(folder: Path) -> int:
+    """The bytes of all files in a folder and below; another process may rename and remove them meanwhile."""
+    n_bytes = 0
+    for place, _, names in os.walk(folder):  # unlike `Path.rglob` it passes over a folder that has gone
+        for name in names:
+            with contextlib.suppress(OSError):
+                n_bytes += os.lstat(os.path.join(place, name)).st_size
+    return n_bytes
+
+
 def can_limit() -> bool:
     """Whether this system can limit what a process takes; if not, uploads are off."""
     if sys.platform == "win32":

@@ -3,7 +3,7 @@
 Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
 The chart does not know which layer or head it shows: the title says that.
 
-Hover shows four digits. So five are kept while that is affordable, three in larger maps.
+Hover shows four digits, so the numbers of a large map keep five while that is affordable, and three in larger ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -99,7 +99,7 @@ def heatmap_spec(
     shows the value itself. If `rows_sum_to_one` and a row does not, the chart says which. `number` is how hover writes
     a number, and `named` whether it names the axis of a row and of a column.
 
-    The numbers of a large map are rounded (`glassformer.charts.heatmap`); if hover then has fewer than four digits,
+    The numbers of a large map are rounded (`shortened`); if hover then has fewer than four digits,
     the map says so. In that case `table` makes the columns of a table with the exact numbers. Raises ValueError if
     the sizes do not fit together, or a value on a logarithmic scale is negative.
     """

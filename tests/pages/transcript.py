@@ -19,11 +19,13 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
+import pyarrow as pa
 from streamlit.testing.v1 import AppTest
 
 from glassformer.runs import loading
@@ -151,8 +153,6 @@ def _plain(text: str) -> str:
 
 
 def _table(kind: str, proto: Any) -> Iterator[str]:
-    import pyarrow as pa  # only here
-
     frame = pa.ipc.open_stream(proto.arrow_data.data).read_pandas()
     yield f"{kind}: {len(frame)} rows: " + " | ".join(map(str, frame.columns))
     for row in frame.head(3).itertuples(index=False):
@@ -249,8 +249,6 @@ def different(stored: Iterable[str], now: Iterable[str]) -> list[str]:
     stored, now = list(stored), list(now)
     if len(stored) == len(now) and all(map(alike, stored, now)):
         return []
-    from difflib import unified_diff
-
     return [one for one in unified_diff(stored, now, "stored", "now", lineterm="", n=1) if not one.startswith("@@")]
 
 

@@ -405,19 +405,9 @@ class Trainings:
             )
 
     def _too_large(self, training: Training) -> Sentence | None:
-        if bytes_below(training.folder) <= self._most_bytes:
+        if sandbox.bytes_below(training.folder) <= self._most_bytes:
             return None
         return say("The training wrote more than {most:,} bytes, so it was stopped.", most=self._most_bytes)
-
-
-def bytes_below(folder: Path) -> int:
-    """The bytes of all files in a folder and below; another process may rename and remove them meanwhile."""
-    n_bytes = 0
-    for place, _, names in os.walk(folder):  # unlike `Path.rglob` it passes over a folder that has gone
-        for name in names:
-            with suppress(OSError):
-                n_bytes += os.lstat(os.path.join(place, name)).st_size
-    return n_bytes
 
 
 def _to_run(training: Training) -> list[tuple[str, ...]]:

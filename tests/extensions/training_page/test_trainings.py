@@ -16,6 +16,7 @@ from glassformer.extensions.training_page import trainings as module
 from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, Plan, Trainings
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import WAIT, Clock, until
+from transformer import sandbox
 from transformer.checkpoint.load import load
 
 FAKE = "tests.glassformer.server.fake_training"
@@ -286,11 +287,11 @@ def test_bytes_are_counted_while_folders_are_renamed_and_removed(tmp_path):
     thread = threading.Thread(target=save)
     thread.start()
     try:
-        assert {module.bytes_below(tmp_path) for _ in range(2_000)} == {100}
+        assert {sandbox.bytes_below(tmp_path) for _ in range(2_000)} == {100}
     finally:
         stop.set()
         thread.join()
-    assert module.bytes_below(tmp_path / "gone") == 0
+    assert sandbox.bytes_below(tmp_path / "gone") == 0
 
 
 def test_a_real_one_makes_a_checkpoint(tmp_path):

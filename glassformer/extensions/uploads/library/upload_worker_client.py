@@ -73,7 +73,7 @@ class Worker:
         }  # fmt: skip
         for last in (False, True):
             _clear(folder, keep=received)
-            most = _bytes_under(folder) + 3 * limits.unpacked  # the upload is in it, too
+            most = sandbox.bytes_below(folder) + 3 * limits.unpacked  # the upload is in it, too
             self._send(json.dumps(request))
             how = self._waited(folder, limits, most, progress, stop)
             if (
@@ -94,7 +94,7 @@ class Worker:
         end, stopped = time.monotonic() + limits.seconds + GRACE_SECONDS, False
         while (how := self._line(LOOK_SECONDS)) is None:
             progress(_progress(folder))
-            full = _bytes_under(folder) > most_bytes
+            full = sandbox.bytes_below(folder) > most_bytes
             if not stopped and (stop() or full):
                 self._send("stop")
                 stopped = True
@@ -214,14 +214,3 @@ def _progress(folder: Path) -> Done:
         return Done(int(record["done"]), int(record["most"]), str(record["name"]))
     except (ValueError, KeyError, TypeError, OSError):
         return Done()
-
-
-def _bytes_under(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_size
-            except OSError:
-                continue
-    return total
