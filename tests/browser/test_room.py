@@ -226,6 +226,7 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, server):
     wait_for_idle(teacher)
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
+    expect(first.locator(PANEL)).to_contain_text("the answer is")
     unfold(first.locator(PANEL))
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
         first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
