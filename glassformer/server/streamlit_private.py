@@ -42,6 +42,9 @@ _SCRIPT = "streamlit.runtime.scriptrunner:ScriptRunContext"
 _FILES = "streamlit.runtime.memory_uploaded_file_manager:MemoryUploadedFileManager"
 _RUNTIME = "streamlit.runtime:Runtime"
 _STATE = "streamlit.runtime.state.session_state"
+_SAFE = "streamlit.runtime.state.safe_session_state:SafeSessionState"
+_REQUESTS = "streamlit.runtime.scriptrunner_utils.script_requests"
+_COALESCE = f"{_REQUESTS}:_coalesce_widget_states(old_states, new_states)"
 # fmt: off
 SCRIPT: Final = Use("the menu blinks when another page opens, and a lesson's panel may be one run behind", (
     f"{_CONTEXT}(suppress_warning)", f"{_SCRIPT}.session_id", f"{_SCRIPT}.session_state",
@@ -144,6 +147,48 @@ class LateLoop(asyncio.SelectorEventLoop):
         super().run_forever()
 
 
+def keeping(request: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Ask for a run; what was pressed for the run before comes along if that has not come to it yet.
+
+    Streamlit stops the thread of the run before and forgets what it was for: a click that something else follows
+    within a few milliseconds would be lost.
+    """
+
+    def asked(session: Any, state: Any) -> None:
+        runner = session._scriptrunner
+        if runner is not None and state is not None and not state.fragment_id:
+            requests, kinds, before = runner._requests, found(f"{_REQUESTS}:ScriptRequestType"), None
+            with requests._lock:
+                data = requests._rerun_data
+                if requests._state is not kinds.STOP and data is not getattr(requests, "dispatched", None):
+                    requests._state, before = kinds.STOP, data.widget_states  # that run leaves it to this one
+            if before is not None:
+                state.widget_states.CopyFrom(found(_COALESCE)(before, state.widget_states))
+        request(session, state)
+
+    return asked
+
+
+def dispatching(_: Callable[..., None]) -> Callable[..., None]:
+    """Call back for what was pressed, unless a later run does; Streamlit would first look whether the run goes on."""
+
+    def dispatched(state: Any, fresh_widget_states: Any, **more: Any) -> None:
+        context = found(f"{_CONTEXT}(suppress_warning)")(suppress_warning=True)
+        requests = None if context is None else context.script_requests
+        if requests is not None:
+            kinds = found(f"{_REQUESTS}:ScriptRequestType")
+            with requests._lock:
+                if requests._state is kinds.CONTINUE:
+                    requests.dispatched = requests._rerun_data
+                stopped = requests._state is kinds.STOP
+            if stopped:
+                state._yield_callback()  # which ends the run
+        with state._lock:
+            state._state.on_script_will_rerun(fresh_widget_states, **more)
+
+    return dispatched
+
+
 def _late(module: Any) -> Any:
     """Each session, also one that is gone and kept for a while, has a loop with three descriptors that never runs."""
     return SimpleNamespace(**{**vars(module), "new_event_loop": LateLoop})
@@ -172,6 +217,16 @@ REPLACED: Final[dict[Use, tuple[Callable[[Any], Any], ...]]] = {
         "streamlit.runtime.app_session:AppSession.flush_browser_queue(self)",
         "streamlit.runtime.runtime:Runtime._send_message(self, session_info, msg)",
     )): (together, each),
+    Use("a click is lost if the page asks for something else before its run has begun", (
+        "streamlit.runtime.app_session:AppSession.request_rerun(self, client_state)",
+        f"{_SAFE}.on_script_will_rerun(self, fresh_widget_states, replay_trigger_states, replay_trigger_values, "
+        "is_history_navigation)", f"{_SAFE}._yield_callback", f"{_SAFE}._lock", f"{_SAFE}._state",
+        f"{_SCRIPT}.script_requests", f"{_CONTEXT}(suppress_warning)",
+        "streamlit.runtime.app_session:AppSession._scriptrunner",
+        "streamlit.runtime.scriptrunner.script_runner:ScriptRunner._requests", _COALESCE,
+        *(f"{_REQUESTS}:ScriptRequests._{name}" for name in ("lock", "state", "rerun_data")),
+        f"{_REQUESTS}:ScriptRequestType",
+    )): (keeping, dispatching),
     Use("each visitor has three more files open", (
         "streamlit.runtime.app_session:asyncio",
         *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),

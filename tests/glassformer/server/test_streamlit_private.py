@@ -1,16 +1,24 @@
 """What touches private parts of Streamlit stays off when they are not as they were, and the log says what is lost."""
 
 import asyncio
+import inspect
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from threading import RLock
+from types import SimpleNamespace
 
 import pytest
 import streamlit
 from streamlit import config, net_util
 from streamlit.components.v2.presentation import make_bidi_component_presenter
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
 from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState, Value
 
 from glassformer.server import server_options, streamlit_private
@@ -25,8 +33,11 @@ from glassformer.server.streamlit_private import (
     _at,
     _late,
     briefly,
+    dispatching,
     each,
+    found,
     is_on,
+    keeping,
     once,
     problem,
     together,
@@ -86,7 +97,8 @@ def test_each_guard_stays_off_when_what_it_relies_on_has_gone_or_takes_something
         monkeypatch.setattr(owner, "__annotations__", others, raising=False)
         if isinstance(owner, type):
             monkeypatch.setattr(owner, "__init__", lambda self: None)
-    assert problem(use) == f"{name} is not as it was"
+    alike = [one for one in use.relies[: number + 1] if one.rpartition(".")[0] == name.rpartition(".")[0]]
+    assert problem(use) in [f"{one} is not as it was" for one in alike]  # an object's attributes go together
 
 
 def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
@@ -120,6 +132,81 @@ def test_nothing_else_imports_what_is_private():
         and not any(one.name.startswith(known) for known in types)
     }
     assert found == set()
+
+
+class Session:
+    """As much of a Streamlit session as asks for runs; their threads have not begun."""
+
+    def __init__(self):
+        self._scriptrunner, self.asked = None, []
+
+    def request_rerun(self, client_state):
+        if self._scriptrunner is not None:
+            self._scriptrunner._requests.request_stop()
+        self.asked.append([one.id for one in client_state.widget_states.widgets])
+        self._scriptrunner = SimpleNamespace(_requests=ScriptRequests())
+        self._scriptrunner._requests.request_rerun(RerunData(widget_states=client_state.widget_states))
+
+
+class Pressed:
+    """A run's state that notes which callbacks were called, and ends the run where it was stopped."""
+
+    def __init__(self, requests, called):
+        self._lock, self._state, self._requests, self._called = RLock(), self, requests, called
+
+    def _yield_callback(self):
+        if self._requests.on_scriptrunner_yield() is not None:
+            raise InterruptedError
+
+    def on_script_will_rerun(self, fresh_widget_states):
+        self._called.append([one.id for one in fresh_widget_states.widgets])
+
+
+def pressed(*names):
+    state = ClientState()
+    for name in names:
+        state.widget_states.widgets.add(id=name, trigger_value=True)
+    return state
+
+
+@pytest.mark.parametrize("reached", ["nothing", "its script", "its callbacks"])
+def test_what_was_pressed_for_a_run_is_called_back_for_once(reached, monkeypatch):
+    session, called = Session(), []
+    ask = partial(keeping(Session.request_rerun), session)
+    ask(pressed("answer"))
+    first = session._scriptrunner._requests
+    dispatch = dispatching(SafeSessionState.on_script_will_rerun)
+
+    def run(requests):
+        """What a run's thread does, from where it is."""
+        monkeypatch.setattr(streamlit_private, "found", lambda name: (
+            (lambda **_: SimpleNamespace(script_requests=requests)) if "get_script_run_ctx" in name else found(name)
+        ))  # fmt: skip
+        with suppress(InterruptedError):
+            dispatch(Pressed(requests, called), requests._rerun_data.widget_states)
+
+    if reached != "nothing":
+        assert first.on_scriptrunner_ready().type is ScriptRequestType.RERUN
+    if reached == "its callbacks":
+        run(first)
+    ask(pressed("report"))
+    if reached == "its script":
+        run(first)
+    second = session._scriptrunner._requests
+    assert second.on_scriptrunner_ready().type is ScriptRequestType.RERUN
+    run(second)
+    assert first.on_scriptrunner_ready().type is ScriptRequestType.STOP
+    assert called == ([["answer"], ["report"]] if reached == "its callbacks" else [["report", "answer"]])
+
+
+def test_streamlit_alone_loses_it():
+    """Else `keeping` is needed no more."""
+    session = Session()
+    session.request_rerun(pressed("answer"))
+    session.request_rerun(pressed("report"))
+    assert session.asked[-1] == ["report"]
+    source = inspect.getsource(app_session.AppSession.request_rerun)
+    assert source.index("_scriptrunner.request_stop()") < source.index("_create_scriptrunner(rerun_data)")
 
 
 def look(populate):
