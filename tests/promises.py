@@ -1,0 +1,83 @@
+"""The register of promises, `tests/PROMISES.md`, made of the first lines of all test modules.
+
+    python -m tests.promises
+
+Each promise is kept by tests of one layer; who adds one looks here first whether it is kept already.
+"""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+from textwrap import fill
+
+ROOT = Path(__file__).resolve().parent
+FILE = ROOT / "PROMISES.md"
+LONGEST = 130  # characters of a promise
+LAYERS = {
+    "library": "without Streamlit",
+    "app": "without a browser",
+    "page": "a page's script, without a browser",
+    "browser": "in a browser",
+    "whole": "the repository as a whole",
+}
+HEAD = (
+    "# What the tests promise\n\nWritten by `python -m tests.promises` from the first line of each test module; a test "
+    "keeps it as it is. A promise is tested in one layer: {layers}. What pages tell their readers is kept by the "
+    "`transcripts/` beside the tests of pages.\n"
+)
+
+
+def modules() -> list[Path]:
+    """Every test module, in the order of its path."""
+    return sorted(ROOT.rglob("test_*.py"))
+
+
+def promise(module: Path) -> str:
+    """The first line of a module's docstring."""
+    said = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    return said.partition("\n")[0].strip()
+
+
+def layer(module: Path) -> str:
+    """Where a module's tests are run."""
+    folders = module.relative_to(ROOT).parts[:-1]
+    if not folders or folders[0] in ("tools", "benchmarks", "deploy"):
+        return "whole"
+    if "browser" in folders:
+        return "browser"
+    if "pages" in folders or "page" in folders:
+        return "page"
+    return "library" if folders[0] == "transformer" or "library" in folders else "app"
+
+
+def area(module: Path) -> str:
+    """The part of the product that a module is about: the library's and the app's folders, and each extension."""
+    folders = module.relative_to(ROOT).parts[:-1]
+    depth = 1 if folders[:1] in (("browser",), ("pages",), ("tools",), ("benchmarks",), ("deploy",)) else 2
+    return "/".join(folders[:depth]) or "."
+
+
+def register() -> str:
+    """The text of `PROMISES.md`."""
+    by_area = defaultdict(list)
+    for module in modules():
+        by_area[area(module)].append(module)
+    layers = ", ".join(f"{name} ({about})" for name, about in LAYERS.items())
+    parts = ["\n".join(fill(part, 120) for part in HEAD.format(layers=layers).splitlines())]
+    for name, held in sorted(by_area.items()):
+        rows = [f"| {promise(one)} | {layer(one)} | `{one.relative_to(ROOT).as_posix()}` |" for one in held]
+        parts.append(
+            "\n".join(
+                [
+                    f"\n## {'The repository' if name == '.' else name}\n",
+                    "| Promise | Layer | Tests |",
+                    "|---|---|---|",
+                    *rows,
+                ]
+            )
+        )
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(register(), encoding="utf-8")
