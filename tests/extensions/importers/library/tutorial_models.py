@@ -1,10 +1,21 @@
-"""Models as tutorials write them, typed anew: their names, and their arithmetic."""
+"""Models as tutorials write them, typed anew: their names, their arithmetic, and what answers their questions."""
 
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+IDS = {"pad_id": 0, "bos_id": 2, "eos_id": 3}
+POST = {"n_heads": 4, "activation": "relu", "norm": "post", "scale_embedding": False, **IDS}
+PRE = POST | {"norm": "pre", "scale_embedding": True}
+PADDED = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 4, 5, 6, 0, 0]]), torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
+
+
+def saved(path, content):
+    path.parent.mkdir(exist_ok=True)
+    torch.save(content, path)
+    return path
 
 
 def sinusoids(length, width):
@@ -255,6 +266,56 @@ class Article(nn.Module):
         return self.get_submodule(self.style["output"])(x)
 
 
+# Encoders by themselves: a block that an article leaves to its readers, and one of the least parts.
+
+
+class Block(nn.Module):
+    """S2: post-norm, as the article has it; a mask is given."""
+
+    def __init__(self, width=16, hidden=24, heads=4):
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.attention = Projections(width, ("W_q", "W_k", "W_v", "W_o"), True)
+        self.ffn = FeedForward(width, hidden, ("linear1", "linear2"))
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x, mask=None):
+        mask = torch.ones(1, 1, 1, x.size(1)) if mask is None else mask
+        x = self.norm1(x + self.attention(x, x, mask, self.heads))
+        return self.norm2(x + self.ffn(x))
+
+
+class Blocks(nn.Module):
+    """What a reader built of them."""
+
+    def __init__(self, n=3, vocab=17, width=16, length=32):
+        super().__init__()
+        self.embedding, self.pos_encoding = nn.Embedding(vocab, width), Table(length, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(n))
+
+    def forward(self, src, _=None, pad=0):
+        x = self.embedding(src) + self.pos_encoding.pe[:, : src.size(1)]
+        for block in self.blocks:
+            x = block(x, (src != pad)[:, None, None])
+        return x
+
+
+class Least(nn.Module):
+    """S3: one layer of one head, no mask, no norm, no residual connection, one linear map for a network."""
+
+    def __init__(self, vocab=17, width=16, length=32):
+        super().__init__()
+        self.embedding, self.pos_encoding = nn.Embedding(vocab, width), Table(length, width)
+        self.attention, self.ffn = nn.Module(), nn.Linear(width, width)
+        for name in ("w_q", "w_k", "w_v"):
+            setattr(self.attention, name, nn.Linear(width, width))
+
+    def forward(self, src, _=None):
+        x = self.embedding(src) + self.pos_encoding.pe[:, : src.size(1)]
+        q, k, v = (getattr(self.attention, name)(x) for name in ("w_q", "w_k", "w_v"))
+        return self.ffn(attend(q, k, v, torch.ones(1, 1, 1, src.size(1)), 1, -1e9))
+
+
 def own_norm(width):
     return DeviationNorm(width, "gamma", "beta", unbiased=False)
 
@@ -292,6 +353,7 @@ def at_random(model, seed=0):
 
 
 S4_NAMES = (
+    ("src_table", "embedding.weight"), ("output_table", "fc.weight"), ("output_bias", "fc.bias"),
     (".embedding.positions.table", ".pos_embedding.weight"), (".layers.", "_layers."),
     ("ffn.up_proj", "feed_forward.fc1"), ("ffn.down_proj", "feed_forward.fc2"),
     ("cross_attn_residual.norm", "norm2"), ("self_attn_residual.norm", "norm1"), ("final_norm", "norm"),
@@ -299,9 +361,17 @@ S4_NAMES = (
 )  # fmt: skip
 
 
-def tutorial_name(name):
-    """What S4 would call a parameter of a model of ours with an encoder and a decoder."""
-    name = name.replace("ffn_residual.norm", "norm3" if name.startswith("decoder") else "norm2")
-    for ours, theirs in S4_NAMES:
-        name = name.replace(ours, theirs)
-    return name
+def as_a_tutorial(model):
+    """What a reader of S4 would have saved of a model of ours; a table that both sides share has three names."""
+    both = bool(model.config.n_encoder_layers and model.config.n_decoder_layers)
+    state = dict(model.state_dict())
+    tables = ("encoder_embedding", "decoder_embedding", "fc") if both else ()
+    made = {f"{name}.weight": state["src_table"] for name in tables}
+    for ours, tensor in state.items():
+        if ours == "src_table" and both:
+            continue
+        name = ours.replace("ffn_residual.norm", "norm3" if both and ours.startswith("decoder") else "norm2")
+        for old, new in S4_NAMES:
+            name = name.replace(old, new)
+        made[name] = tensor
+    return made
