@@ -1,4 +1,4 @@
-"""`python -m transformer import` makes a folder that runs of somebody's model, or says why not and writes nothing."""
+"""`python -m transformer import` makes a folder that runs of a model, or says why not and writes nothing."""
 
 import re
 import shutil
@@ -6,13 +6,12 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForConditionalGeneration
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import transformer
 from glassformer.extensions.importers.library.kept_answers import as_said
 from tests.extensions.huggingface.library.parity import change_config, saved, tiny
 from tests.extensions.importers.library.tutorial_models import as_a_tutorial
-from tests.extensions.tokenizers import foreign
 from tests.extensions.weight_files.library.conftest import opened_here  # noqa: F401  it is a fixture
 from tests.test_docs import ROOT, blocks
 from transformer.__main__ import main
@@ -62,23 +61,6 @@ def test_16_bits_stay_16_bits_on_the_disk_and_where_memory_is_short(folder, tmp_
     assert f"this model needs {whole:,} bytes" in " ".join(narrow.warnings)
     assert narrow.model.src_table.dtype == torch.bfloat16
     assert narrow.run("12 7 5").tgt_ids == ours.run("12 7 5").tgt_ids
-
-
-def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
-    layers = {"layers": 1, "attention_heads": 2, "ffn_dim": 8}
-    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in layers.items()}
-    config = M2M100Config(vocab_size=128_112, d_model=8, max_position_embeddings=40, **sides)
-    model = tiny(M2M100ForConditionalGeneration, config)
-    folder = saved(model, tmp_path / "theirs", decoder_start_token_id=2, eos_token_id=2)
-    for name, content in foreign.m2m100().items():
-        (folder / name).write_bytes(content)
-    out = tmp_path / "ours"
-    assert main(["import", str(folder), "--out", str(out)]) == 2
-    printed = capsys.readouterr()
-    assert "source_language" in printed.out
-    assert "target_language" in printed.out
-    assert "2 fields listed above need answers" in printed.err
-    assert not out.exists()
 
 
 SET = {

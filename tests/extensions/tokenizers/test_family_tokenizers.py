@@ -11,12 +11,12 @@ from tokenizers import normalizers, pre_tokenizers
 
 from glassformer.extensions.tokenizers import byte_pairs, languages
 from glassformer.extensions.tokenizers.languages import language_name
-from glassformer.extensions.tokenizers.options import Options, options_of_config
+from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
 from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
 from transformer.text import sentencepiece_check
-from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from transformer.text.tokenizer import SPACE_MARK
 
 ROMANIAN = {"source_language": "en_XX", "target_language": "ro_RO"}
 FRENCH = {"source_language": "eng_Latn", "target_language": "fra_Latn"}
@@ -242,16 +242,6 @@ def test_a_family_that_needs_languages_lists_them_by_names_of_their_own(name):
     assert [language_name(code) for code in ("zho_Hant", "xx_YY")] == ["Chinese, traditional", "xx_YY"]
 
 
-def test_raw_ids():
-    ours, target = Vocabularies("raw", Options(size=20, target_size=9, special_ids=(0, 1))).open()
-    assert (ours.size, target.size) == (20, 9)
-    found = ours.encode("12 7, 5 fox 20 -1 03")
-    assert (found.ids, found.pieces, found.unread) == ((12, 7, 5), ("12", "7", "5"), ("fox", "20", "-1", "03"))
-    assert ours.decode((1, 12, 7, 0)) == "12 7"
-    assert [ours.id_of("12"), ours.id_of("fox"), ours.is_special(0)] == [12, None, True]
-    assert "This model has no tokenizer" in ours.notes[0]
-
-
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("json", "raw")])
 def test_what_every_tokenizer_can_do(name):
     options = SPOKEN.get(name, {})
@@ -267,13 +257,3 @@ def test_what_every_tokenizer_can_do(name):
                     method(i)
     with pytest.raises(TokenizerError, match=f"has {plain:,} pieces, but the model's embedding table has only 3 rows"):
         opened(name, size=3, **options)
-
-
-def test_options_of_a_tokenizer_config():
-    content = {"do_lower_case": False, "legacy_behaviour": True, "extra_ids": 0, "model_max_length": 1e30}
-    found = options_of_config({"tokenizer_config.json": json.dumps(content).encode()})
-    assert found == Options(lower_case=False, legacy=True, extra_ids=0)
-    with pytest.raises(TokenizerError, match=r"tokenizer_config.json: lower_case: found 'no', expected true or false"):
-        options_of_config({"tokenizer_config.json": b'{"do_lower_case": "no"}'})
-    own = Tokenizer(foreign.sentencepiece_model())
-    assert (own.continuation, own.notes, own.wrapping.before) == ("", (), ())

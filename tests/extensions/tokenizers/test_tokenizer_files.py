@@ -79,6 +79,9 @@ def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
     trace = checkpoint.run("12 7 5")
     assert trace.src_pieces[:3] == ("12", "7", "5")
     assert any("has no tokenizer, so its pieces are the row numbers" in note for note in trace.notes)
+    found = checkpoint.src_tokenizer.encode("12 7, 5 fox 20 -1 03")
+    assert (found.ids, found.unread) == ((12, 7, 5, 20), ("fox", "-1", "03"))
+    assert checkpoint.src_tokenizer.decode((1, 12, 7, 0)) == "12 7"
     assert re.fullmatch(r"[\d ]*", trace.output_text)
     for text in ("hello", "12 30", "1 -2"):
         with pytest.raises(QueryError, match=r"reads only ids from 0 to 29, not '.*Type numbers"):

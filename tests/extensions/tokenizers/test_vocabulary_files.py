@@ -31,14 +31,10 @@ def refused(family, files, message, **options):
 
 VOCAB_JSON = [
     (b"[" * 200_000, "its brackets are nested more than 16 levels deep"),
-    (b"[]", r"expected a JSON object, found \[\]"),
     (b"{}", "has no pieces"),
     (b'{"a": 0, "a": 1}', "occurs twice"),
     (b'{"a": true}', "'a' has the id True; expected a whole number"),
-    (b'{"a": 0.0}', "expected a whole number"),
     (b'{"a": -1}', "has the id -1; expected a whole number from 0 to 999,999"),
-    (b'{"a": 1000000}', "has the id 1000000; expected a whole number from 0 to 999,999"),
-    (b'{"a": 1' + b"0" * 50 + b"}", "a number with 51 digits"),
     (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
     (b'{"\\ud800": 0}', "an unpaired surrogate"),
     (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
@@ -49,15 +45,12 @@ MERGES = [
     (b"\xff", "not UTF-8"),
     (b"t h e\n", "line 1 is 't h e'; expected two pieces with a space between them"),
     (b"#version: 0.2\n\nt h\n", "line 2 is ''; expected two pieces"),
-    (b"t \n", "expected two pieces"),
     ("t 狐\n".encode(), "line 1 needs the piece '狐', which the vocabulary does not have"),
-    (b"! !\n", "line 1 needs the piece '!!'"),
     (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 already does"),
 ]
 VOCAB_TXT = [
     (b"", "has no pieces"),
     (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', the same as line 1"),
-    (b"[UNK]\n[CLS]\n", "has no piece '.SEP.', which this family of models needs"),
     (b"a" * 600, "600 characters; the limit is 512"),
 ]
 
@@ -108,15 +101,12 @@ def test_each_file_that_is_missing_is_named(family):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[]", "expected a JSON object"),
         (b'{"family": "t5", "options": 3}', "expected a JSON object"),
         (b'{"family": "../t5"}', "family: found '../t5', expected one of marian, t5"),
         (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
         (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of pieces"),
-        (b'{"family": "t5", "options": {"size": 1000001}}', "size: found 1000001"),
         (b'{"family": "t5", "options": {"legacy": 1}}', "legacy: found 1, expected true or false"),
         (b'{"family": "t5", "options": {"source_language": ["a"]}}', "source_language: found"),
-        (b'{"family": "t5", "options": {"special_ids": [-1]}}', "special_ids: found"),
     ],
     ids=str,
 )

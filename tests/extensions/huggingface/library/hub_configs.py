@@ -56,17 +56,6 @@ HUB = {
             "task_specific_params": {"summarization": {"length_penalty": 2.0}}},
         None,
     ),
-    "pegasus-xsum": (
-        _PAIR | {
-            "model_type": "pegasus", "activation_function": "relu", "add_bias_logits": False,
-            "add_final_layer_norm": True, "architectures": ["PegasusForConditionalGeneration"], "bos_token_id": 0,
-            "decoder_start_token_id": 0, "eos_token_id": 1, "extra_pos_embeddings": 1,
-            "force_bos_token_to_be_generated": False,
-            "forced_eos_token_id": 1, "gradient_checkpointing": False, "length_penalty": 0.6, "max_length": 16,
-            "normalize_before": True, "normalize_embedding": False, "num_beams": 8, "pad_token_id": 0,
-            "scale_embedding": True, "static_position_embeddings": True},
-        None,
-    ),
     "t5-small": (
         _T5 | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "n_positions": 512,
                "output_past": True,
@@ -104,22 +93,6 @@ HUB = {
                    "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0,
                    "sliding_window": None, "use_sliding_window": False},
         {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 4, "do_sample": True, "temperature": 0.6},
-    ),
-    "gemma": (
-        _ROTARY | {"model_type": "gemma", "architectures": ["GemmaForCausalLM"], "attention_bias": False,
-                   "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, "head_dim": 8, "hidden_act": "gelu",
-                   "hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-06, "rope_scaling": None,
-                   "rope_theta": 10000.0},
-        {"_from_model_config": True, "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0},
-    ),
-    "gemma-2": (
-        _ROTARY | {"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "attention_bias": False,
-                   "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
-                   "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 8,
-                   "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh", "pad_token_id": 0,
-                   "query_pre_attn_scalar": 11, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 9},
-        {"_from_model_config": True, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
-         "pad_token_id": 0},
     ),
     "gemma-3": (
         _ROTARY | {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "attention_bias": False,

@@ -67,7 +67,7 @@ def test_with_its_tokenizer(tmp_path, family):
     size = len(json.loads(files["vocab.json"])) if "vocab.json" in files else len(files["vocab.txt"].split())
     ids = {"marian": {"pad_token_id": size - 1, "eos_token_id": 0, "decoder_start_token_id": size - 1},
            "gpt2": {"bos_token_id": 0, "eos_token_id": 0}}.get(family, {})  # fmt: skip
-    both = {"decoder_vocab_size": size} if family == "marian" else {}
+    both = {"decoder_vocab_size": size, "max_position_embeddings": 48} if family == "marian" else {}
     folder = saved(model_of(family, vocab_size=size, **both, **ids), tmp_path / "m", **ids)
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -109,6 +109,7 @@ REFUSED = [
     ("llama", "rope_scaling", {"rope_type": "linear", "factor": 2.0, "odd": 1}),
     ("llama", "rope_scaling", {"rope_type": ["linear"]}),
     ("llama", "rope_scaling", [3]),
+    ("llama", "rope_parameters", {"rope_type": "default", "partial_rotary_factor": 0.5}, "partial_rotary_factor"),
     ("llama", "num_local_experts", 8),
     ("mistral", "num_hidden_layers", 2_000_000_000),
     ("gemma2", "query_pre_attn_scalar", 0),

@@ -139,14 +139,10 @@ def test_pieces_that_were_added_long_ago(tmp_path):
 DAMAGED = [
     ({"added_tokens.json": {"[PAD]": 3}}, {}, r"'\[PAD\]' has the id 3, which belongs to .* in the vocabulary"),
     ({"added_tokens.json": {"[PAD]": 3_000}}, {}, "vocabulary has 3,001 pieces, but the model's embedding table has"),
-    ({"added_tokens.json": {"[PAD]": -1}}, {}, r"added_tokens.json: the added piece '\[PAD\]' has the id -1"),
     ({"added_tokens.json": {"a": 500, "b": 500}}, {}, "'b' has the id 500, which 'a' already has"),
     ({"added_tokens.json": {str(i): i for i in range(5_001)}}, {}, "has 5,001 added pieces; the limit is 5,000"),
-    ({"added_tokens.json": []}, {}, "added_tokens.json: expected a JSON object"),
     ({"special_tokens_map.json": b"{"}, {}, "special_tokens_map.json: it is not JSON"),
-    ({}, {"added_tokens_decoder": []}, "tokenizer_config.json: added_tokens_decoder: expected a JSON object"),
     ({}, {"added_tokens_decoder": {"7": 3}}, r"added_tokens_decoder.7: expected a JSON object, found 3"),
-    ({}, {"added_tokens_decoder": {"9" * 30: {"content": "a"}}}, "expected a whole number"),
     ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added piece is '', expected a string of 1 to 512"),
     ({}, {"added_tokens_decoder": {"7": {"content": "a", "lstrip": 1}}}, "lstrip: found 1, expected true"),
 ]

@@ -108,9 +108,12 @@ def test_beams_and_samples_keep_the_rules(bart):
                 assert one.log_prob <= 0
 
 
-def test_the_old_way_to_force_the_first_piece(bart, tmp_path):
+def test_counts_of_new_pieces_win_and_the_first_piece_was_once_forced_in_another_way(bart, tmp_path):
     model, _, ids = bart
-    folder = saved(model, tmp_path / "old", **ids)
+    counts = {"min_length": 9, "min_new_tokens": 2, "max_length": 5, "max_new_tokens": 11}
+    folder = saved(model, tmp_path / "old", **ids, **counts)
+    config = opened(folder).config
+    assert (config.min_length, config.min_new, config.max_length, config.max_new) == (0, 2, None, 11)
     (folder / "generation_config.json").unlink()
     record = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(record | {"force_bos_token_to_be_generated": True}))

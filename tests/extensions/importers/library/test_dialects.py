@@ -117,12 +117,3 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
     report = str(preview(tmp_path / "m.pt", answers=answers).report)
     assert "the unit vector of dimension i represents piece i" in report
     assert "They are read as encoder layers" in report
-
-
-def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):
-    path = saved(tmp_path / "m.pt", Blocks().state_dict() | {"lm_head.weight": torch.ones(17, 16)})
-    (question,) = [one for one in preview(path).report.asked if one.name == "decoder_layers"]
-    assert [one.value for one in question.choices] == ["blocks", "none"]
-    assert "such as that of 'blocks.0.attention.W_q.weight' are a decoder's where" in question.evidence
-    report = preview(path, answers={"decoder_layers": "blocks"}).report
-    assert {one.name: one.value for one in report.fields}["n_decoder_layers"] == 3

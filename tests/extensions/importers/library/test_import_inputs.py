@@ -1,4 +1,4 @@
-"""Tokenizers given with weights or lying beside them say what ids mean, and are kept in the folder that is written."""
+"""Tokenizers given with weights or lying beside them say what ids mean, and go into the folder that is written."""
 
 import json
 import shutil

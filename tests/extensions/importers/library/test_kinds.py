@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import shutil
 import zipfile
 
@@ -13,7 +12,7 @@ from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.weight_files.library.weights import open_weights
-from transformer.checkpoint.listing import entry_at, listing
+from transformer.checkpoint.listing import listing
 from transformer.errors import CheckpointError
 
 STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)}
@@ -25,20 +24,13 @@ HOW = {
 }
 OTHERS = {
     "m.gguf": (b"GGUF\3\0\0\0", "gguf_file="),
-    "m.bin": (b"GGUF\3\0\0\0", "GGUF"),
     "ggml": (b"lmgg", "GGUF or GGML"),
     "m.onnx": (b"\x08\x08\x12\x07pytorch", "Open the model that was exported"),
-    "onnx": (b"\x08\x0a\x3a\x07graph", "ONNX"),
     "hdf": (b"\x89HDF\r\n\x1a\n", "HDF5"),
-    "saved_model.pb": (b"\x08\x01\x12\xb2", "TensorFlow"),
     "m.ckpt.data-00000-of-00001": (b"\1\2\3\4", "TensorFlow"),
-    "checkpoint": (b'model_checkpoint_path: "m"', "TensorFlow"),
-    "m.npy": (b"\x93NUMPY\1\0", "numpy.savez"),
     "m.joblib": (b"\x80\x04\x95", "pickle file that torch.save did not write"),
-    "old.pkl": (pickle.dumps([1], 0), "pickle file that torch.save did not write"),
     "m.msgpack": (b"\x81\xa6", "from_flax=True"),
     "model.bin": (b"\6\0\0\0\x10\0TransformerSpec\0", "CTranslate2"),
-    "m.tgz": (b"\x1f\x8b\x08", "unpack it"),
     "__0_0.distcp": (b"PK\3\4", "dcp_to_torch"),
     "m.md": (b"# about", "begins with b'# about'"),
 }
@@ -117,11 +109,3 @@ def test_a_broken_one_of_ours_is_no_other_programs(checkpoint_folder, tmp_path):
         config = tmp_path / name / "config.json"
         config.unlink() if damage is None else config.write_text(damage)
     assert entries(tmp_path) == [(name, "model", False) for name in ("cut", "damaged", "lost")]
-
-
-@pytest.mark.parametrize("place", ["deep/down/m.pt", "deep/down"])
-def test_one_that_lies_deeper_has_an_entry_too(tmp_path, place):
-    (tmp_path / "deep" / "down").mkdir(parents=True)
-    (tmp_path / "deep" / "down" / "m.pt").touch()
-    entry = entry_at(tmp_path / place, place, tmp_path)
-    assert (entry.name, entry.holds, entry.error) == (place, "foreign", None)

@@ -53,10 +53,12 @@ def masks(src, tgt, pad):
 # The Annotated Transformer.
 
 
-class Lut(nn.Module):
-    def __init__(self, vocab, width):
-        super().__init__()
-        self.lut = nn.Embedding(vocab, width)
+def holding(**parts):
+    """A module that is only a name for others."""
+    module = nn.Module()
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
 
 
 class DeviationNorm(nn.Module):
@@ -70,18 +72,6 @@ class DeviationNorm(nn.Module):
         scale, shift = (getattr(self, name) for name in self.names)
         deviation = x.std(-1, keepdim=True, unbiased=self.unbiased)
         return scale * (x - x.mean(-1, keepdim=True)) / (deviation + 1e-6) + shift
-
-
-class Linears(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.linears = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
-
-
-class Sublayer(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm = DeviationNorm(width)
 
 
 class FeedForward(nn.Module):
@@ -100,11 +90,10 @@ class AnnotatedLayer(nn.Module):
     def __init__(self, width, hidden, heads, cross):
         super().__init__()
         self.heads = heads
-        self.self_attn = Linears(width)
-        if cross:
-            self.src_attn = Linears(width)
+        for name in ("self_attn", *(["src_attn"] if cross else [])):
+            setattr(self, name, holding(linears=nn.ModuleList(nn.Linear(width, width) for _ in range(4))))
         self.feed_forward = FeedForward(width, hidden)
-        self.sublayer = nn.ModuleList(Sublayer(width) for _ in range(2 + cross))
+        self.sublayer = nn.ModuleList(holding(norm=DeviationNorm(width)) for _ in range(2 + cross))
 
     def attend(self, of, x, y, mask):
         q, k, v = (linear(z) for linear, z in zip(of.linears, (x, y, y), strict=False))
@@ -130,21 +119,15 @@ class AnnotatedStack(nn.Module):
         return self.norm(x)
 
 
-class Projection(nn.Module):
-    def __init__(self, width, vocab):
-        super().__init__()
-        self.proj = nn.Linear(width, vocab)
-
-
 class Annotated(nn.Module):
     def __init__(self, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
         super().__init__()
         self.width = width
         self.encoder = AnnotatedStack(layers[0], width, hidden, heads, False)
         self.decoder = AnnotatedStack(layers[1], width, hidden, heads, True)
-        self.src_embed = nn.Sequential(Lut(vocabs[0], width), Table(length, width))
-        self.tgt_embed = nn.Sequential(Lut(vocabs[1], width), Table(length, width))
-        self.generator = Projection(width, vocabs[1])
+        for name, vocab in zip(("src_embed", "tgt_embed"), vocabs, strict=True):
+            setattr(self, name, nn.Sequential(holding(lut=nn.Embedding(vocab, width)), Table(length, width)))
+        self.generator = holding(proj=nn.Linear(width, vocabs[1]))
 
     def embed(self, parts, ids):
         return parts[0].lut(ids) * math.sqrt(self.width) + parts[1].pe[:, : ids.size(1)]
@@ -158,12 +141,6 @@ class Annotated(nn.Module):
 # PyTorch's own layers between a reader's embeddings and output.
 
 
-class Embedded(nn.Module):
-    def __init__(self, vocab, width):
-        super().__init__()
-        self.embedding = nn.Embedding(vocab, width)
-
-
 class TorchModel(nn.Module):
     """As PyTorch's own tutorial of translation names it."""
 
@@ -174,7 +151,8 @@ class TorchModel(nn.Module):
             width, heads, *layers, hidden, dropout=0.0, batch_first=True, norm_first=norm_first
         )
         self.generator = nn.Linear(width, vocabs[1])
-        self.src_tok_emb, self.tgt_tok_emb = Embedded(vocabs[0], width), Embedded(vocabs[1], width)
+        for name, vocab in zip(("src_tok_emb", "tgt_tok_emb"), vocabs, strict=True):
+            setattr(self, name, holding(embedding=nn.Embedding(vocab, width)))
         self.positional_encoding = Table(length, width, "pos_embedding")
         self.positional_encoding.pos_embedding = self.positional_encoding.pos_embedding.transpose(0, 1)  # [L, 1, D]
 
@@ -243,13 +221,10 @@ class Article(nn.Module):
         self.put(style["output"], nn.Linear(width, vocabs[1]))
 
     def put(self, path, module):
-        *folders, name = path.split(".")
-        inside = self
-        for folder in folders:
-            if not hasattr(inside, folder):
-                setattr(inside, folder, nn.Module())
-            inside = getattr(inside, folder)
-        setattr(inside, name, module)
+        folder, _, name = path.rpartition(".")
+        if folder and not hasattr(self, folder):
+            setattr(self, folder, nn.Module())
+        setattr(self.get_submodule(folder), name, module)
 
     def forward(self, src, tgt, pad=0):
         src_mask, tgt_mask = masks(src, tgt, pad)
@@ -306,9 +281,8 @@ class Least(nn.Module):
     def __init__(self, vocab=17, width=16, length=32):
         super().__init__()
         self.embedding, self.pos_encoding = nn.Embedding(vocab, width), Table(length, width)
-        self.attention, self.ffn = nn.Module(), nn.Linear(width, width)
-        for name in ("w_q", "w_k", "w_v"):
-            setattr(self.attention, name, nn.Linear(width, width))
+        self.attention = holding(**{name: nn.Linear(width, width) for name in ("w_q", "w_k", "w_v")})
+        self.ffn = nn.Linear(width, width)
 
     def forward(self, src, _=None):
         x = self.embedding(src) + self.pos_encoding.pe[:, : src.size(1)]

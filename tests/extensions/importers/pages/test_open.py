@@ -51,7 +51,7 @@ def box(test, field):
     return next(one for one in (*test.selectbox, *test.text_input) if one.key == f"answer_{field}")
 
 
-def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
+def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson, monkeypatch):
     test = open_lesson(model="reverse")
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
     test.selectbox(key="open_source").set_value(LESSON)
@@ -59,6 +59,8 @@ def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     assert test.query_params["model"] == LESSON
     assert next(one.label for one in test.expander) == "Upload another model"
     assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
+    monkeypatch.setenv("GLASSFORMER_UPLOADS", "off")
+    assert "This server accepts no uploads. Its operator can allow them" in said(open_lesson(model="reverse"))
 
 
 def test_code_in_an_error_is_code(open_lesson, folder):
@@ -127,15 +129,8 @@ def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
 def test_it_is_spoken_whole(open_lesson):
     test = open_lesson(answers=ANSWERS, lang="qps")
     names = ("deep", "own", *(entry.title for entry in loading.usable().values()), *loading.usable())
-    data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu") | {
-        "1/√d_head",
-        "1/√16",
-        "positions",
-        "sinusoidal",
-        "true",
-        "false",
-        "null",
-    }
+    data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu")
+    data |= {"1/√d_head", "1/√16", "positions", "sinusoidal", "true", "false", "null"}
     found = [line for text in texts_of_page(test) for line in wrong(text, data)]
     assert not found, "\n".join(found)
 

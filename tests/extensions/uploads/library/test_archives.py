@@ -155,7 +155,7 @@ def test_what_is_no_archive(tmp_path):
         assert "is not a zip archive, or is cut off" in refused(content, tmp_path)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_spoilt_archive_is_refused_or_whole(tmp_path, data):
     """Whatever bytes are changed: one sentence, or files of the folder that are no larger than they may be."""
