@@ -1,4 +1,4 @@
-"""Models of other programs: only what lies inside the folders of checkpoints is ever found, and opened once."""
+"""Of other programs' models only those inside the folders of checkpoints are found; each is opened once."""
 
 import pytest
 import streamlit as st
@@ -41,37 +41,23 @@ def own(lesson, monkeypatch):
     st.cache_resource.clear()
 
 
-def test_it_is_listed_apart_from_checkpoints():
-    assert list(third_party_models.listed()) == ["deep", "lesson.safetensors"]
-    assert not third_party_models.listed().keys() & loading.usable().keys()
-
-
 def test_a_path_inside_is_found_however_it_is_typed(own):
-    for path in (
-        "deep/lesson.safetensors",
-        str(own / "deep" / "lesson.safetensors"),
-        "deep/../deep/./lesson.safetensors",
-    ):
-        assert third_party_models.at(path).name == "deep/lesson.safetensors"
-    assert third_party_models.at("lesson.safetensors") == third_party_models.listed()["lesson.safetensors"]
+    listed = third_party_models.listed()
+    assert list(listed) == ["deep", "lesson.safetensors"]
+    assert not listed.keys() & loading.usable().keys()
+    typed = "deep/lesson.safetensors"
+    for path in (typed, str(own / typed), "deep/../deep/./lesson.safetensors"):
+        assert third_party_models.at(path).name == typed
+    assert third_party_models.at("lesson.safetensors") == listed["lesson.safetensors"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../outside.safetensors",
-        "{root}/outside.safetensors",
-        "link/outside.safetensors",
-        "deep/missing.pt",
-        "",
-        ".",
-        "a\0b",
-        "x" * 5000,
-        "/etc",
-    ],
-)
-def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson, path):
-    assert third_party_models.at(path.format(root=lesson)) is None
+def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson):
+    outside = ("../outside.safetensors", "{root}/outside.safetensors", "link/outside.safetensors", "deep/missing.pt")
+    for path in (*outside, "", ".", "a\0b", "x" * 5000, "/etc"):
+        assert third_party_models.at(path.format(root=lesson)) is None
+    for path in ("../outside.safetensors", "link/outside.safetensors", "missing.model"):
+        with pytest.raises(CheckpointError, match=r"is missing|points outside the folder"):
+            third_party_models.preview(third_party_models.listed()["lesson.safetensors"], (("pieces", path),))
 
 
 def test_questions_are_raised_and_answers_open_it_once(lesson):
@@ -94,12 +80,6 @@ def test_a_file_that_is_replaced_is_looked_at_again(own):
     assert third_party_models.preview(entry) is before
     save_file(state(layers=(1, 1)), own / "deep" / "lesson.safetensors")
     assert len(third_party_models.preview(entry).report.file_tensors) < len(before.report.file_tensors)
-
-
-@pytest.mark.parametrize("path", ["../outside.safetensors", "link/outside.safetensors", "missing.model"])
-def test_a_tokenizer_outside_is_not_opened(path):
-    with pytest.raises(CheckpointError, match=r"is missing|points outside the folder"):
-        third_party_models.preview(third_party_models.listed()["lesson.safetensors"], (("pieces", path),))
 
 
 def test_files_that_may_be_tokenizers_are_offered(own):

@@ -1,4 +1,4 @@
-"""A model is filled where it stays: once in memory, in 16 bits where 32 do not fit, and it says how far it is."""
+"""A model without a tokenizer is in memory once, in 16 bits where 32 do not fit, and says how far loading is."""
 
 import subprocess
 import sys
@@ -9,14 +9,15 @@ import torch
 
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
+from tests.transformer.runs.test_teacher_forcing import refused
 from tests.transformer.tiny import DECODER, tiny_config, tiny_model
+from transformer import score
 from transformer.checkpoint import free_memory
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import CheckpointError
 
 ROOT = Path(__file__).resolve().parents[3]
-NARROW = [torch.float16, torch.bfloat16]
 
 
 def raw(folder, dtype=torch.float32, **changes):
@@ -51,8 +52,8 @@ def test_a_model_is_in_memory_once(tmp_path):
     assert 0.9 < float(done.stdout) < 1.45  # it is 1.14; with the file's 16 bits beside it, it would be 1.64
 
 
-@pytest.mark.parametrize("dtype", NARROW)
-def test_matrices_stay_in_16_bits_where_32_do_not_fit(tmp_path, monkeypatch, dtype):
+def test_matrices_stay_in_16_bits_where_32_do_not_fit(tmp_path, monkeypatch):
+    dtype = torch.bfloat16
     folder = raw(tmp_path / "m", dtype, tie_output=False, gated=True)
     usual = load(folder)
     assert not any("16 bits" in warning for warning in usual.warnings)
@@ -69,19 +70,15 @@ def test_matrices_stay_in_16_bits_where_32_do_not_fit(tmp_path, monkeypatch, dty
     assert found.run("5 6 7").tgt_ids == usual.run("5 6 7").tgt_ids
 
 
-def test_what_fits_in_no_way_is_refused_with_the_figures_before_it_is_read(tmp_path, monkeypatch):
-    folder = raw(tmp_path / "m", torch.float16)
+def test_what_fits_in_no_way_is_refused_before_it_is_read_and_32_bits_never_become_16(tmp_path, monkeypatch):
+    narrow, wide = raw(tmp_path / "m", torch.float16), raw(tmp_path / "n")
+    room_for(monkeypatch, 4 * load(wide).config.count_parameters())
+    with pytest.raises(CheckpointError, match="are free"):
+        load(wide)
     monkeypatch.setattr("transformer.files.tensorfile.read_into", None)
     room_for(monkeypatch, 1_000)
     with pytest.raises(CheckpointError, match=r"model.safetensors: loading it needs [\d,]+ bytes .* 1,000 are free"):
-        load(folder)
-
-
-def test_32_bits_of_a_file_never_become_16(tmp_path, monkeypatch):
-    folder = raw(tmp_path / "m")
-    room_for(monkeypatch, 4 * load(folder).config.count_parameters())
-    with pytest.raises(CheckpointError, match="are free"):
-        load(folder)
+        load(narrow)
 
 
 def test_progress_goes_from_nothing_to_all_of_it(tmp_path):
@@ -91,3 +88,9 @@ def test_progress_goes_from_nothing_to_all_of_it(tmp_path):
     assert (seen[0], seen[-1]) == ((0, whole), (whole, whole))
     assert seen == sorted(set(seen))
     assert len(seen) == 1 + len(list(checkpoint.model.parameters()))
+
+
+def test_a_model_without_a_tokenizer_takes_numbers_as_references(tmp_path):
+    numbers = load(raw(tmp_path / "m"))
+    assert score(numbers, "5 6", "7 8 9").ids == (7, 8, 9)
+    assert "but the reference contains '17'" in refused(numbers, "5 6", "7 17")

@@ -1,4 +1,4 @@
-"""Checkpoint folders with tokenizers of other families: written, read, run, replaced, and refused when damaged."""
+"""A checkpoint folder keeps any family's tokenizer: written, read, run, replaced, and refused when damaged."""
 
 import json
 import re
@@ -19,18 +19,14 @@ from transformer.checkpoint.load import load
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import QueryError
 
-LANGUAGES = {"source_language": "en", "target_language": "fr"}
 NLLB = {"source_language": "eng_Latn", "target_language": "fra_Latn"}
 STORED = {
     "marian": lambda: Vocabularies("marian", Options(), foreign.marian()),
     "marian for each side": lambda: Vocabularies("marian", Options(), foreign.marian(separate=True)),
     "t5": lambda: Vocabularies("t5", Options(size=400), foreign.t5()),
-    "pegasus": lambda: Vocabularies("pegasus", Options(), foreign.t5()),
     "nllb": lambda: Vocabularies("nllb", Options(legacy=True, **NLLB), foreign.fairseq(kind="bpe")),
-    "m2m100": lambda: Vocabularies("m2m100", Options(**LANGUAGES), foreign.m2m100()),
     "gpt2": lambda: Vocabularies("gpt2", Options(), foreign.byte_pairs()),
     "bert": lambda: Vocabularies("bert", Options(lower_case=False), foreign.word_pieces()),
-    "byt5": lambda: Vocabularies("byt5", Options(), {}),
     "json": lambda: Vocabularies("json", Options(), {"tokenizer.json": content_of("bytes")}),
     "raw": lambda: Vocabularies("raw", Options(size=30, special_ids=(0, 1)), {}),
     "raw for each side": lambda: Vocabularies("raw", Options(size=30, target_size=40), {}),
@@ -83,6 +79,9 @@ def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
     trace = checkpoint.run("12 7 5")
     assert trace.src_pieces[:3] == ("12", "7", "5")
     assert any("has no tokenizer, so its pieces are the row numbers" in note for note in trace.notes)
+    found = checkpoint.src_tokenizer.encode("12 7, 5 fox 20 -1 03")
+    assert (found.ids, found.unread) == ((12, 7, 5, 20), ("fox", "-1", "03"))
+    assert checkpoint.src_tokenizer.decode((1, 12, 7, 0)) == "12 7"
     assert re.fullmatch(r"[\d ]*", trace.output_text)
     for text in ("hello", "12 30", "1 -2"):
         with pytest.raises(QueryError, match=r"reads only ids from 0 to 29, not '.*Type numbers"):
@@ -118,35 +117,26 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
     assert (folder / "vocab.json").read_text(encoding="utf-8") == "{}"
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
+def test_damaged_folders(tmp_path):
+    written("gpt2", tmp_path / "spoilt")
+    assert list_checkpoints([tmp_path])[0].error is None
+    for file, content, message in (
         (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; the limit is 4,000,000"),
-        (VOCABULARY, b"[" * 60_000, "vocabulary.json: its brackets are nested more than 16 levels deep"),
-        (VOCABULARY, b'{"family": "../../t5"}', "vocabulary.json: family: found"),
         (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
         (VOCABULARY, b'{"family": "raw"}', "size: is missing; for a model without a tokenizer"),
         (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model's embedding table has only 7 rows"),
-        (
-            VOCABULARY,
-            b'{"family": "gpt2", "options": {"size": 900}}',
-            "900 pieces in vocab.json. All three must be equal",
-        ),
+        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 900}}', "900 pieces in vocab.json. All three must be"),
         ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
-        ("vocab.json", b'{"a": 0}', "vocab.json: has no piece for the byte"),
-        ("merges.txt", None, "merges.txt: is missing"),
         ("merges.txt", b"a b c\n", "merges.txt: line 1 is 'a b c'"),
-    ],
-    ids=lambda value: str(value and value[:30]),
-)
-def test_damaged_folders(file, content, message, tmp_path):
-    written("gpt2", tmp_path / "spoilt")
-    path = tmp_path / "spoilt" / file
-    if content is None:
-        path.unlink()
-    else:
+    ):
+        path = tmp_path / "spoilt" / file
+        whole = path.read_bytes()
         path.write_bytes(content)
-    refused(tmp_path / "spoilt", message)
+        refused(tmp_path / "spoilt", message)
+        path.write_bytes(whole)
+    (tmp_path / "spoilt" / "merges.txt").unlink()
+    refused(tmp_path / "spoilt", "merges.txt: is missing")
+    assert "merges.txt: is missing" in list_checkpoints([tmp_path])[0].error  # a listed folder is looked at again
 
 
 @pytest.mark.parametrize("outside", ["vocab.json", VOCABULARY])
@@ -165,10 +155,3 @@ def test_a_larger_tokenizer_json_is_read_than_any_other_file(tmp_path):
     assert load(tmp_path / "spoilt").src_tokenizer.size
     file.write_bytes(content + b" " * 40_000_001)
     refused(tmp_path / "spoilt", "the limit is 40,000,000")
-
-
-def test_a_listed_folder_is_looked_at_again_when_its_tokenizer_changes(tmp_path):
-    written("gpt2", tmp_path / "spoilt")
-    assert list_checkpoints([tmp_path])[0].error is None
-    (tmp_path / "spoilt" / "merges.txt").unlink()
-    assert "merges.txt: is missing" in list_checkpoints([tmp_path])[0].error

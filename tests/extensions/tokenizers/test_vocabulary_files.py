@@ -1,4 +1,4 @@
-"""Vocabulary files of other libraries that are damaged or hostile: one sentence each, which begins with the file."""
+"""A damaged or hostile vocabulary file is refused in one sentence that begins with its name, and at once."""
 
 import json
 
@@ -13,7 +13,6 @@ from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
 
 ROBERTA = foreign.byte_pairs(("<s>", "<pad>", "</s>", "<unk>", "<mask>"))
-LANGUAGES = {"source_language": "en", "target_language": "fr"}
 
 
 def vocabulary(**changes):
@@ -30,53 +29,43 @@ def refused(family, files, message, **options):
     assert len(text) < 300
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not JSON"),
-        (b"[" * 200_000, "its brackets are nested more than 16 levels deep"),
-        (b"[]", r"expected a JSON object, found \[\]"),
-        (b"{}", "has no pieces"),
-        (b"\xff", "not valid UTF-8"),
-        (b'{"a": 0, "a": 1}', "occurs twice"),
-        (b'{"a": "0"}', "'a' has the id '0'; expected a whole number"),
-        (b'{"a": true}', "'a' has the id True; expected a whole number"),
-        (b'{"a": 0.0}', "expected a whole number"),
-        (b'{"a": {"b": 1}}', "expected a whole number"),
-        (b'{"a": -1}', "has the id -1; expected a whole number from 0 to 999,999"),
-        (b'{"a": 1000000}', "has the id 1000000; expected a whole number from 0 to 999,999"),
-        (b'{"a": 1' + b"0" * 30 + b"}", "an integer with more than 30 digits"),
-        (b'{"a": 1' + b"0" * 50 + b"}", "a number with 51 digits"),
-        (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
-        (b'{"\\ud800": 0}', "an unpaired surrogate"),
-        (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
-        (b'{"a": 0, "<s>": 1}', "no piece for the byte 0x21"),
-        (vocabulary(**{"<s>": None, "<s2>": 0}), "has no piece '<s>', which this family of models needs"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_vocab_json(content, message):
-    refused("roberta", ROBERTA | {"vocab.json": content}, rf"^vocab\.json: .*{message}")
+VOCAB_JSON = [
+    (b"[" * 200_000, "its brackets are nested more than 16 levels deep"),
+    (b"{}", "has no pieces"),
+    (b'{"a": 0, "a": 1}', "occurs twice"),
+    (b'{"a": true}', "'a' has the id True; expected a whole number"),
+    (b'{"a": -1}', "has the id -1; expected a whole number from 0 to 999,999"),
+    (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
+    (b'{"\\ud800": 0}', "an unpaired surrogate"),
+    (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
+    (b'{"a": 0, "<s>": 1}', "no piece for the byte 0x21"),
+    (vocabulary(**{"<s>": None, "<s2>": 0}), "has no piece '<s>', which this family of models needs"),
+]
+MERGES = [
+    (b"\xff", "not UTF-8"),
+    (b"t h e\n", "line 1 is 't h e'; expected two pieces with a space between them"),
+    (b"#version: 0.2\n\nt h\n", "line 2 is ''; expected two pieces"),
+    ("t 狐\n".encode(), "line 1 needs the piece '狐', which the vocabulary does not have"),
+    (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 already does"),
+]
+VOCAB_TXT = [
+    (b"", "has no pieces"),
+    (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', the same as line 1"),
+    (b"a" * 600, "600 characters; the limit is 512"),
+]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"\xff", "not UTF-8"),
-        (b"t\n", "line 1 is 't'; expected two pieces with a space between them"),
-        (b"t h e\n", "line 1 is 't h e'; expected two pieces"),
-        (b"#version: 0.2\n\nt h\n", "line 2 is ''; expected two pieces"),
-        (b" t\n", "expected two pieces"),
-        (b"t \n", "expected two pieces"),
-        ("t 狐\n".encode(), "line 1 needs the piece '狐', which the vocabulary does not have"),
-        (b"! !\n", "line 1 needs the piece '!!'"),
-        (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 already does"),
-    ],
-    ids=str,
-)
-def test_merges_txt(content, message):
+def test_each_damage_is_told_with_its_file():
+    for content, message in VOCAB_JSON:
+        refused("roberta", ROBERTA | {"vocab.json": content}, rf"^vocab\.json: .*{message}")
     names = [*json.loads(ROBERTA["vocab.json"]), *(["th"] if b'"th"' not in ROBERTA["vocab.json"] else [])]
-    refused("roberta", {"vocab.json": foreign.as_json(names), "merges.txt": content}, rf"^merges\.txt: .*{message}")
+    for content, message in MERGES:
+        files = {"vocab.json": foreign.as_json(names), "merges.txt": content}
+        refused("roberta", files, rf"^merges\.txt: .*{message}")
+    for content, message in VOCAB_TXT:
+        refused("bert", {"vocab.txt": content}, rf"^vocab\.txt: .*{message}")
+    for family, make, name in (("marian", foreign.marian, "target.spm"), ("t5", foreign.t5, "spiece.model")):
+        refused(family, make() | {name: b"{"}, f"^{name}: ")
 
 
 def test_rows_that_no_piece_has_are_called_unused():
@@ -89,21 +78,6 @@ def test_rows_that_no_piece_has_are_called_unused():
 def test_no_merges_are_single_bytes():
     ours = Vocabularies("roberta", Options(), ROBERTA | {"merges.txt": b""}).open()[0]
     assert ours.encode("the").pieces == ("t", "h", "e")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "has no pieces"),
-        (b"\xff", "not UTF-8"),
-        (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', the same as line 1"),
-        (b"[UNK]\n[CLS]\n", "has no piece '.SEP.', which this family of models needs"),
-        (b"a" * 600, "600 characters; the limit is 512"),
-    ],
-    ids=str,
-)
-def test_vocab_txt(content, message):
-    refused("bert", {"vocab.txt": content}, rf"^vocab\.txt: .*{message}")
 
 
 def test_lines_may_end_as_on_windows():
@@ -120,38 +94,19 @@ def test_too_many_pieces(monkeypatch):
 
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.files])
 def test_each_file_that_is_missing_is_named(family):
-    for name in FAMILIES[family].files:
-        files = {other: b"x" for other in FAMILIES[family].files if other < name} if name == "" else {}
-        with pytest.raises(TokenizerError, match=r"^[a-z._]+: is missing\.$"):
-            Vocabularies(family, Options(), files).open()
-
-
-@pytest.mark.parametrize(
-    ("family", "name"), [("marian", "target.spm"), ("t5", "spiece.model"), ("m2m100", "vocab.json")]
-)
-def test_a_damaged_file_is_named(family, name):
-    files = {"marian": foreign.marian, "t5": foreign.t5, "m2m100": foreign.m2m100}[family]()
-    refused(family, files | {name: b"{"}, f"^{name}: ", **(LANGUAGES if family == "m2m100" else {}))
+    with pytest.raises(TokenizerError, match=r"^[a-z._]+: is missing\.$"):
+        Vocabularies(family, Options(), {}).open()
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not JSON"),
-        (b"[]", "expected a JSON object"),
         (b'{"family": "t5", "options": 3}', "expected a JSON object"),
-        (b'{"options": {}}', "family: found None, expected one of marian, t5"),
-        (b'{"family": ["t5"]}', "family: found .'t5'., expected one of"),
-        (b'{"family": "../t5"}', "family: found '../t5'"),
+        (b'{"family": "../t5"}', "family: found '../t5', expected one of marian, t5"),
         (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
         (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of pieces"),
-        (b'{"family": "t5", "options": {"size": true}}', "size: found True"),
-        (b'{"family": "t5", "options": {"size": 1000001}}', "size: found 1000001"),
-        (b'{"family": "t5", "options": {"extra_ids": 1e9}}', "extra_ids: found 1000000000.0"),
         (b'{"family": "t5", "options": {"legacy": 1}}', "legacy: found 1, expected true or false"),
         (b'{"family": "t5", "options": {"source_language": ["a"]}}', "source_language: found"),
-        (b'{"family": "t5", "options": {"special_ids": [-1]}}', "special_ids: found"),
-        (b'{"family": "t5", "options": {"special_ids": {"a": 1}}}', "special_ids: found"),
     ],
     ids=str,
 )
@@ -159,7 +114,6 @@ def test_vocabulary_json(content, message):
     with pytest.raises(TokenizerError, match=message) as caught:
         read_record(content)
     assert str(caught.value).startswith(f"{VOCABULARY}: ")
-    assert "\n" not in str(caught.value)
 
 
 JSON = st.recursive(

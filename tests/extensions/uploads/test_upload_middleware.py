@@ -1,4 +1,4 @@
-"""The bounds before Streamlit's endpoint: over all, for a session, for what says no length or comes too slowly."""
+"""Uploads are bounded before Streamlit takes them: over all, for a session, without a length, and too slow."""
 
 import asyncio
 
@@ -69,16 +69,16 @@ async def put(through, path=MINE, size=b"100", method="PUT", **headers):
     return found[0]["status"]
 
 
-def test_what_fits_comes_through(runtime):
+def test_what_fits_and_says_its_length_comes_through(runtime):
     app = App()
     assert asyncio.run(put(UploadLimitMiddleware(app))) == 204
     assert asyncio.run(put(UploadLimitMiddleware(app, base="/glass"), path="/glass" + MINE)) == 204
-    assert len(app.came) == 2
-
-
-@pytest.mark.parametrize("size", [None, b"-5", b"1e3", b"", b"9" * 30])
-def test_a_length_has_to_be_said(runtime, size):
-    assert asyncio.run(put(UploadLimitMiddleware(App()), size=size)) == 411
+    nobody = "/_stcore/upload_file/nobody/1"  # whom Streamlit refuses
+    assert asyncio.run(put(UploadLimitMiddleware(app), path=nobody, size=b"999999")) == 204
+    assert len(app.came) == 3
+    for size in (None, b"-5", b"1e3", b"", b"9" * 30):
+        assert asyncio.run(put(UploadLimitMiddleware(app), size=size)) == 411
+    assert len(app.came) == 3
 
 
 def test_with_uploads_off_nothing_is_taken(runtime, monkeypatch):
@@ -96,12 +96,6 @@ def test_a_session_has_its_own_bound(runtime, monkeypatch):
     assert asyncio.run(put(UploadLimitMiddleware(App()), path="/_stcore/upload_file/other/1")) == 204
     monkeypatch.setattr(upload_middleware, "MOST_FILES", 1)
     assert asyncio.run(put(UploadLimitMiddleware(App()), size=b"1")) == 413
-
-
-def test_who_is_unknown_is_left_to_streamlit(runtime):
-    app = App()
-    assert asyncio.run(put(UploadLimitMiddleware(app), path="/_stcore/upload_file/nobody/1", size=b"999999")) == 204
-    assert app.came
 
 
 def test_who_comes_when_it_is_full_waits_until_there_is_room(runtime, monkeypatch):
@@ -213,14 +207,11 @@ def test_an_upload_that_ends_early_is_one_line_in_the_log(runtime, caplog):
     ]
 
 
-def test_what_nobody_takes_over_is_dropped(runtime, monkeypatch):
+def test_what_nobody_takes_over_is_dropped_and_what_takes_too_long_given_up(runtime, monkeypatch):
     runtime.holds("other", 950)
     monkeypatch.setattr(upload_middleware, "STALE_SECONDS", 0.01)
     assert asyncio.run(put(UploadLimitMiddleware(App()))) == 204
     assert runtime.uploaded_file_mgr.get_files("other", ["0"]) == []
-
-
-def test_a_file_that_takes_too_long_is_given_up(runtime, monkeypatch):
     monkeypatch.setattr(upload_middleware, "TAKE_SECONDS", 0.01)
 
     async def go():

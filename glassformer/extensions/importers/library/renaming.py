@@ -9,7 +9,7 @@ names.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -271,7 +271,7 @@ def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Sh
 
 def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence]:
     sources = found.sources
-    missing = [named(_theirs(found, name)) for name in expected if name not in sources]
+    missing = list(map(named, _theirs(found, [name for name in expected if name not in sources])))
     surplus = [named(sources[name].source) for name in sources if name not in expected]
     surplus += map(named, found.left_over)
     wrong = [
@@ -301,17 +301,24 @@ def named(name: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _theirs(found: Match, name: str) -> str:
-    """The file's name of a tensor of the model; its name in the model if the table has none.
+def _theirs(found: Match, names: Collection[str]) -> Iterator[str]:
+    """The file's names of tensors of the model; the names in the model where the table has none.
 
     Of several names the likeliest is in another layer of the file, in another stack, or has the usual prefix.
     """
+    if not names:
+        return
     sources = [one.source for one in found.taken]
     known = [{part(source) for source in sources} for part in _PARTS]
-    rules = sorted(
+    rules = sorted(  # once for all names: tables have thousands of rules
         found.table.rules,
         key=lambda rule: [part(rule.source) not in there for part, there in zip(_PARTS, known, strict=True)],
     )
+    yield from (_by_rules(rules, name) for name in names)
+
+
+def _by_rules(rules: Sequence[Rule], name: str) -> str:
+    """What the first rule that gives a tensor of the model calls it in the file; its own name if none does."""
     for rule in rules:
         for target in rule.targets:
             parts = _HOLE.split(ROLES.get(target, target))

@@ -56,33 +56,6 @@ HUB = {
             "task_specific_params": {"summarization": {"length_penalty": 2.0}}},
         None,
     ),
-    "mbart-large-50": (
-        _PAIR | _FAIRSEQ | {
-            "model_type": "mbart", "_num_labels": 3, "activation_function": "relu", "add_bias_logits": False,
-            "add_final_layer_norm": True, "architectures": ["MBartForConditionalGeneration"],
-            "forced_eos_token_id": 2, "gradient_checkpointing": False, "max_length": 200, "normalize_before": True,
-            "normalize_embedding": True, "num_beams": 5, "scale_embedding": True,
-            "static_position_embeddings": False, "tokenizer_class": "MBart50Tokenizer"},
-        None,
-    ),
-    "pegasus-xsum": (
-        _PAIR | {
-            "model_type": "pegasus", "activation_function": "relu", "add_bias_logits": False,
-            "add_final_layer_norm": True, "architectures": ["PegasusForConditionalGeneration"], "bos_token_id": 0,
-            "decoder_start_token_id": 0, "eos_token_id": 1, "extra_pos_embeddings": 1,
-            "force_bos_token_to_be_generated": False,
-            "forced_eos_token_id": 1, "gradient_checkpointing": False, "length_penalty": 0.6, "max_length": 16,
-            "normalize_before": True, "normalize_embedding": False, "num_beams": 8, "pad_token_id": 0,
-            "scale_embedding": True, "static_position_embeddings": True},
-        None,
-    ),
-    "nllb": (
-        _PAIR | _FAIRSEQ | {
-            "model_type": "m2m_100", "activation_function": "relu",
-            "architectures": ["M2M100ForConditionalGeneration"],
-            "max_length": 200, "scale_embedding": True, "tokenizer_class": "NllbTokenizer", "torch_dtype": "float32"},
-        None,
-    ),
     "t5-small": (
         _T5 | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "n_positions": 512,
                "output_past": True,
@@ -95,19 +68,9 @@ HUB = {
                "relative_attention_max_distance": 128, "tie_word_embeddings": False},
         {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0},
     ),
-    "mt5-small": (
-        _T5 | {"model_type": "mt5", "_name_or_path": "/home/patrick/hugging_face/t5/mt5-small",
-               "architectures": ["MT5ForConditionalGeneration"], "feed_forward_proj": "gated-gelu",
-               "num_decoder_layers": 2, "tie_word_embeddings": False, "tokenizer_class": "T5Tokenizer"},
-        None,
-    ),
     "gpt2": (
         _GPT2 | {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"],
                  "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}},
-        {"bos_token_id": 3, "eos_token_id": 3, "_from_model_config": True},
-    ),
-    "distilgpt2": (
-        _GPT2 | _LABELS | {"model_type": "gpt2", "_num_labels": 1, "architectures": ["GPT2LMHeadModel"]},
         {"bos_token_id": 3, "eos_token_id": 3, "_from_model_config": True},
     ),
     "Llama-3.2": (
@@ -116,37 +79,12 @@ HUB = {
                    "rope_theta": 500000.0, "tie_word_embeddings": True, "torch_dtype": "bfloat16"},
         {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 4, 5], "temperature": 0.6, "top_p": 0.9},
     ),
-    "TinyLlama": (
-        _ROTARY | {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False,
-                   "pretraining_tp": 1, "rope_scaling": None, "rope_theta": 10000.0, "tie_word_embeddings": False},
-        {"bos_token_id": 1, "eos_token_id": 2, "max_length": 30, "pad_token_id": 0},
-    ),
-    "Mistral": (
-        _ROTARY | {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "rope_theta": 10000.0,
-                   "sliding_window": 9, "tie_word_embeddings": False, "torch_dtype": "bfloat16"},
-        {"_from_model_config": True, "bos_token_id": 1, "eos_token_id": 2},
-    ),
     "Qwen2.5-Instruct": (
         _ROTARY | {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "max_window_layers": 1,
                    "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 9,
                    "tie_word_embeddings": True, "use_sliding_window": False},
         {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 1], "pad_token_id": 1,
          "repetition_penalty": 1.1, "temperature": 0.7, "top_k": 20, "top_p": 0.8},
-    ),
-    "Qwen3": (
-        _ROTARY | {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "attention_bias": False,
-                   "head_dim": 10, "max_window_layers": 2, "rms_norm_eps": 1e-06, "rope_scaling": None,
-                   "rope_theta": 1000000, "sliding_window": None, "tie_word_embeddings": True,
-                   "use_sliding_window": False},
-        {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 4], "pad_token_id": 1, "temperature": 0.6,
-         "top_k": 20, "top_p": 0.95},
-    ),
-    "SmolLM2": (
-        _ROTARY | {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False,
-                   "is_llama_config": True, "mlp_bias": False, "pretraining_tp": 1, "rope_interleaved": False,
-                   "rope_scaling": None, "rope_theta": 100000, "tie_word_embeddings": True,
-                   "transformers.js_config": {"dtype": "q4"}},
-        {"_from_model_config": True, "bos_token_id": 1, "eos_token_id": 2},
     ),
     "SmolLM3": (
         _ROTARY | {"model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False,
@@ -155,22 +93,6 @@ HUB = {
                    "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0,
                    "sliding_window": None, "use_sliding_window": False},
         {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 4, "do_sample": True, "temperature": 0.6},
-    ),
-    "gemma": (
-        _ROTARY | {"model_type": "gemma", "architectures": ["GemmaForCausalLM"], "attention_bias": False,
-                   "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, "head_dim": 8, "hidden_act": "gelu",
-                   "hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-06, "rope_scaling": None,
-                   "rope_theta": 10000.0},
-        {"_from_model_config": True, "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0},
-    ),
-    "gemma-2": (
-        _ROTARY | {"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "attention_bias": False,
-                   "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
-                   "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 8,
-                   "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh", "pad_token_id": 0,
-                   "query_pre_attn_scalar": 11, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 9},
-        {"_from_model_config": True, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
-         "pad_token_id": 0},
     ),
     "gemma-3": (
         _ROTARY | {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "attention_bias": False,
@@ -199,13 +121,6 @@ HUB = {
     "roberta": (
         _BERT | {"model_type": "roberta", "architectures": ["RobertaForMaskedLM"], "bos_token_id": 0,
                  "eos_token_id": 2, "layer_norm_eps": 1e-05, "pad_token_id": 1, "type_vocab_size": 1},
-        None,
-    ),
-    "distilbert": (
-        {"model_type": "distilbert", "activation": "gelu", "architectures": ["DistilBertForMaskedLM"],
-         "attention_dropout": 0.1, "dim": 24, "dropout": 0.1, "hidden_dim": 40, "initializer_range": 0.02,
-         "max_position_embeddings": 32, "n_heads": 4, "n_layers": 2, "pad_token_id": 0, "qa_dropout": 0.1,
-         "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": False, "tie_weights_": True, "vocab_size": V},
         None,
     ),
 }  # fmt: skip

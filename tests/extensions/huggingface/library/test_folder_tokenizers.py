@@ -1,7 +1,6 @@
-"""Folders with tokenizers as transformers saves them, and as older ones did: ids and texts are those of its own."""
+"""A folder's tokenizer, saved today or long ago, gives the ids and texts of transformers' own."""
 
 import json
-import unicodedata
 import warnings
 
 import pytest
@@ -25,13 +24,6 @@ AS_IT_IS = {
 GEMMA = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "eos_piece": "<eos>", "bos_piece": "<bos>"}
 GPT_2 = foreign.byte_pairs()
 ROWS = 2_000  # of the table of embeddings: more than any of these vocabularies has
-
-
-class Young:
-    """Characters that an old table of Unicode may not know; BERT's letters and signs depend on it."""
-
-    def __contains__(self, character):
-        return unicodedata.ucd_3_2_0.category(character) == "Cn"
 
 
 def as_it_is(**settings):
@@ -65,8 +57,7 @@ def opened(folder, *names, **answers):
 
 
 def compare(ours, theirs, special=(), without="", more=()):
-    texts = [*foreign.strings(special=special, without=without), *more, "", " ", "a", "x" * 300]
-    assert len(texts) > 2_000
+    texts = [*foreign.strings(500, special=special, without=without), *more, "", " ", "a", "x" * 300]
     plain = theirs(texts, add_special_tokens=False).input_ids
     whole = theirs(texts[:50]).input_ids
     joined = theirs.batch_decode(plain, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -80,29 +71,25 @@ def compare(ours, theirs, special=(), without="", more=()):
 
 
 SAVED = {
-    "T5Tokenizer": (foreign.t5, "t5", {}),
-    "PegasusTokenizer": (foreign.t5, "pegasus", {}),
-    "GPT2Tokenizer": (foreign.byte_pairs, "gpt2", {}),
-    "RobertaTokenizer": (lambda: foreign.byte_pairs(FAIRSEQ), "roberta", {}),
-    "BertTokenizer": (foreign.word_pieces, "bert", {}),
-    "Qwen2Tokenizer": (foreign.byte_pairs, "json", {}),
-    "LlamaTokenizer": (as_it_is, "json", {}),
-    "GemmaTokenizer": (lambda: as_it_is(**GEMMA, add_dummy_prefix=False), "json", {}),
+    "T5Tokenizer": (foreign.t5, "t5"),
+    "RobertaTokenizer": (lambda: foreign.byte_pairs(FAIRSEQ), "roberta"),
+    "BertTokenizer": (foreign.word_pieces, "bert"),
+    "Qwen2Tokenizer": (foreign.byte_pairs, "json"),
+    "GemmaTokenizer": (lambda: as_it_is(**GEMMA, add_dummy_prefix=False), "json"),
 }
 
 
 @pytest.mark.parametrize("kind", SAVED)
 def test_what_transformers_saves_today(tmp_path, kind):
-    files, name, options = SAVED[kind]
-    theirs = theirs_of(kind, put(tmp_path / "made", files()), **options)
+    files, name = SAVED[kind]
+    theirs = theirs_of(kind, put(tmp_path / "made", files()))
     theirs.save_pretrained(tmp_path / "saved")
     assert not (tmp_path / "saved" / "vocab.json").exists()  # today it is tokenizer.json alone
     ours = opened(tmp_path / "saved", name)
     compare(ours, theirs, special=["</s>", "<s>", "<unk>", "[MASK]", "<|endoftext|>", "<extra_id_1>", "<mask_1>"])
 
 
-@pytest.mark.parametrize(("begin", "end"), [(True, False), (False, True)])
-@pytest.mark.parametrize("kind", ["LlamaTokenizer", "GemmaTokenizer"])
+@pytest.mark.parametrize(("kind", "begin", "end"), [("LlamaTokenizer", True, False), ("GemmaTokenizer", False, True)])
 def test_a_sentencepiece_model_without_a_tokenizer_json(tmp_path, kind, begin, end):
     more = GEMMA | {"add_dummy_prefix": False} if kind == "GemmaTokenizer" else {}
     folder = put(tmp_path / "m", as_it_is(**more), add_bos_token=begin, add_eos_token=end)
@@ -117,17 +104,10 @@ def test_a_text_of_such_a_model_begins_with_its_piece_unless_the_folder_says_oth
     assert (ours.wrapping.before, ours.wrapping.after) == ((ours.id_of("<s>"),), ())
 
 
-ADDED = {
-    "GPT2Tokenizer": (foreign.byte_pairs, "gpt2"),
-    "BertTokenizer": (foreign.word_pieces, "bert"),
-    "RobertaTokenizer": (lambda: foreign.byte_pairs(FAIRSEQ), "roberta"),
-}
-
-
-@pytest.mark.parametrize("kind", ADDED)
+@pytest.mark.parametrize("kind", ["BertTokenizer", "RobertaTokenizer"])
 def test_pieces_that_were_added_later(tmp_path, kind):
     """As version 4 listed them beside the family's own files."""
-    make, name = ADDED[kind]
+    make, name = SAVED[kind]
     files = make()
     made = theirs_of(kind, put(tmp_path / "made", files))
     strips = [AddedToken("[L]", lstrip=True, special=True), AddedToken("[R]", rstrip=True, special=True)]
@@ -156,36 +136,25 @@ def test_pieces_that_were_added_long_ago(tmp_path):
     assert ours.pieces[last + 1] == f"<unused {last + 1}>"
 
 
-@pytest.mark.parametrize(
-    ("files", "config", "message"),
-    [
-        ({"added_tokens.json": {"[PAD]": 3}}, {}, r"'\[PAD\]' has the id 3, which belongs to .* in the vocabulary"),
-        (
-            {"added_tokens.json": {"[PAD]": 3_000}}, {},
-            "vocabulary has 3,001 pieces, but the model's embedding table has only 2,000 rows",
-        ),
-        ({"added_tokens.json": {"[PAD]": -1}}, {}, r"added_tokens.json: the added piece '\[PAD\]' has the id -1"),
-        ({"added_tokens.json": {"[PAD]": "7"}}, {}, "has the id '7', expected a whole number"),
-        ({"added_tokens.json": {"a": 500, "b": 500}}, {}, "'b' has the id 500, which 'a' already has"),
-        ({"added_tokens.json": {str(i): i for i in range(5_001)}}, {}, "has 5,001 added pieces; the limit is 5,000"),
-        ({"added_tokens.json": []}, {}, "added_tokens.json: expected a JSON object"),
-        ({"special_tokens_map.json": b"{"}, {}, "special_tokens_map.json: it is not JSON"),
-        ({}, {"added_tokens_decoder": []}, "tokenizer_config.json: added_tokens_decoder: expected a JSON object"),
-        ({}, {"added_tokens_decoder": {"7": 3}}, r"added_tokens_decoder.7: expected a JSON object, found 3"),
-        ({}, {"added_tokens_decoder": {"x": {"content": "a"}}}, "has the id 'x', expected a whole number"),
-        ({}, {"added_tokens_decoder": {"9" * 30: {"content": "a"}}}, "expected a whole number"),
-        ({}, {"added_tokens_decoder": {"7": {}}}, "an added piece has no content"),
-        ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added piece is '', expected a string of 1 to 512"),
-        ({}, {"added_tokens_decoder": {"7": {"content": "a", "lstrip": 1}}}, "lstrip: found 1, expected true"),
-    ],
-    ids=lambda value: str(value)[:50],
-)  # fmt: skip
-def test_added_pieces_that_are_damaged(tmp_path, files, config, message):
-    folder = put(tmp_path / "m", foreign.byte_pairs() | files, **config)
-    with pytest.raises(CheckpointError, match=message) as caught:
-        chosen(folder, "gpt2")
-    assert str(caught.value).startswith(f"{folder}: ")
-    assert "\n" not in str(caught.value)
+DAMAGED = [
+    ({"added_tokens.json": {"[PAD]": 3}}, {}, r"'\[PAD\]' has the id 3, which belongs to .* in the vocabulary"),
+    ({"added_tokens.json": {"[PAD]": 3_000}}, {}, "vocabulary has 3,001 pieces, but the model's embedding table has"),
+    ({"added_tokens.json": {"a": 500, "b": 500}}, {}, "'b' has the id 500, which 'a' already has"),
+    ({"added_tokens.json": {str(i): i for i in range(5_001)}}, {}, "has 5,001 added pieces; the limit is 5,000"),
+    ({"special_tokens_map.json": b"{"}, {}, "special_tokens_map.json: it is not JSON"),
+    ({}, {"added_tokens_decoder": {"7": 3}}, r"added_tokens_decoder.7: expected a JSON object, found 3"),
+    ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added piece is '', expected a string of 1 to 512"),
+    ({}, {"added_tokens_decoder": {"7": {"content": "a", "lstrip": 1}}}, "lstrip: found 1, expected true"),
+]
+
+
+def test_added_pieces_that_are_damaged_are_refused_by_their_file(tmp_path):
+    for number, (files, config, message) in enumerate(DAMAGED):
+        folder = put(tmp_path / str(number), GPT_2 | files, **config)
+        with pytest.raises(CheckpointError, match=message) as caught:
+            chosen(folder, "gpt2")
+        assert str(caught.value).startswith(f"{folder}: ")
+        assert "\n" not in str(caught.value)
 
 
 JSON = st.recursive(
@@ -200,7 +169,7 @@ NAMES = ["added_tokens_decoder", "tokenizer_class", "add_bos_token", "add_prefix
          "legacy_behaviour", "additional_special_tokens", "do_lower_case", "extra_ids", "vocab_file"]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     config=st.dictionaries(st.sampled_from(NAMES), JSON, max_size=3),
     added=st.dictionaries(st.text(max_size=3), st.integers(-1, 600)) | JSON,

@@ -1,6 +1,6 @@
 """Tiny models of each family. A row is all that the tests of this folder need of a new family.
 
-`test_families` compares the numbers and the outputs of each row and of its variants with transformers,
+`test_family_folders` compares the numbers and the outputs of each row and of its variants with transformers,
 `test_config_spellings` those of other spellings of its config, and `test_hostile` damages its folder.
 """
 
@@ -53,25 +53,28 @@ class Row(NamedTuple):
     variants: Mapping[str, dict[str, Any]] = MappingProxyType({})  # what else its config may say
 
 
-def _written(start: int = 2) -> dict[str, dict[str, Any]]:
-    """Variants of a family with an encoder and a decoder: functions, scales, widths, and a piece that comes first."""
+def _written(start: int = 2, *names: str) -> dict[str, dict[str, Any]]:
+    """Variants of a family with an encoder and a decoder, all or these: functions, scales, widths, a forced piece."""
     said = _LARGE_PAIR | {"forced_bos_token_id": 5, "decoder_start_token_id": start}
-    return {
+    made = {
         "relu, scaled": said | {"activation_function": "relu", "scale_embedding": True},
         "gelu": said | {"activation_function": "gelu", "scale_embedding": False},
         "own decoder": _OWN_DECODER | {"decoder_start_token_id": start},
     }
+    return {name: made[name] for name in names or made}
 
 
 # By the model_type.
 FAMILIES = {
     "marian": Row(library.MarianMTModel, library.MarianConfig, _PAIR | _MARIAN, {
-        "swish, scaled": _LARGE_MARIAN, "own decoder": _LARGE_MARIAN | _OWN_DECODER}),
+        "swish, scaled": _LARGE_MARIAN, "own decoder": _LARGE_MARIAN | _OWN_DECODER,
+        "own tables": _LARGE_MARIAN | {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 53,
+                                       "pad_token_id": 52, "decoder_start_token_id": 52}}),
     "bart": Row(library.BartForConditionalGeneration, library.BartConfig, _PAIR, _written()),
     "mbart": Row(library.MBartForConditionalGeneration, library.MBartConfig,
-                 _PAIR | {"decoder_start_token_id": 2}, _written()),
-    "pegasus": Row(library.PegasusForConditionalGeneration, library.PegasusConfig, _PAIR, _written(0)),
-    "m2m_100": Row(library.M2M100ForConditionalGeneration, library.M2M100Config, _PAIR, _written()),
+                 _PAIR | {"decoder_start_token_id": 2}, _written(2, "relu, scaled")),
+    "pegasus": Row(library.PegasusForConditionalGeneration, library.PegasusConfig, _PAIR, _written(0, "gelu")),
+    "m2m_100": Row(library.M2M100ForConditionalGeneration, library.M2M100Config, _PAIR, _written(2, "own decoder")),
     "t5": Row(library.T5ForConditionalGeneration, library.T5Config, _T5, {"large": _LARGE_T5}),
     "mt5": Row(library.MT5ForConditionalGeneration, library.MT5Config, _T5, {"large": _LARGE_T5}),
     "gpt2": Row(library.GPT2LMHeadModel, library.GPT2Config, _GPT2, {

@@ -1,4 +1,4 @@
-"""What the Checkpoints page says of folders of Hugging Face's."""
+"""The Checkpoints page lists exactly the families of Hugging Face's folders that open."""
 
 from glassformer.extensions.huggingface.library.folder import FAMILIES
 from tests.pages.conftest import CHECKPOINTS

@@ -1,4 +1,4 @@
-"""What a file cannot say is found on a few texts, or is said to be undecided."""
+"""What a file cannot say is found by trying it on a few texts, or is said to be undecided."""
 
 from dataclasses import replace
 from functools import cache
@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
-from glassformer.extensions.importers.library.import_inputs import ImportInputs, likely_ids
-from glassformer.extensions.importers.library.kept_answers import as_told
+from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.opening import load as open_any
 from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
+from tests.extensions.importers.library.tutorial_models import as_a_tutorial
 from tests.transformer.tiny import ENCODER, tiny_model
 from tests.transformer.trying.test_losses import Tried
 from transformer.checkpoint.load import load
@@ -44,9 +44,6 @@ def structure(width):
     }
 
 
-IDS = {"pad_id": None, "unk_id": None, "bos_id": None, "eos_id": None}
-
-
 def by_name(report):
     return {one.name: one for one in report.fields}
 
@@ -57,48 +54,25 @@ def reverse():
     return Tried(found.model, found.src_tokenizer, found.tgt_tokenizer)
 
 
-# What article S4 calls the parts of our model; a final norm and learned positions are from others.
-S4 = (
-    ("encoder.layers", "encoder_layers"), ("decoder.layers", "decoder_layers"), (".q_proj", ".W_q"),
-    (".k_proj", ".W_k"), (".v_proj", ".W_v"), (".out_proj", ".W_o"), ("ffn.up_proj", "feed_forward.fc1"),
-    ("ffn.down_proj", "feed_forward.fc2"), ("self_attn_residual.norm", "norm1"),
-    ("cross_attn_residual.norm", "norm2"), ("final_norm", "norm"), ("src_table", "encoder_embedding.weight"),
-    ("encoder.embedding.positions.table", "src_pos_embedding.weight"),
-    ("decoder.embedding.positions.table", "tgt_pos_embedding.weight"),
-)  # fmt: skip
-
-
-def in_s4(model):
-    for ours, tensor in model.state_dict().items():
-        name = ours.replace("ffn_residual.norm", "norm2" if ours.startswith("encoder") else "norm3")
-        for old, new in S4:
-            name = name.replace(old, new)
-        yield name, tensor
-    yield "decoder_embedding.weight", model.src_table
-    yield "fc.weight", model.output_weight
-
-
-@pytest.mark.parametrize("has_pieces", [True, False])
-def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reverse, has_pieces, tmp_path):
-    torch.save(dict(in_s4(reverse.model)), tmp_path / "reverse.pt")
-    pieces = REVERSE / "pieces.model" if has_pieces else None
+def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reverse, tmp_path):
+    """With its tokenizer it is so by the command, in `test_import_command`; here its texts are ids."""
+    torch.save(as_a_tutorial(reverse.model), tmp_path / "reverse.pt")
 
     def written(word, *end):
-        return word if has_pieces else " ".join(map(str, (*reverse.src_tokenizer.encode(word).ids, *end)))
+        return " ".join(map(str, (*reverse.src_tokenizer.encode(word).ids, *end)))
 
     lines = (f"{written(word, 3)}\t{written(word[::-1])}" for word in WORDS)
     (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
-    report = preview(tmp_path / "reverse.pt", given=ImportInputs(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
+    report = preview(tmp_path / "reverse.pt", given=ImportInputs(pairs=tmp_path / "pairs.tsv")).report
     best, config = best_answers(report), reverse.model.config
-    of_ids = ("append_source_eos", "prepend_source_bos") if has_pieces else ("pad_id", "bos_id", "eos_id")
-    assert best == {name: getattr(config, name) for name in (*structure(64), *of_ids)}
+    assert best == {name: getattr(config, name) for name in (*structure(64), "pad_id", "bos_id", "eos_id")}
     assert POINTS_TO_THE_DOCTOR not in report.notes
     assert {one.name: one.value for one in report.asked} == dict.fromkeys(best)  # the user has the last word
     heads = by_name(report)["n_heads"].choices
     assert heads[0].value == 4
     assert [choice.score for choice in heads] == sorted(choice.score for choice in heads)
     assert {choice.value for choice in heads} == {1, 2, 4, 8, 16, 32, 64}
-    loaded = open_any(tmp_path / "reverse.pt", answers=best, given=ImportInputs(pieces=pieces))
+    loaded = open_any(tmp_path / "reverse.pt", answers=best)
     assert loaded.run(written("hello", 3)).output_text == written("olleh")
 
 
@@ -116,17 +90,15 @@ def test_without_references_what_the_model_writes_finds_the_structure(reverse):
 
 
 @cache
-def a_gpt(score_scale, width=32, heads=4, half=5, steps=120):
+def a_gpt(score_scale, width=32, half=5, steps=100, size=20):
     """A decoder alone that learned to repeat: `2 x 1 x 3`."""
     torch.manual_seed(0)
-    size = 20
-    model = Transformer(
-        ModelConfig(
-            n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=heads, d_ff=2 * width, dropout=0.0,
-            src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True, append_source_eos=False, max_len=24,
-            activation="gelu_tanh", positions="learned", scale_embedding=False, score_scale=score_scale,
-        )
+    config = ModelConfig(
+        n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=4, d_ff=2 * width, dropout=0.0,
+        src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True, append_source_eos=False, max_len=24,
+        activation="gelu_tanh", positions="learned", scale_embedding=False, score_scale=score_scale,
     )  # fmt: skip
+    model = Transformer(config)
     learn = torch.optim.AdamW(model.parameters(), lr=1e-2)
     slower = torch.optim.lr_scheduler.OneCycleLR(learn, 1e-2, total_steps=steps)
 
@@ -142,8 +114,7 @@ def a_gpt(score_scale, width=32, heads=4, half=5, steps=120):
         loss.backward()
         learn.step()
         slower.step()
-    tokenizer = RawIds(size)
-    return Tried(model.requires_grad_(False).eval(), tokenizer, tokenizer), rows(12)
+    return Tried(model.requires_grad_(False).eval(), RawIds(size), RawIds(size)), rows(12)
 
 
 def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
@@ -158,24 +129,17 @@ def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
     assert "not clearly better than" in by_name(report)["activation"].evidence
 
 
-@pytest.mark.parametrize(("scale", "told"), [(1.0, "1 fits best"), (None, "1/√d_head fits best")])
-def test_a_forgotten_scale_of_the_scores_is_found_and_the_usual_one_stays_assumed(scale, told):
-    gpt, rows = a_gpt(scale)
+def test_a_forgotten_scale_of_the_scores_is_found():
+    gpt, rows = a_gpt(1.0)
     lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
     scales = Field("score_scale", "inferred", None, WHY, tuple(map(Choice, (None, 1.0, 32**-0.5))))
     asked = asking(n_heads=[1, 2, 4, 8])
     report = scored(replace(asked, fields=(*asked.fields, scales)), Variants(gpt).get, lines)
-    assert best_answers(report) == {"n_heads": 4} | ({"score_scale": scale} if scale else {})
-    assert told in by_name(report)["score_scale"].evidence
+    assert best_answers(report) == {"n_heads": 4, "score_scale": 1.0}
+    assert "1 fits best" in by_name(report)["score_scale"].evidence
     assert "null" not in by_name(report)["score_scale"].evidence
     alone = scored(replace(asked, fields=(scales,)), Variants(gpt).get, lines)  # every question is answered
     assert alone.fields[0].choices[0] == by_name(report)["score_scale"].choices[0]
-
-
-def test_a_value_is_told_by_the_root_that_it_divides_by():
-    told = {value: as_told("score_scale", value) for value in (None, 1.0, 1, 32**-0.5, 0.125, 0.3)}
-    assert told == {None: "1/√d_head", 1.0: "1", 32**-0.5: "1/√32", 0.125: "1/√64", 0.3: "0.3"}
-    assert as_told("pad_id", None) == "null"
 
 
 def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
@@ -274,17 +238,6 @@ def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
         replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended
     )
     assert best_answers(again) == {"n_heads": 4}
-
-
-def test_ids_come_from_the_tokenizer_from_rows_of_zeros_or_from_what_is_usual(reverse):
-    table = torch.randn(9, 4)
-    assert likely_ids("pad_id", 9, None, table) == [0, None, 1, 2, 3]
-    table[5] = 0
-    assert likely_ids("pad_id", 9, None, table)[0] == 5
-    table[6] = 0  # two are not what padding makes
-    assert likely_ids("pad_id", 9, None, table)[0] == 0
-    assert likely_ids("eos_id", 3, None, table) == [0, 1, 2]
-    assert likely_ids("eos_id", 30, reverse.src_tokenizer, None) == [3, 0, 1, 2]
 
 
 def test_lines_are_read_as_pairs_or_as_texts(tmp_path):

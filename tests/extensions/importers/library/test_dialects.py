@@ -1,22 +1,38 @@
-"""Dialects of tutorials against models typed anew: last vectors or logits, and every map, of a padded batch.
+"""A file that a tutorial's reader saved computes what its model did: logits, last vectors and every map.
 
-Those of whole articles are in `test_opening`; here are PyTorch's own layers, a mixture, and encoders by themselves.
+The models are typed anew, and so are their names; batches are padded.
 """
 
 import pytest
 import torch
 
 from glassformer.extensions.importers.library.opening import load, preview
-from tests.extensions.importers.library.test_opening import IDS, PADDED, POST, PRE, saved
-from tests.extensions.importers.library.tutorial_encoders import Block, Blocks, Least
-from tests.extensions.importers.library.tutorial_models import MAPS, STYLES, Article, TorchModel, at_random
+from tests.extensions.importers.library.tutorial_models import (
+    IDS,
+    MAPS,
+    PADDED,
+    POST,
+    PRE,
+    STYLES,
+    Annotated,
+    Article,
+    Block,
+    Blocks,
+    Least,
+    TorchModel,
+    at_random,
+    saved,
+)
 from transformer.tap import Recorder, tap_of
 
-MIXED = "S0 with torch's norms and S4's projections"
 MODELS = {
+    "annotated": (Annotated, PRE),
     "torch, pre": (lambda: TorchModel(norm_first=True), PRE),
     "torch, post": (TorchModel, PRE | {"norm": "post"}),
-    MIXED: (lambda: Article(STYLES[MIXED]), POST),
+    **{
+        name: (lambda style=style: Article(style), POST | {"scale_embedding": style["scaled"]})
+        for name, style in STYLES.items()
+    },
     "S2": (Blocks, POST),
     "S3": (Least, {name: POST[name] for name in ("scale_embedding", *IDS)} | {"residual": False}),
 }
@@ -73,6 +89,7 @@ def test_a_saved_file_computes_what_its_model_did(tmp_path, name, maps):
     theirs = at_random(make())
     checkpoint = load(saved(tmp_path / "m.pt", theirs.state_dict()), answers=answers)
     ours = checkpoint.model
+    assert ours.config.max_len == 32
     if name == "S3":
         PADDED[0][1, 4:] = torch.tensor([7, 8])  # it knows no padding
     try:
@@ -83,8 +100,7 @@ def test_a_saved_file_computes_what_its_model_did(tmp_path, name, maps):
     finally:
         PADDED[0][1, 4:] = 0
         ours.float()
-    trace = checkpoint.run("5 6 7")
-    assert trace.src_pieces[:3] == ("5", "6", "7")
+    assert checkpoint.run("5 6 7").src_pieces[:3] == ("5", "6", "7")
 
 
 def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
@@ -98,16 +114,6 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
     found = checkpoint.model(ids, ids, tap=tap_of(recorder))
     assert (found - theirs(torch.eye(16)[ids])).abs().max() < 1e-5
     assert (recorder.values["encoder.0.self_attn.weights"] - maps[0]).abs().max() < 1e-6
-    report = preview(tmp_path / "m.pt", answers=answers).report
-    assert "the unit vector of dimension i represents piece i" in str(report)
-    assert "They are read as encoder layers" in str(report)
-
-
-def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):
-    state = Blocks().state_dict() | {"lm_head.weight": torch.ones(17, 16)}
-    path = saved(tmp_path / "m.pt", state)
-    (question,) = [one for one in preview(path).report.asked if one.name == "decoder_layers"]
-    assert [one.value for one in question.choices] == ["blocks", "none"]
-    assert "such as that of 'blocks.0.attention.W_q.weight' are a decoder's where" in question.evidence
-    report = preview(path, answers={"decoder_layers": "blocks"}).report
-    assert {one.name: one.value for one in report.fields}["n_decoder_layers"] == 3
+    report = str(preview(tmp_path / "m.pt", answers=answers).report)
+    assert "the unit vector of dimension i represents piece i" in report
+    assert "They are read as encoder layers" in report

@@ -1,4 +1,4 @@
-"""Tokenizers that are given beside weights, or lie beside them: what they say of the config, and what is stored."""
+"""Tokenizers given with weights or lying beside them say what ids mean, and go into the folder that is written."""
 
 import json
 import shutil
@@ -11,31 +11,36 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.opening import load, preview
-from tests.extensions.importers.library.test_opening import IDS, PRE, saved
-from tests.extensions.importers.library.tutorial_models import Annotated, at_random
+from tests.extensions.importers.library.tutorial_models import IDS, PRE, Annotated, at_random, saved
 from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
 from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import CheckpointError, QueryError
 from transformer.text.tokenizer import Tokenizer
 
+ANSWERS = {name: value for name, value in PRE.items() if name not in IDS}
+LETTERS = [*"0123456789+=", "<pad>", "<s>", "</s>"]
+
+
+def with_tables(path, *sizes):
+    return saved(path, at_random(Annotated(vocabs=sizes)).state_dict())
+
 
 def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
     source, target = checkpoint_folder / "source.model", checkpoint_folder / "target.model"
     sizes = Tokenizer(source.read_bytes()).size, Tokenizer(target.read_bytes()).size
-    path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=sizes)).state_dict())
-    answers = {name: value for name, value in PRE.items() if name not in IDS}
+    path = with_tables(tmp_path / "m.pt", *sizes)
     given = ImportInputs(source, target)
-    report = preview(path, answers=answers, given=given).report
+    report = preview(path, answers=ANSWERS, given=given).report
     assert [one.name for one in report.asked] == ["prepend_source_bos", "append_source_eos"]
     around = {"prepend_source_bos": True, "append_source_eos": True}
-    checkpoint = load(path, answers=answers | around, given=given)
+    checkpoint = load(path, answers=ANSWERS | around, given=given)
     ids = checkpoint.run("reads this").src_ids
     assert (ids[0], ids[-1]) == (checkpoint.config.bos_id, checkpoint.config.eos_id)
     for file in (source, target, path):
         (tmp_path / "all" / file.name).parent.mkdir(exist_ok=True)
         shutil.copy(file, tmp_path / "all" / file.name)
-    assert load(tmp_path / "all", answers=answers | around) == checkpoint
+    assert load(tmp_path / "all", answers=ANSWERS | around) == checkpoint
     shutil.copy(target, tmp_path / "all" / "source.model")
     assert "source.model: has" in str(preview(tmp_path / "all").report)
     with pytest.raises(CheckpointError, match="two embedding tables; give one tokenizer for each side"):
@@ -45,25 +50,22 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
 
 
 def test_a_list_of_characters_opens_and_sums_are_typed_as_such(tmp_path):
-    pieces = [*"0123456789+=", "<pad>", "<s>", "</s>"]
-    path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
-    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    path = with_tables(tmp_path / "m.pt", 15, 15)
+    (tmp_path / "vocab.txt").write_text("\n".join(LETTERS))
     given = ImportInputs(pieces=tmp_path / "vocab.txt")
-    answers = {name: value for name, value in PRE.items() if name not in IDS}
-    around = {"prepend_source_bos": False, "append_source_eos": True}
-    report = preview(path, answers=answers, given=given).report
-    found = {one.name: one.value for one in report.fields}
+    found = {one.name: one.value for one in preview(path, answers=ANSWERS, given=given).report.fields}
     assert [found.get(name) for name in ("pad_id", "bos_id", "eos_id", "unk_id")] == [12, 13, 14, None]
-    checkpoint = load(path, answers=answers | around, given=given)
+    around = ANSWERS | {"prepend_source_bos": False, "append_source_eos": True}
+    checkpoint = load(path, answers=around, given=given)
     trace = checkpoint.run("5+10=")
     assert trace.src_pieces == ("5", "+", "1", "0", "=", "</s>")
     assert trace.output_text == "".join(piece for piece in trace.tgt_pieces if len(piece) == 1)
     with pytest.raises(QueryError, match="no piece for '-'"):
         checkpoint.run("5-1")
-    (tmp_path / "v.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
-    again = load(path, answers=answers | around, given=ImportInputs(pieces=tmp_path / "v.json"))
-    assert again.run("5+10=").tgt_ids == trace.tgt_ids
-    save(preview(path, answers=answers | around, given=given).parts, tmp_path / "ours")
+    (tmp_path / "v.json").write_text(json.dumps({piece: i for i, piece in enumerate(LETTERS)}))
+    given = ImportInputs(pieces=tmp_path / "v.json")
+    assert load(path, answers=around, given=given).run("5+10=").tgt_ids == trace.tgt_ids
+    save(preview(path, answers=around, given=given).parts, tmp_path / "ours")
     assert json.loads((tmp_path / "ours" / "vocabulary.json").read_text())["family"] == "list"
     assert native.load(tmp_path / "ours").run("5+10=").tgt_ids == trace.tgt_ids
 
@@ -82,11 +84,9 @@ def words_json(path, size):
 
 def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tmp_path):
     given = ImportInputs(words_json(tmp_path / "en.json", 17), words_json(tmp_path / "it.json", 19))
-    path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
-    answers = {name: PRE[name] for name in PRE if name not in IDS}
-    answers |= {"prepend_source_bos": True, "append_source_eos": True}
-    imported = preview(path, answers=answers, given=given)
-    save(imported.parts, tmp_path / "ours", dtype=torch.float32)
+    path = with_tables(tmp_path / "m.pt", 17, 19)
+    answers = ANSWERS | {"prepend_source_bos": True, "append_source_eos": True}
+    save(preview(path, answers=answers, given=given).parts, tmp_path / "ours", dtype=torch.float32)
     checkpoint = native.load(tmp_path / "ours")
     assert checkpoint.run("w3 w1 w99").src_ids == (2, 7, 5, 1, 3)
     assert (checkpoint.src_tokenizer.size, checkpoint.tgt_tokenizer.size) == (17, 19)
@@ -94,7 +94,7 @@ def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tm
 
 
 def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tmp_path):
-    path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
+    path = with_tables(tmp_path / "m.pt", 15, 15)
     assert MAX_JSON > 35_000_000  # Gemma's
     with (tmp_path / "tokenizer.json").open("wb") as file:
         file.truncate(MAX_JSON + 1)
@@ -105,47 +105,40 @@ def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tm
         canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)
 
 
-ANSWERS = {name: value for name, value in PRE.items() if name not in IDS}
-LETTERS = [*"0123456789+=", "<pad>", "<s>", "</s>"]
 BESIDE = {
     "pieces.json": json.dumps({piece: i for i, piece in enumerate(LETTERS)}),
-    "pieces.txt": "\n".join(LETTERS),
     "vocab.json": json.dumps(LETTERS),
     "vocab.txt": "\n".join(LETTERS),
 }
 
 
 @pytest.mark.parametrize("name", BESIDE)
-@pytest.mark.parametrize("as_folder", [True, False])
-def test_a_list_beside_the_weights_is_taken(tmp_path, name, as_folder):
-    path = saved(tmp_path / "m" / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
+def test_a_list_beside_the_weights_is_taken(tmp_path, name):
+    path = with_tables(tmp_path / "m" / "m.pt", 15, 15)
     (path.parent / name).write_text(BESIDE[name])
-    report = preview(path.parent if as_folder else path, answers=ANSWERS).report
-    assert report.pieces == (name,)
-    assert "eos_id  14  read" in str(report)
-    assert f"Tokenizer next to the weights: {name}." in str(report)
+    for source in (path, path.parent):
+        report = preview(source, answers=ANSWERS).report
+        assert report.pieces == (name,)
+        assert "eos_id  14  read" in str(report)
+        assert f"Tokenizer next to the weights: {name}." in str(report)
 
 
 def test_files_of_any_name_are_taken_from_a_folder_if_only_they_fit(tmp_path):
     folder = tmp_path / "m"
-    saved(folder / "m.pt", at_random(Annotated(vocabs=(15, 12))).state_dict())
-    (folder / "letters-in.txt").write_text("\n".join(LETTERS))
-    (folder / "notes.txt").write_text("a\nb\nc")
+    with_tables(folder / "m.pt", 15, 12)
+
+    def taken(name, pieces):
+        (folder / name).write_text("\n".join(pieces))
+        return preview(folder, answers=ANSWERS).report
+
     (folder / "options.json").write_text('{"n_heads": 4}')
-    assert preview(folder, answers=ANSWERS).report.pieces == ()  # of the other side nobody knows
-    (folder / "letters-out.txt").write_text("\n".join(LETTERS[3:]))
-    report = preview(folder, answers=ANSWERS).report
-    assert report.pieces == ("letters-in.txt", "letters-out.txt")
-    (folder / "again.txt").write_text("\n".join(LETTERS))
-    report = preview(folder, answers=ANSWERS).report
+    taken("notes.txt", "abc")
+    assert taken("letters-in.txt", LETTERS).pieces == ()  # of the other side nobody knows
+    assert taken("letters-out.txt", LETTERS[3:]).pieces == ("letters-in.txt", "letters-out.txt")
+    report = taken("again.txt", LETTERS)
     assert report.pieces == ()
     assert "again.txt, letters-in.txt, letters-out.txt. Give them" in str(report)
-
-
-def test_of_two_that_fit_both_sides_the_names_say_which_is_whose(tmp_path):
-    folder = tmp_path / "m"
-    saved(folder / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
-    for name in ("my-src-letters.txt", "my-tgt-letters.txt"):
-        (folder / name).write_text("\n".join(LETTERS))
-    report = preview(folder, answers=ANSWERS).report
-    assert report.pieces == ("my-src-letters.txt", "my-tgt-letters.txt")
+    folder = tmp_path / "sides"  # both fit both: the names say which is whose
+    with_tables(folder / "m.pt", 15, 15)
+    taken("my-src-letters.txt", LETTERS)
+    assert taken("my-tgt-letters.txt", LETTERS).pieces == ("my-src-letters.txt", "my-tgt-letters.txt")

@@ -1,4 +1,4 @@
-"""Answers that are kept beside a model: written by the commands, read by whatever opens it, and said."""
+"""Answers are kept beside their model, read by whatever opens it, said, and never used for another model."""
 
 import json
 
@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 import transformer
 from glassformer.extensions.importers.library.kept_answers import paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError
+from tests.extensions.importers.test_import_command import as_arguments
 from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from transformer.__main__ import main
 from transformer.errors import CheckpointError
@@ -29,15 +30,9 @@ def kept(model):
     return path
 
 
-def as_arguments(answers):
-    return [part for name, value in answers.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")]
-
-
-@pytest.mark.parametrize("command", ["import", "doctor"])
-def test_what_opened_a_model_once_need_not_be_said_again(model, tmp_path, command, capsys):
+def test_what_opened_a_model_once_need_not_be_said_again(model, tmp_path, capsys):
     def run(*more, out):
-        rest = ["--out", str(tmp_path / out)] if command == "import" else ["--brief"]
-        return main([command, str(model), *rest, *more])
+        return main(["import", str(model), "--out", str(tmp_path / out), *more])
 
     path = model.with_name("lesson.v2.answers.json")
     assert run(out="none") == 2
@@ -61,9 +56,6 @@ def test_the_report_says_which_answers_were_kept(model, kept):
     told = {one.name: one.evidence for one in report.fields if one.how == "answered"}
     assert told.pop("norm") == "Your answer."
     assert set(told.values()) == {f"Your answer, kept in {kept.name}."}
-    kept.unlink()
-    with pytest.raises(QuestionsError):
-        transformer.load(model)
 
 
 @pytest.mark.parametrize(
@@ -72,20 +64,17 @@ def test_the_report_says_which_answers_were_kept(model, kept):
         ("[]", "expected answers by the names of fields"),
         ("{", "lesson.v2.answers.json"),
         ('{"colour": 3}', "no question named 'colour'.*read from lesson.v2.answers.json; change it there, or delete"),
-        ('{"n_heads": 5}', "n_heads: found 5.*read from lesson.v2.answers.json"),
     ],
 )
 def test_a_damaged_file_or_an_impossible_answer_names_the_file(model, kept, content, message):
     kept.write_text(content)
     with pytest.raises(CheckpointError, match=message):
         transformer.preview(model)
-
-
-def test_where_answers_are_not_at_fault_nothing_is_said_of_them(model, kept):
+    kept.write_text(json.dumps(SAID))
     model.write_bytes(b"no tensors")
     with pytest.raises(CheckpointError) as found:
         transformer.preview(model)
-    assert "was read from" not in str(found.value)
+    assert "was read from" not in str(found.value)  # where answers are not at fault nothing is said of them
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, monkeypatch, capsys):
@@ -97,16 +86,12 @@ def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, m
     assert "could not be kept" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("model.pt", "model.answers.json"), ("model.pt.safetensors", "model.answers.json"),
-        ("my.model.tar", "my.model.answers.json"), ("weights", "weights.answers.json"),
-        ("run-0.1", "run-0.1.answers.json"), ("epoch=3-loss=0.25.ckpt", "epoch=3-loss=0.25.answers.json"),
-    ],
-)  # fmt: skip
-def test_the_file_is_called_as_the_model(tmp_path, name, expected):
-    assert paths_of(tmp_path / name)[0] == tmp_path / expected
+def test_the_file_is_called_as_the_model(tmp_path):
+    for name, expected in {
+        "model.pt.safetensors": "model", "my.model.tar": "my.model", "weights": "weights", "run-0.1": "run-0.1",
+        "epoch=3-loss=0.25.ckpt": "epoch=3-loss=0.25",
+    }.items():  # fmt: skip
+        assert paths_of(tmp_path / name)[0] == tmp_path / f"{expected}.answers.json"
 
 
 def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, capsys):
@@ -140,19 +125,14 @@ def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, cap
         transformer.load(tmp_path / "model.pth")
 
 
-def test_a_folder_uses_only_the_answers_of_its_file(model, kept):
-    (folder := model.parent / "folder").mkdir()
-    save_file(state(), folder / "model.safetensors")
-    (folder / "extra.answers.json").write_text(json.dumps(SAID | {"written_for": "extra.pt"}))
+def test_a_folder_uses_only_the_answers_of_its_file(tmp_path):
+    save_file(state(), tmp_path / "model.safetensors")
+    (tmp_path / "extra.answers.json").write_text(json.dumps(SAID | {"written_for": "extra.pt"}))
     with pytest.raises(QuestionsError, match=r"extra.answers.json are not used"):
-        transformer.load(folder)
-    (folder / "some.answers.json").write_text(json.dumps(SAID | {"written_for": "model.safetensors"}))
-    assert transformer.load(folder).config.n_heads == SAID["n_heads"]
-
-
-def test_in_a_folder_the_one_that_is_there_counts(model, kept):
-    folder = model.parent
-    assert paths_of(folder)[0] == kept
-    assert transformer.load(folder).config.n_heads == SAID["n_heads"]
-    kept.unlink()
-    assert paths_of(folder)[0] == folder / "model.answers.json"
+        transformer.load(tmp_path)
+    (own := tmp_path / "some.answers.json").write_text(json.dumps(SAID | {"written_for": "model.safetensors"}))
+    assert own in paths_of(tmp_path)
+    assert transformer.load(tmp_path).config.n_heads == SAID["n_heads"]
+    own.unlink()
+    (tmp_path / "extra.answers.json").unlink()
+    assert paths_of(tmp_path)[0] == tmp_path / "model.answers.json"

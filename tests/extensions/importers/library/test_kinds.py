@@ -1,7 +1,8 @@
-"""A file is known by its first bytes, whatever it is called, and what does not open is named with the way out."""
+"""A file is known by its first bytes, whatever it is called, listed unopened, and refused with the way out."""
 
+import json
 import os
-import pickle
+import shutil
 import zipfile
 
 import numpy as np
@@ -9,12 +10,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.checkpoint.listing import listing
 from transformer.errors import CheckpointError
 
 STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)}
-NAMES = ("m.tar", "m.pkl", "m", "m.weights", "m.PT", "m.zip", "m.onnx", "m.safetensors", "m.bin", "checkpoint", "a.b.c")
 HOW = {
     "torch": lambda path: torch.save(STATE, path),
     "legacy": lambda path: torch.save(STATE, path, _use_new_zipfile_serialization=False),
@@ -23,29 +24,27 @@ HOW = {
 }
 OTHERS = {
     "m.gguf": (b"GGUF\3\0\0\0", "gguf_file="),
-    "m.bin": (b"GGUF\3\0\0\0", "GGUF"),
     "ggml": (b"lmgg", "GGUF or GGML"),
     "m.onnx": (b"\x08\x08\x12\x07pytorch", "Open the model that was exported"),
-    "onnx": (b"\x08\x0a\x3a\x07graph", "ONNX"),
-    "m.h5": (b"\x89HDF\r\n\x1a\n", "Keras"),
     "hdf": (b"\x89HDF\r\n\x1a\n", "HDF5"),
-    "saved_model.pb": (b"\x08\x01\x12\xb2", "TensorFlow"),
-    "m.ckpt.index": (b"\0\0\1\2", "TensorFlow"),
     "m.ckpt.data-00000-of-00001": (b"\1\2\3\4", "TensorFlow"),
-    "checkpoint": (b'model_checkpoint_path: "m"', "TensorFlow"),
-    "m.npy": (b"\x93NUMPY\1\0", "numpy.savez"),
     "m.joblib": (b"\x80\x04\x95", "pickle file that torch.save did not write"),
-    "old.pkl": (pickle.dumps([1], 0), "pickle file that torch.save did not write"),
     "m.msgpack": (b"\x81\xa6", "from_flax=True"),
     "model.bin": (b"\6\0\0\0\x10\0TransformerSpec\0", "CTranslate2"),
-    "m.tgz": (b"\x1f\x8b\x08", "unpack it"),
     "__0_0.distcp": (b"PK\3\4", "dcp_to_torch"),
     "m.md": (b"# about", "begins with b'# about'"),
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("how", HOW)
+def entries(root):
+    return [(entry.name, entry.holds, entry.error is None) for entry in listing([root])]
+
+
+@pytest.mark.parametrize(
+    ("how", "name"),
+    [("torch", "m.onnx"), ("torch", "m.tar"), ("torch", "m.safetensors"), ("legacy", "m"), ("legacy", "m.zip"),
+     ("safetensors", "m.bin"), ("safetensors", "m.PT"), ("arrays", "checkpoint"), ("arrays", "m.pkl")],
+)  # fmt: skip
 def test_what_opens_opens_under_any_name(tmp_path, how, name):
     path = tmp_path / "m" / name
     path.parent.mkdir()
@@ -53,7 +52,7 @@ def test_what_opens_opens_under_any_name(tmp_path, how, name):
     for source in (path, path.parent):
         with open_weights(source) as weights:
             assert torch.equal(weights.read("a"), STATE["a"])
-    assert [(one.name, one.holds, one.error) for one in listing([path.parent])] == [(name, "foreign", None)]
+    assert entries(path.parent) == [(name, "foreign", True)]
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -68,27 +67,45 @@ def test_what_does_not_open_is_named_with_the_way_out(tmp_path, name):
         assert str(caught.value).startswith(f"{tmp_path / 'm' / name}: ")
 
 
-def test_keras_archives_and_programs_of_pytorch_are_named_too(tmp_path):
+def test_keras_archives_and_folders_without_weights_are_named_too(tmp_path):
     with zipfile.ZipFile(tmp_path / "keras", "w") as archive:
         archive.writestr("metadata.json", "{}")
-    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "script")
-    for name, said in (("keras", "Keras"), ("script", "TorchScript")):
-        with pytest.raises(CheckpointError, match=said), open_weights(tmp_path / name):
-            pass
-
-
-def test_a_list_says_what_a_file_is_and_waits_for_no_pipe(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "notes").write_text("no model")
-    (tmp_path / "backup.tar.gz").write_bytes(b"\x1f\x8b\x08")
-    (tmp_path / "m.gguf").write_bytes(b"GGUF\3\0\0\0")
-    (one,) = listing([tmp_path])
-    assert one.error.startswith("m.gguf: is a GGUF")
-
-
-def test_a_folder_without_weights_names_those_below_it(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "MLmodel").write_text("flavors: {}")
-    torch.save(STATE, tmp_path / "data" / "model.pth")
+    with pytest.raises(CheckpointError, match="Keras"):
+        open_weights(tmp_path / "keras").__enter__()
+    (tmp_path / "up" / "data").mkdir(parents=True)
+    (tmp_path / "up" / "MLmodel").write_text("flavors: {}")
+    torch.save(STATE, tmp_path / "up" / "data" / "model.pth")
     with pytest.raises(CheckpointError, match=r"no weights file itself, but .*data/model\.pth is one"):
-        open_weights(tmp_path).__enter__()
+        open_weights(tmp_path / "up").__enter__()
+
+
+def test_files_and_folders_of_others_are_listed_and_not_opened(tmp_path):
+    root = tmp_path / "root"
+    for folder in ("dir.pt", "one", "theirs", "adapter"):
+        (root / folder).mkdir(parents=True)
+    for name in (*(f"m{suffix}" for suffix in SUFFIXES), ".hidden.pt", "notes.txt", "adapter/adapter_config.json"):
+        (root / name).touch()
+    options = np.frombuffer(b"type: transformer\0", np.int8)
+    np.savez(root / "m.npz", encoder_Wemb=np.zeros((700, 500)), **{"special:model.yml": options})
+    os.mkfifo(root / "pipe.pt")  # whoever opens it waits for ever
+    (root / "one" / "weights.pth").write_bytes(b"no zip")
+    (root / "theirs" / "config.json").write_text(json.dumps({"model_type": "gpt2", "d_model": 4}))
+    (tmp_path / "outside.pt").touch()
+    (root / "link.pt").symlink_to(tmp_path / "outside.pt")
+    (root / "m.gguf").write_bytes(b"GGUF\3\0\0\0")
+    found = entries(root)
+    assert sorted(found) == sorted([
+        *((name, "foreign", True) for name in ("adapter", "one", "theirs")),
+        *((f"m{suffix}", "foreign", True) for suffix in SUFFIXES),
+        *[one for one in found if one[0] in ("dir.pt", "m.gguf")],
+    ])  # fmt: skip
+    assert ("dir.pt", "model", False) in found
+    assert next(one.error for one in listing([root]) if one.name == "m.gguf").startswith("m.gguf: is a GGUF")
+
+
+def test_a_broken_one_of_ours_is_no_other_programs(checkpoint_folder, tmp_path):
+    for name, damage in {"lost": None, "damaged": "{", "cut": '{"n_encoder_layers": 2}'}.items():
+        shutil.copytree(checkpoint_folder, tmp_path / name)
+        config = tmp_path / name / "config.json"
+        config.unlink() if damage is None else config.write_text(damage)
+    assert entries(tmp_path) == [(name, "model", False) for name in ("cut", "damaged", "lost")]

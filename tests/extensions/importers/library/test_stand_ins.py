@@ -1,4 +1,4 @@
-"""What stands in for a part that a small model does not have: in the report, in the counts, and in what is drawn."""
+"""What stands in for a part that a small model lacks is listed in the report, drawn as such, and not counted."""
 
 import json
 
@@ -7,9 +7,7 @@ import torch
 
 from glassformer.extensions.importers.library.opening import load, preview
 from glassformer.inside.model.blocks import blocks_of, each_layer, sized, stacks
-from tests.extensions.importers.library.test_opening import saved
-from tests.extensions.importers.library.tutorial_encoders import Block, Blocks, Least
-from tests.extensions.importers.library.tutorial_models import at_random
+from tests.extensions.importers.library.tutorial_models import Block, Blocks, Least, at_random, saved
 from tests.transformer.tiny import DECODER, tiny_model
 from transformer.analysis.costs import holdings
 from transformer.analysis.stand_ins import stand_ins
@@ -25,15 +23,10 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=CASES, ids=lambda make: make.__name__)
-def case(request, tmp_path):
-    """The model as its file has it, the names that stand in, its file, and the answers."""
-    theirs = at_random(request.param())
-    return theirs, *CASES[request.param], saved(tmp_path / "m.pt", theirs.state_dict())
-
-
-def test_it_is_listed_not_counted_and_known_again_from_a_folder(case, tmp_path):
-    theirs, names, answers, path = case
+@pytest.mark.parametrize("make", CASES)
+def test_it_is_listed_drawn_not_counted_and_known_again_from_a_folder(make, tmp_path):
+    (names, answers), theirs = CASES[make], at_random(make())
+    path = saved(tmp_path / "m.pt", theirs.state_dict())
     imported, learned = preview(path, answers=answers), sum(one.numel() for one in theirs.parameters())
     report = str(imported.report)
     assert {one.name for one in imported.report.model_tensors if one.filled} == names
@@ -47,24 +40,19 @@ def test_it_is_listed_not_counted_and_known_again_from_a_folder(case, tmp_path):
         assert sum(one.parameters for one in holdings(checkpoint.model).values()) == learned
         assert checkpoint.warnings == ()  # of the end mark that it does not need
         assert checkpoint.card.description.startswith("An encoder whose tensors")
-
-
-def test_it_is_marked_in_the_diagram(case):
-    theirs, names, answers, path = case
-    one = sized(load(path, answers=answers).model, n_source=3, n_target=3)
+    one = sized(checkpoint.model, n_source=3, n_target=3)
     drawn = {block.place: block for stack in stacks(one, grouping=each_layer) for block in blocks_of(stack)}
     marked = {place for place, block in drawn.items() if "not counted" in block.role}
     places = {"src_table": "encoder.embedding"}
     assert marked == {places.get(name, ".".join(name.split(".")[:4]).replace(".layers", "")) for name in names}
     assert all(drawn[place].text.endswith(" *") for place in marked)
-    assert sum(block.parameters or 0 for block in drawn.values()) == sum(one.numel() for one in theirs.parameters())
+    assert sum(block.parameters or 0 for block in drawn.values()) == learned
 
 
 def test_a_model_that_has_all_its_parts_has_no_stand_ins():
     model = tiny_model(**DECODER)
     assert stand_ins(model) == frozenset()
     with torch.no_grad():
-        model.decoder.layers[0].ffn.down_proj.weight.copy_(
-            torch.eye(*model.decoder.layers[0].ffn.down_proj.weight.shape)
-        )
+        weight = model.decoder.layers[0].ffn.down_proj.weight
+        weight.copy_(torch.eye(*weight.shape))
     assert stand_ins(model) == frozenset()

@@ -1,10 +1,21 @@
-"""Models as tutorials write them, typed anew: their names, and their arithmetic."""
+"""Models as tutorials write them, typed anew: their names, their arithmetic, and what answers their questions."""
 
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+IDS = {"pad_id": 0, "bos_id": 2, "eos_id": 3}
+POST = {"n_heads": 4, "activation": "relu", "norm": "post", "scale_embedding": False, **IDS}
+PRE = POST | {"norm": "pre", "scale_embedding": True}
+PADDED = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 4, 5, 6, 0, 0]]), torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
+
+
+def saved(path, content):
+    path.parent.mkdir(exist_ok=True)
+    torch.save(content, path)
+    return path
 
 
 def sinusoids(length, width):
@@ -42,10 +53,12 @@ def masks(src, tgt, pad):
 # The Annotated Transformer.
 
 
-class Lut(nn.Module):
-    def __init__(self, vocab, width):
-        super().__init__()
-        self.lut = nn.Embedding(vocab, width)
+def holding(**parts):
+    """A module that is only a name for others."""
+    module = nn.Module()
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
 
 
 class DeviationNorm(nn.Module):
@@ -59,18 +72,6 @@ class DeviationNorm(nn.Module):
         scale, shift = (getattr(self, name) for name in self.names)
         deviation = x.std(-1, keepdim=True, unbiased=self.unbiased)
         return scale * (x - x.mean(-1, keepdim=True)) / (deviation + 1e-6) + shift
-
-
-class Linears(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.linears = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
-
-
-class Sublayer(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm = DeviationNorm(width)
 
 
 class FeedForward(nn.Module):
@@ -89,11 +90,10 @@ class AnnotatedLayer(nn.Module):
     def __init__(self, width, hidden, heads, cross):
         super().__init__()
         self.heads = heads
-        self.self_attn = Linears(width)
-        if cross:
-            self.src_attn = Linears(width)
+        for name in ("self_attn", *(["src_attn"] if cross else [])):
+            setattr(self, name, holding(linears=nn.ModuleList(nn.Linear(width, width) for _ in range(4))))
         self.feed_forward = FeedForward(width, hidden)
-        self.sublayer = nn.ModuleList(Sublayer(width) for _ in range(2 + cross))
+        self.sublayer = nn.ModuleList(holding(norm=DeviationNorm(width)) for _ in range(2 + cross))
 
     def attend(self, of, x, y, mask):
         q, k, v = (linear(z) for linear, z in zip(of.linears, (x, y, y), strict=False))
@@ -119,21 +119,15 @@ class AnnotatedStack(nn.Module):
         return self.norm(x)
 
 
-class Projection(nn.Module):
-    def __init__(self, width, vocab):
-        super().__init__()
-        self.proj = nn.Linear(width, vocab)
-
-
 class Annotated(nn.Module):
     def __init__(self, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
         super().__init__()
         self.width = width
         self.encoder = AnnotatedStack(layers[0], width, hidden, heads, False)
         self.decoder = AnnotatedStack(layers[1], width, hidden, heads, True)
-        self.src_embed = nn.Sequential(Lut(vocabs[0], width), Table(length, width))
-        self.tgt_embed = nn.Sequential(Lut(vocabs[1], width), Table(length, width))
-        self.generator = Projection(width, vocabs[1])
+        for name, vocab in zip(("src_embed", "tgt_embed"), vocabs, strict=True):
+            setattr(self, name, nn.Sequential(holding(lut=nn.Embedding(vocab, width)), Table(length, width)))
+        self.generator = holding(proj=nn.Linear(width, vocabs[1]))
 
     def embed(self, parts, ids):
         return parts[0].lut(ids) * math.sqrt(self.width) + parts[1].pe[:, : ids.size(1)]
@@ -147,12 +141,6 @@ class Annotated(nn.Module):
 # PyTorch's own layers between a reader's embeddings and output.
 
 
-class Embedded(nn.Module):
-    def __init__(self, vocab, width):
-        super().__init__()
-        self.embedding = nn.Embedding(vocab, width)
-
-
 class TorchModel(nn.Module):
     """As PyTorch's own tutorial of translation names it."""
 
@@ -163,7 +151,8 @@ class TorchModel(nn.Module):
             width, heads, *layers, hidden, dropout=0.0, batch_first=True, norm_first=norm_first
         )
         self.generator = nn.Linear(width, vocabs[1])
-        self.src_tok_emb, self.tgt_tok_emb = Embedded(vocabs[0], width), Embedded(vocabs[1], width)
+        for name, vocab in zip(("src_tok_emb", "tgt_tok_emb"), vocabs, strict=True):
+            setattr(self, name, holding(embedding=nn.Embedding(vocab, width)))
         self.positional_encoding = Table(length, width, "pos_embedding")
         self.positional_encoding.pos_embedding = self.positional_encoding.pos_embedding.transpose(0, 1)  # [L, 1, D]
 
@@ -232,13 +221,10 @@ class Article(nn.Module):
         self.put(style["output"], nn.Linear(width, vocabs[1]))
 
     def put(self, path, module):
-        *folders, name = path.split(".")
-        inside = self
-        for folder in folders:
-            if not hasattr(inside, folder):
-                setattr(inside, folder, nn.Module())
-            inside = getattr(inside, folder)
-        setattr(inside, name, module)
+        folder, _, name = path.rpartition(".")
+        if folder and not hasattr(self, folder):
+            setattr(self, folder, nn.Module())
+        setattr(self.get_submodule(folder), name, module)
 
     def forward(self, src, tgt, pad=0):
         src_mask, tgt_mask = masks(src, tgt, pad)
@@ -253,6 +239,55 @@ class Article(nn.Module):
         for layer in self.get_submodule(self.style["layers"][1]):
             x = layer(x, tgt_mask, memory, src_mask)
         return self.get_submodule(self.style["output"])(x)
+
+
+# Encoders by themselves: a block that an article leaves to its readers, and one of the least parts.
+
+
+class Block(nn.Module):
+    """S2: post-norm, as the article has it; a mask is given."""
+
+    def __init__(self, width=16, hidden=24, heads=4):
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.attention = Projections(width, ("W_q", "W_k", "W_v", "W_o"), True)
+        self.ffn = FeedForward(width, hidden, ("linear1", "linear2"))
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x, mask=None):
+        mask = torch.ones(1, 1, 1, x.size(1)) if mask is None else mask
+        x = self.norm1(x + self.attention(x, x, mask, self.heads))
+        return self.norm2(x + self.ffn(x))
+
+
+class Blocks(nn.Module):
+    """What a reader built of them."""
+
+    def __init__(self, n=3, vocab=17, width=16, length=32):
+        super().__init__()
+        self.embedding, self.pos_encoding = nn.Embedding(vocab, width), Table(length, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(n))
+
+    def forward(self, src, _=None, pad=0):
+        x = self.embedding(src) + self.pos_encoding.pe[:, : src.size(1)]
+        for block in self.blocks:
+            x = block(x, (src != pad)[:, None, None])
+        return x
+
+
+class Least(nn.Module):
+    """S3: one layer of one head, no mask, no norm, no residual connection, one linear map for a network."""
+
+    def __init__(self, vocab=17, width=16, length=32):
+        super().__init__()
+        self.embedding, self.pos_encoding = nn.Embedding(vocab, width), Table(length, width)
+        self.attention = holding(**{name: nn.Linear(width, width) for name in ("w_q", "w_k", "w_v")})
+        self.ffn = nn.Linear(width, width)
+
+    def forward(self, src, _=None):
+        x = self.embedding(src) + self.pos_encoding.pe[:, : src.size(1)]
+        q, k, v = (getattr(self.attention, name)(x) for name in ("w_q", "w_k", "w_v"))
+        return self.ffn(attend(q, k, v, torch.ones(1, 1, 1, src.size(1)), 1, -1e9))
 
 
 def own_norm(width):
@@ -292,6 +327,7 @@ def at_random(model, seed=0):
 
 
 S4_NAMES = (
+    ("src_table", "embedding.weight"), ("output_table", "fc.weight"), ("output_bias", "fc.bias"),
     (".embedding.positions.table", ".pos_embedding.weight"), (".layers.", "_layers."),
     ("ffn.up_proj", "feed_forward.fc1"), ("ffn.down_proj", "feed_forward.fc2"),
     ("cross_attn_residual.norm", "norm2"), ("self_attn_residual.norm", "norm1"), ("final_norm", "norm"),
@@ -299,9 +335,17 @@ S4_NAMES = (
 )  # fmt: skip
 
 
-def tutorial_name(name):
-    """What S4 would call a parameter of a model of ours with an encoder and a decoder."""
-    name = name.replace("ffn_residual.norm", "norm3" if name.startswith("decoder") else "norm2")
-    for ours, theirs in S4_NAMES:
-        name = name.replace(ours, theirs)
-    return name
+def as_a_tutorial(model):
+    """What a reader of S4 would have saved of a model of ours; a table that both sides share has three names."""
+    both = bool(model.config.n_encoder_layers and model.config.n_decoder_layers)
+    state = dict(model.state_dict())
+    tables = ("encoder_embedding", "decoder_embedding", "fc") if both else ()
+    made = {f"{name}.weight": state["src_table"] for name in tables}
+    for ours, tensor in state.items():
+        if ours == "src_table" and both:
+            continue
+        name = ours.replace("ffn_residual.norm", "norm3" if both and ours.startswith("decoder") else "norm2")
+        for old, new in S4_NAMES:
+            name = name.replace(old, new)
+        made[name] = tensor
+    return made

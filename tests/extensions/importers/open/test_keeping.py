@@ -1,4 +1,4 @@
-"""Keeping answers as a folder: only a new name inside the folder, and nothing there is ever replaced."""
+"""Answers are kept as a folder of a new name inside the folder of checkpoints; nothing there is ever replaced."""
 
 from types import SimpleNamespace
 
@@ -29,18 +29,15 @@ def test_a_name_that_is_a_path_or_means_something_else_is_refused(name):
         save_import.checked(name)
 
 
-def test_names_of_any_script_are_taken():
-    assert save_import.checked(" Übung 2 (neu)_模型.v1 ") == "Übung 2 (neu)_模型.v1"
-
-
 def test_the_folder_is_the_same_model_and_no_second_one_takes_its_place(entry):
-    folder = save_import.keep(entry, ANSWERS, "kept", entry.root)
+    folder = save_import.keep(entry, ANSWERS, " Übung 2 (neu)_模型.v1 ", entry.root)
+    assert folder.name == "Übung 2 (neu)_模型.v1"  # names of any script are taken
     theirs, ours = third_party_models.open_foreign(entry, ANSWERS), load(folder)
     assert ours.config == theirs.config
     assert ours.run("5 6 7").output_text == theirs.run("5 6 7").output_text
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(CheckpointError, match="already exists; choose another name"):
-        save_import.keep(entry, ANSWERS, "kept", entry.root)
+        save_import.keep(entry, ANSWERS, folder.name, entry.root)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -51,11 +48,7 @@ def test_a_save_that_fails_leaves_no_folder(entry, monkeypatch):
     monkeypatch.setattr(save_import, "save", full)
     with pytest.raises(CheckpointError, match="No space left on device"):
         save_import.keep(entry, ANSWERS, "half", entry.root)
-    assert not (entry.root / "half").exists()
-
-
-def test_a_disk_without_room_is_said_before_anything_is_written(entry, monkeypatch):
     monkeypatch.setattr(save_import.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
-    with pytest.raises(CheckpointError, match="has only 1,000 bytes free"):
-        save_import.keep(entry, ANSWERS, "much", entry.root)
-    assert not (entry.root / "much").exists()
+    with pytest.raises(CheckpointError, match="has only 1,000 bytes free"):  # said before anything is written
+        save_import.keep(entry, ANSWERS, "half", entry.root)
+    assert not (entry.root / "half").exists()

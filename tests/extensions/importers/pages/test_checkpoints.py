@@ -1,4 +1,4 @@
-"""What the Checkpoints page says of files of other programs."""
+"""The Checkpoints page says of another program's file which page opens it."""
 
 from glassformer.runs import loading
 from tests.pages.conftest import CHECKPOINTS

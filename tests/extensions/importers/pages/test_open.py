@@ -1,4 +1,4 @@
-"""The page Open a checkpoint: a report, questions whose answers change it, a sentence, and a folder to keep."""
+"""On Open a checkpoint answers change the report and the address, a sentence is tried, and a folder is kept."""
 
 import json
 
@@ -51,12 +51,16 @@ def box(test, field):
     return next(one for one in (*test.selectbox, *test.text_input) if one.key == f"answer_{field}")
 
 
-def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
+def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson, monkeypatch):
     test = open_lesson(model="reverse")
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
     test.selectbox(key="open_source").set_value(LESSON)
     assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
+    assert next(one.label for one in test.expander) == "Upload another model"
+    assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
+    monkeypatch.setenv("GLASSFORMER_UPLOADS", "off")
+    assert "This server accepts no uploads. Its operator can allow them" in said(open_lesson(model="reverse"))
 
 
 def test_code_in_an_error_is_code(open_lesson, folder):
@@ -98,15 +102,9 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     assert "answers" not in test.query_params
 
 
-def test_an_impossible_answer_is_one_sentence_and_the_questions_stay(open_lesson):
-    test = open_lesson(answers=(*ANSWERS[1:], ("n_heads", 5)))
-    (error,) = test.error
-    assert "n_heads: found 5" in error.value.replace("\\", "")
-    assert "7 questions still need an answer." in said(test)
-
-
 def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, folder):
     test = open_lesson(answers=ANSWERS)
+    assert "→ ✓ 3 Questions" in said(test)
     test.text_input(key=TEXT).set_value("5 6 7")
     check(test.run())
     assert "Read as: 5 6 7" in said(test).replace("\\", "")
@@ -131,45 +129,25 @@ def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
 def test_it_is_spoken_whole(open_lesson):
     test = open_lesson(answers=ANSWERS, lang="qps")
     names = ("deep", "own", *(entry.title for entry in loading.usable().values()), *loading.usable())
-    data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu") | {
-        "1/√d_head",
-        "1/√16",
-        "positions",
-        "sinusoidal",
-        "true",
-        "false",
-        "null",
-    }
+    data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu")
+    data |= {"1/√d_head", "1/√16", "positions", "sinusoidal", "true", "false", "null"}
     found = [line for text in texts_of_page(test) for line in wrong(text, data)]
     assert not found, "\n".join(found)
 
 
-def test_the_drop_zone_stands_first_and_steps_say_how_far_it_is(open_lesson):
-    test = open_lesson()
-    assert next(one.label for one in test.expander) == "Upload another model"
-    assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
-    assert "→ ✓ 3 Questions" in said(open_lesson(answers=ANSWERS))
-
-
-def test_the_end_mark_of_ids_is_offered_and_an_address_without_it_opens(open_lesson):
+def test_what_is_assumed_is_said_in_words_ranked_and_kept_in_the_address(open_lesson):
     test = open_lesson(answers=ANSWERS)
     assert box(test, "append_source_eos").options == ["no (assumed)", "no", "yes"]
-    assert "Every question is answered." in said(test)
-    box(test, "append_source_eos").set_value("yes")
-    check(test.run())
-    assert test.query_params["answers"].endswith("append_source_eos=true")
-    assert "Every question is answered." in said(test)
-
-
-def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_address(open_lesson):
-    test = open_lesson(answers=ANSWERS)
     scale = box(test, "score_scale")
     assert scale.label == "Scale of the scores (score_scale)"
     assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k is not scaled (factor 1)", "1/√16"]
-    assert (
-        "Some code does not divide q·k at all (factor 1), and some divides it by √d_model, with d_model = 16."
-        in said(test).replace("\\", "")
-    )
+    told = "Some code does not divide q·k at all (factor 1), and some divides it by √d_model, with d_model = 16."
+    assert told in said(test).replace("\\", "")
+    assert "Every question is answered." in said(test)
+    box(test, "append_source_eos").set_value("yes")
+    check(test.run())
+    assert test.query_params["answers"] == write((*ANSWERS, ("append_source_eos", True)))
+    test = open_lesson(answers=ANSWERS)
     test.text_area(key="score_texts").set_value("5 6 7\n8 9")
     check(test.run())
     test.button(key="score_choices").click()
@@ -179,12 +157,15 @@ def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_addr
     box(test, "score_scale").set_value(next(one for one in scores if one.startswith("none")))
     check(test.run())
     assert test.query_params["answers"] == write((*ANSWERS, ("score_scale", 1.0)))
-    test = open_lesson(answers=(*ANSWERS, ("score_scale", 1)))
-    assert box(test, "score_scale").value == 1
+
+
+def test_an_address_may_say_any_scale_and_an_impossible_answer_is_one_sentence(open_lesson):
     test = open_lesson(answers=(*ANSWERS, ("score_scale", 0.3)))
     assert box(test, "score_scale").options[box(test, "score_scale").value + 1] == "0.3"
-    (error,) = open_lesson(answers=(*ANSWERS, ("score_scale", "cat"))).error
-    assert "score_scale" in error.value.replace("\\", "")
+    test = open_lesson(answers=(*ANSWERS[1:], ("n_heads", 5)))
+    (error,) = test.error
+    assert "n_heads: found 5" in error.value.replace("\\", "")
+    assert "7 questions still need an answer." in said(test)
 
 
 def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folder):

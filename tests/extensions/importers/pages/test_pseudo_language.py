@@ -1,4 +1,4 @@
-"""What opens models of other programs in the pseudo-language: each text is whole sentences in ⟦…⟧, or data."""
+"""Each text of the pages that open other programs' models is translated as a whole, or is data."""
 
 from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.readers import SUFFIXES

@@ -32,13 +32,30 @@ def attention(queries, keys, values, allowed, n_heads):
     return torch.cat(made, dim=-1)
 
 
-def seen(ids, pad, n_queries):
-    """Who may see which id: [B, Q, K]."""
-    return (ids != pad)[:, None, :].expand(-1, n_queries, -1)
-
-
 def causal(ids):
     return torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()[None].expand(len(ids), -1, -1)
+
+
+class Stacks:
+    """An encoder and a decoder, layer after layer; a toolkit says how it names, embeds, attends and norms."""
+
+    def __call__(self, source, target):
+        memory = self.through("encoder", source, self.seen(source, source.size(1)))
+        cross = self.seen(source, target.size(1))
+        return self.logits(self.through("decoder", target, causal(target), memory, cross))
+
+    def seen(self, ids, n_queries):
+        """Who may see which id: [B, Q, K]."""
+        return (ids != self.pad)[:, None, :].expand(-1, n_queries, -1)
+
+    def through(self, stack, ids, own, memory=None, cross=None):
+        x = self.embedded(stack, ids)
+        for layer in self.layers(stack):
+            x = self.around(layer, "self", x, lambda h, at=layer: self.attend(at, "self", h, h, own))
+            if memory is not None:
+                x = self.around(layer, "cross", x, lambda h, at=layer: self.attend(at, "cross", h, memory, cross))
+            x = self.around(layer, "ffn", x, lambda h, at=layer: self.forward(at, h))
+        return self.last(stack, x)
 
 
 def filled(shapes, *, seed=0):

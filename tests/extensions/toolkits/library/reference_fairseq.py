@@ -8,9 +8,10 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.extensions.toolkits.library.plain import attention, causal, doubles, linear, norm, seen
+from tests.extensions.toolkits.library.plain import Stacks, attention, doubles, linear, norm
 
 PAD, END = 1, 2
+KINDS = {"self": "self_attn", "cross": "encoder_attn", "ffn": "final"}
 FUNCTIONS = {
     "relu": torch.relu,
     "gelu": F.gelu,
@@ -52,11 +53,16 @@ def sinusoids(positions, d):
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
-class Reference:
+class Reference(Stacks):
     """Logits of a state."""
 
+    pad = PAD
+
     def __init__(self, state, args):
-        self.state, self.args = doubles(state), args
+        self.state, self.args, self.pre = doubles(state), args, args.get("encoder_normalize_before")
+
+    def layers(self, stack):
+        return [f"{stack}.layers.{i}" for i in range(self.args[f"{stack}_layers"])]
 
     def embedded(self, stack, ids):
         args, state = self.args, self.state
@@ -71,42 +77,24 @@ class Reference:
             x = x + sinusoids(positions.double(), d) * real[..., None]
         return norm(state, f"{stack}.layernorm_embedding", x, 1e-5) if args.get("layernorm_embedding") else x
 
-    def sublayer(self, name, x, compute):
-        if self.args.get("encoder_normalize_before"):
+    def around(self, layer, kind, x, compute):
+        name = f"{layer}.{KINDS[kind]}_layer_norm"
+        if self.pre:
             return x + compute(norm(self.state, name, x, 1e-5))
         return norm(self.state, name, x + compute(x), 1e-5)
 
-    def attend(self, name, x, context, allowed):
+    def attend(self, layer, kind, x, context, allowed):
+        name = f"{layer}.{KINDS[kind]}"
         q, k, v = (linear(self.state, f"{name}.{one}_proj", y) for one, y in (("q", x), ("k", context), ("v", context)))
-        heads = attention(q, k, v, allowed, self.args[f"{name.partition('.')[0]}_attention_heads"])
+        heads = attention(q, k, v, allowed, self.args[f"{layer.partition('.')[0]}_attention_heads"])
         return linear(self.state, f"{name}.out_proj", heads)
 
-    def forward(self, name, x):
+    def forward(self, layer, x):
         function = FUNCTIONS[self.args.get("activation_fn", "relu")]
-        return linear(self.state, f"{name}.fc2", function(linear(self.state, f"{name}.fc1", x)))
+        return linear(self.state, f"{layer}.fc2", function(linear(self.state, f"{layer}.fc1", x)))
 
-    def __call__(self, source, target):
-        x = self.embedded("encoder", source)
-        for i in range(self.args["encoder_layers"]):
-            name = f"encoder.layers.{i}"
-            own = seen(source, PAD, source.size(1))
-            x = self.sublayer(
-                f"{name}.self_attn_layer_norm", x, lambda h, n=name, m=own: self.attend(f"{n}.self_attn", h, h, m)
-            )
-            x = self.sublayer(f"{name}.final_layer_norm", x, lambda h, n=name: self.forward(n, h))
-        memory = norm(self.state, "encoder.layer_norm", x, 1e-5) if self.args.get("encoder_normalize_before") else x
-        x = self.embedded("decoder", target)
-        cross = seen(source, PAD, target.size(1))
-        for i in range(self.args["decoder_layers"]):
-            name = f"decoder.layers.{i}"
-            x = self.sublayer(
-                f"{name}.self_attn_layer_norm", x, lambda h, n=name: self.attend(f"{n}.self_attn", h, h, causal(target))
-            )
-            x = self.sublayer(
-                f"{name}.encoder_attn_layer_norm",
-                x,
-                lambda h, n=name: self.attend(f"{n}.encoder_attn", h, memory, cross),
-            )
-            x = self.sublayer(f"{name}.final_layer_norm", x, lambda h, n=name: self.forward(n, h))
-        x = norm(self.state, "decoder.layer_norm", x, 1e-5) if self.args.get("encoder_normalize_before") else x
+    def last(self, stack, x):
+        return norm(self.state, f"{stack}.layer_norm", x, 1e-5) if self.pre else x
+
+    def logits(self, x):
         return x @ self.state["decoder.output_projection.weight"].t()

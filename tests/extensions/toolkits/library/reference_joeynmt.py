@@ -8,7 +8,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.extensions.toolkits.library.plain import attention, causal, doubles, linear, norm, seen
+from tests.extensions.toolkits.library.plain import Stacks, attention, doubles, linear, norm
 
 PAD = 1
 FUNCTIONS = {"relu": torch.relu, "gelu": F.gelu, "swish": F.silu}
@@ -41,63 +41,48 @@ def shapes(model, sizes, *, norms):
     return made | {"decoder.output_layer.weight": (sizes[1], d)}
 
 
-class Reference:
+class Reference(Stacks):
     """Logits of a state."""
+
+    pad = PAD
 
     def __init__(self, state, model, norms):
         self.state, self.model, self.norms = doubles(state), model, norms
         self.function = FUNCTIONS[model["encoder"].get("activation", "relu")]
 
-    def embedded(self, side, ids, scale):
-        table = self.state[f"{side}_embed.lut.weight"]
-        d = table.size(1)
-        angle = torch.arange(ids.size(1))[:, None] * torch.exp(
-            torch.arange(0, d, 2, dtype=torch.float64) * -(math.log(10000) / d)
-        )
-        waves = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
-        return table[ids] * (math.sqrt(d) if scale else 1) + waves
+    def layers(self, stack):
+        return [f"{stack}.layers.{i}" for i in range(self.model[stack]["num_layers"])]
 
-    def around(self, name, x, compute):
+    def embedded(self, stack, ids):
+        table = self.state[f"{'src' if stack == 'encoder' else 'trg'}_embed.lut.weight"]
+        d = table.size(1)
+        rates = torch.exp(torch.arange(0, d, 2, dtype=torch.float64) * -(math.log(10000) / d))
+        angle = torch.arange(ids.size(1))[:, None] * rates
+        waves = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+        return table[ids] * (math.sqrt(d) if self.model["encoder"]["embeddings"].get("scale") else 1) + waves
+
+    def around(self, layer, kind, x, compute):
+        own = {"ffn": "feed_forward.layer_norm", "cross": "dec_layer_norm"}
+        name = f"{layer}.{own.get(kind, 'layer_norm' if layer.startswith('encoder') else 'x_layer_norm')}"
         if self.norms == "pre":
             return x + compute(norm(self.state, name, x, EPSILON))
         return norm(self.state, name, x + compute(x), EPSILON)
 
-    def attend(self, name, x, context, allowed):
-        three = [
-            linear(self.state, f"{name}.{one}_layer", y) for one, y in zip("qkv", (x, context, context), strict=True)
-        ]
-        heads = attention(*three, allowed, self.model[name.partition(".")[0]]["num_heads"])
-        return linear(self.state, f"{name}.output_layer", heads)
+    def attend(self, layer, kind, x, context, allowed):
+        stack = layer.partition(".")[0]
+        own = "src_src_att" if stack == "encoder" else "trg_trg_att"
+        name = f"{layer}.{'src_trg_att' if kind == 'cross' else own}"
+        three = zip("qkv", (x, context, context), strict=True)
+        heads = [linear(self.state, f"{name}.{one}_layer", y) for one, y in three]
+        made = attention(*heads, allowed, self.model[stack]["num_heads"])
+        return linear(self.state, f"{name}.output_layer", made)
 
-    def forward(self, name, x):
-        inner = f"{name}.feed_forward"
-        return self.around(
-            f"{inner}.layer_norm",
-            x,
-            lambda h: linear(
-                self.state, f"{inner}.pwff_layer.3", self.function(linear(self.state, f"{inner}.pwff_layer.0", h))
-            ),
-        )
+    def forward(self, layer, x):
+        inner = f"{layer}.feed_forward.pwff_layer"
+        return linear(self.state, f"{inner}.3", self.function(linear(self.state, f"{inner}.0", x)))
 
     def last(self, stack, x):
         return norm(self.state, f"{stack}.layer_norm", x, EPSILON) if self.norms == "pre" else x
 
-    def __call__(self, source, target):
-        scale = self.model["encoder"]["embeddings"].get("scale", False)
-        x, own = self.embedded("src", source, scale), seen(source, PAD, source.size(1))
-        for i in range(self.model["encoder"]["num_layers"]):
-            name = f"encoder.layers.{i}"
-            x = self.around(f"{name}.layer_norm", x, lambda h, n=name: self.attend(f"{n}.src_src_att", h, h, own))
-            x = self.forward(name, x)
-        memory, cross = self.last("encoder", x), seen(source, PAD, target.size(1))
-        x = self.embedded("trg", target, scale)
-        for i in range(self.model["decoder"]["num_layers"]):
-            name = f"decoder.layers.{i}"
-            x = self.around(
-                f"{name}.x_layer_norm", x, lambda h, n=name: self.attend(f"{n}.trg_trg_att", h, h, causal(target))
-            )
-            x = self.around(
-                f"{name}.dec_layer_norm", x, lambda h, n=name: self.attend(f"{n}.src_trg_att", h, memory, cross)
-            )
-            x = self.forward(name, x)
-        return self.last("decoder", x) @ self.state["decoder.output_layer.weight"].t()
+    def logits(self, x):
+        return x @ self.state["decoder.output_layer.weight"].t()

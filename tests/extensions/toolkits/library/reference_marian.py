@@ -7,8 +7,9 @@ import math
 
 import torch
 
-from tests.extensions.toolkits.library.plain import attention, causal, doubles
+from tests.extensions.toolkits.library.plain import Stacks, attention, doubles
 
+KINDS = {"self": "self_Wo", "cross": "context_Wo", "ffn": "ffn_ffn"}
 FUNCTIONS = {
     "relu": torch.relu,
     "swish": lambda x: x * torch.sigmoid(x),
@@ -50,11 +51,14 @@ def positions(length, d):
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
-class Reference:
+class Reference(Stacks):
     """Logits of a set of parameters; ids from `start` on are no pieces: padding, and the vector of zeros."""
 
     def __init__(self, state, options, start):
-        self.state, self.options, self.start = doubles(state), options, start
+        self.state, self.options, self.start, self.pad = doubles(state), options, start, start
+
+    def layers(self, stack):
+        return [f"{stack}_l{i + 1}" for i in range(self.options[f"{stack[:3]}-depth"])]
 
     def norm(self, name, x, end=""):
         mean = x.mean(-1, keepdim=True)
@@ -63,7 +67,7 @@ class Reference:
         return scale * (x - mean) / (spread + EPSILON).sqrt() + bias
 
     def affine(self, x, name, what):
-        return x @ self.state[name.format("W") + what] + self.state[name.format("b") + what]
+        return x @ self.state[f"{name}_W{what}"] + self.state[f"{name}_b{what}"]
 
     def table(self, stack):
         return self.state["Wemb"] if "Wemb" in self.state else self.state[f"{stack}_Wemb"]
@@ -75,34 +79,25 @@ class Reference:
             x = x + self.state["Wpos"][: ids.size(1)]
         else:
             x = math.sqrt(d) * x + positions(ids.size(1), d)
-        return (
-            self.norm(f"{stack}_emb", x, "_pre") if "n" in self.options.get("transformer-postprocess-emb", "d") else x
-        )
+        has_norm = "n" in self.options.get("transformer-postprocess-emb", "d")
+        return self.norm(f"{stack}_emb", x, "_pre") if has_norm else x
 
-    def attend(self, name, x, context, allowed):
-        heads = [self.affine(one, name + "_{}", letter) for one, letter in ((x, "q"), (context, "k"), (context, "v"))]
-        made = attention(*heads, allowed, self.options["transformer-heads"])
-        return self.norm(f"{name}_Wo", self.affine(made, name + "_{}", "o") + x)
+    def around(self, layer, kind, x, compute):
+        return self.norm(f"{layer}_{KINDS[kind]}", compute(x) + x)
 
-    def forward(self, name, x):
+    def attend(self, layer, kind, x, context, allowed):
+        name = f"{layer}_{KINDS[kind].removesuffix('_Wo')}"
+        heads = [self.affine(one, name, letter) for one, letter in ((x, "q"), (context, "k"), (context, "v"))]
+        return self.affine(attention(*heads, allowed, self.options["transformer-heads"]), name, "o")
+
+    def forward(self, layer, x):
         function = FUNCTIONS[self.options.get("transformer-ffn-activation", "swish")]
-        made = self.affine(function(self.affine(x, name + "_{}", "1")), name + "_{}", "2")
-        return self.norm(f"{name}_ffn", made + x)
+        return self.affine(function(self.affine(x, f"{layer}_ffn", "1")), f"{layer}_ffn", "2")
 
-    def top(self, stack, x):
+    def last(self, stack, x):
         return self.norm(f"{stack}_top", x) if "n" in self.options.get("transformer-postprocess-top", "") else x
 
-    def __call__(self, source, target):
-        x, real = self.embedded("encoder", source), source < self.start
-        for i in range(1, self.options["enc-depth"] + 1):
-            own = real[:, None, :].expand(-1, source.size(1), -1)
-            x = self.forward(f"encoder_l{i}_ffn", self.attend(f"encoder_l{i}_self", x, x, own))
-        memory, cross = self.top("encoder", x), real[:, None, :].expand(-1, target.size(1), -1)
-        x = self.embedded("decoder", target)
-        for i in range(1, self.options["dec-depth"] + 1):
-            x = self.attend(f"decoder_l{i}_self", x, x, causal(target))
-            x = self.attend(f"decoder_l{i}_context", x, memory, cross)
-            x = self.forward(f"decoder_l{i}_ffn", x)
+    def logits(self, x):
         tied = self.options.get("tied-embeddings-all") or self.options.get("tied-embeddings")
         table = self.table("decoder") if tied else self.state["decoder_ff_logit_out_Wt"]
-        return self.top("decoder", x) @ table.t() + self.state["decoder_ff_logit_out_b"]
+        return x @ table.t() + self.state["decoder_ff_logit_out_b"]

@@ -8,7 +8,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.extensions.toolkits.library.plain import attention, causal, doubles, linear, norm, seen
+from tests.extensions.toolkits.library.plain import Stacks, attention, doubles, linear, norm
 
 PAD = 1
 FUNCTIONS = {"relu": torch.relu, "gelu": F.gelu, "silu": F.silu, "gated-gelu": F.gelu}
@@ -53,47 +53,43 @@ def positions(length, d, kind):
     return table
 
 
-class Reference:
+class Reference(Stacks):
     """Logits of a state and a generator."""
+
+    pad = PAD
 
     def __init__(self, state, generator, opt):
         self.state, self.generator, self.opt = doubles(state), doubles(generator), opt
+
+    def layers(self, stack):
+        return [f"{LAYERS[stack]}.{i}" for i in range(self.opt[f"{stack[:3]}_layers"])]
 
     def embedded(self, stack, ids):
         table = self.state[TABLE.format(stack)]
         kind = self.opt.get("position_encoding_type", "SinusoidalInterleaved")
         return table[ids] * math.sqrt(table.size(1)) + positions(ids.size(1), table.size(1), kind)
 
-    def attend(self, name, x, context, allowed):
-        three = [
-            linear(self.state, f"{name}.linear_{one}", y)
-            for one, y in (("query", x), ("keys", context), ("values", context))
-        ]
-        return linear(self.state, f"{name}.final_linear", attention(*three, allowed, self.opt["heads"]))
+    def around(self, layer, kind, x, compute):
+        own = "layer_norm" if layer.startswith("encoder") else "layer_norm_1"
+        name = {"cross": "layer_norm_2", "ffn": "feed_forward.layer_norm"}.get(kind, own)
+        return x + compute(norm(self.state, f"{layer}.{name}", x, EPSILON))
 
-    def forward(self, name, x):
-        h = norm(self.state, f"{name}.layer_norm", x, EPSILON)
-        made = FUNCTIONS[self.opt["pos_ffn_activation_fn"]](linear(self.state, f"{name}.w_1", h))
+    def attend(self, layer, kind, x, context, allowed):
+        name = f"{layer}.{'context' if kind == 'cross' else 'self'}_attn"
+        three = (("query", x), ("keys", context), ("values", context))
+        heads = [linear(self.state, f"{name}.linear_{one}", y) for one, y in three]
+        return linear(self.state, f"{name}.final_linear", attention(*heads, allowed, self.opt["heads"]))
+
+    def forward(self, layer, x):
+        name = f"{layer}.feed_forward"
+        made = FUNCTIONS[self.opt["pos_ffn_activation_fn"]](linear(self.state, f"{name}.w_1", x))
         if f"{name}.w_3.weight" in self.state:
-            made = made * linear(self.state, f"{name}.w_3", h)
-        return x + linear(self.state, f"{name}.w_2", made)
+            made = made * linear(self.state, f"{name}.w_3", x)
+        return linear(self.state, f"{name}.w_2", made)
 
-    def __call__(self, source, target):
-        x, own = self.embedded("encoder", source), seen(source, PAD, source.size(1))
-        for i in range(self.opt["enc_layers"]):
-            name = f"encoder.transformer.{i}"
-            h = norm(self.state, f"{name}.layer_norm", x, EPSILON)
-            x = self.forward(f"{name}.feed_forward", x + self.attend(f"{name}.self_attn", h, h, own))
-        memory = norm(self.state, "encoder.layer_norm", x, EPSILON)
-        x, cross = self.embedded("decoder", target), seen(source, PAD, target.size(1))
-        for i in range(self.opt["dec_layers"]):
-            name = f"decoder.transformer_layers.{i}"
-            h = norm(self.state, f"{name}.layer_norm_1", x, EPSILON)
-            x = x + self.attend(f"{name}.self_attn", h, h, causal(target))
-            h = norm(self.state, f"{name}.layer_norm_2", x, EPSILON)
-            x = x + self.attend(f"{name}.context_attn", h, memory, cross)
-            x = self.forward(f"{name}.feed_forward", x)
-        x = norm(self.state, "decoder.layer_norm", x, EPSILON)
-        (weight,) = (value for name, value in self.generator.items() if name.endswith("weight"))
-        (bias,) = (value for name, value in self.generator.items() if name.endswith("bias"))
-        return x @ weight.t() + bias
+    def last(self, stack, x):
+        return norm(self.state, f"{stack}.layer_norm", x, EPSILON)
+
+    def logits(self, x):
+        place = "0." if "0.weight" in self.generator else ""
+        return x @ self.generator[f"{place}weight"].t() + self.generator[f"{place}bias"]

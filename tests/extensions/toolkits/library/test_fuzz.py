@@ -1,4 +1,4 @@
-"""Whatever becomes of a setting or a tensor, a file opens, or one clear sentence says why not."""
+"""Whatever becomes of an option, a tensor or a byte, a toolkit's file opens, or one sentence says why not."""
 
 import argparse
 
@@ -38,44 +38,53 @@ def with_options(values, draw):
     return values | {key: draw(ODD)}
 
 
-@pytest.mark.parametrize("kind", ["fairseq", "opennmt"])
-@SETTINGS
-@given(data=st.data())
-def test_options_in_a_pickle(tmp_path, kind, data):
-    module, name = (test_fairseq, "args") if kind == "fairseq" else (test_opennmt, "opt")
-    path, _ = module.saved(tmp_path / "model", **({} if kind == "fairseq" else {"version": 3}))
-    content = torch.load(path, weights_only=False)
-    content[name] = argparse.Namespace(**with_options(vars(content[name]), data.draw))
-    torch.save(content, path)
-    understood(path)
+def in_a_pickle(module, name, **more):
+    def change(folder, draw):
+        path, _ = module.saved(folder, **more)
+        content = torch.load(path, weights_only=False)
+        content[name] = argparse.Namespace(**with_options(vars(content[name]), draw))
+        torch.save(content, path)
+        return path
+
+    return change
 
 
-@SETTINGS
-@given(data=st.data())
-def test_options_of_marian(tmp_path, data):
-    path, _ = test_marian.saved(tmp_path / "model")
-    test_marian.replaced(path, yaml.safe_dump(with_options(test_marian.OPTIONS, data.draw)))
-    understood(path)
+def of_marian(folder, draw):
+    path, _ = test_marian.saved(folder)
+    test_marian.replaced(path, yaml.safe_dump(with_options(test_marian.OPTIONS, draw)))
+    return path
 
 
-@SETTINGS
-@given(data=st.data())
-def test_options_of_joey(tmp_path, data):
-    path, _ = test_joeynmt.saved(tmp_path / "model")
+def of_joey(folder, draw):
+    path, _ = test_joeynmt.saved(folder)
     model = test_joeynmt.changed()
-    place = data.draw(st.sampled_from([model, model["encoder"], model["decoder"], model["encoder"]["embeddings"]]))
-    place |= with_options(place, data.draw)
-    (path.parent / "config.yaml").write_text(yaml.safe_dump({"model": model}))
-    understood(path)
+    place = draw(st.sampled_from([model, model["encoder"], model["decoder"], model["encoder"]["embeddings"]]))
+    place |= with_options(place, draw)
+    (folder / "config.yaml").write_text(yaml.safe_dump({"model": model}))
+    return path
 
 
-@pytest.mark.parametrize("module", [test_fairseq, test_joeynmt])
+CHANGES = {
+    "fairseq": in_a_pickle(test_fairseq, "args"),
+    "opennmt": in_a_pickle(test_opennmt, "opt", version=3),
+    "marian": of_marian,
+    "joeynmt": of_joey,
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
 @SETTINGS
 @given(data=st.data())
-def test_tensors_in_a_pickle(tmp_path, module, data):
-    path, _ = module.saved(tmp_path / "model")
+def test_options(tmp_path, kind, data):
+    understood(CHANGES[kind](tmp_path / "model", data.draw))
+
+
+@SETTINGS
+@given(data=st.data())
+def test_tensors_in_a_pickle(tmp_path, data):
+    path, _ = test_fairseq.saved(tmp_path / "model")
     content = torch.load(path, weights_only=False)
-    state = content["model_state" if module is test_joeynmt else "model"]
+    state = content["model"]
     name = data.draw(st.sampled_from(sorted(state)))
     how = data.draw(st.sampled_from(["gone", "short", "flat", "integers", "more", "other name"]))
     value = state.pop(name)

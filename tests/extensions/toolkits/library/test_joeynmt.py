@@ -1,4 +1,4 @@
-"""Joey NMT's checkpoints open and compute what it computes; what computes something else is refused by name."""
+"""A checkpoint of Joey NMT's opens with the config beside it, and computes what Joey NMT computes."""
 
 import json
 
@@ -84,7 +84,6 @@ def test_it_computes_what_joey_does(tmp_path, name):
 
 REFUSED = {
     "encoder.type": {"encoder": {"type": "recurrent"}},
-    "decoder.type": {"decoder": {"type": "recurrent"}},
     "decoder.alpha": {"decoder": {"alpha": 0.8}},
     "decoder.layer_norm": {"encoder": PRE, "decoder": POST},
     "encoder.embeddings.embedding_dim": {"both": {"embeddings": {"embedding_dim": 6}}},
@@ -102,14 +101,10 @@ def refused(folder, changes):
     return path
 
 
-def test_norms_of_which_nothing_says_where_they_stand(tmp_path):
+def test_a_config_that_is_missing_none_or_does_not_say_where_norms_stand(tmp_path):
     path, _ = saved(tmp_path, norms="post")
     with pytest.raises(CheckpointError, match=r"encoder\.layer_norm"):
         opening.preview(path)
-
-
-def test_a_config_that_is_missing_or_none(tmp_path):
-    path, _ = saved(tmp_path)
     for text in ("model: 5", "a: [", "model: {encoder: {}}", "- 1"):
         (tmp_path / "config.yaml").write_text(text)
         with pytest.raises(CheckpointError, match=r"config\.yaml"):
@@ -117,22 +112,19 @@ def test_a_config_that_is_missing_or_none(tmp_path):
     (tmp_path / "config.yaml").unlink()
     with pytest.raises(CheckpointError, match=r"config\.yaml is not next to it"):
         opening.preview(path)
-
-
-def test_special_pieces_of_the_config_and_without_lists(tmp_path):
     path, _ = saved(tmp_path, special={"lang_tags": ["<de>"]})
     with pytest.raises(CheckpointError, match="lang_tags"):
         opening.preview(path)
     path, _ = saved(tmp_path)
-    (tmp_path / "src_vocab.txt").unlink()
+    (tmp_path / "src_vocab.txt").unlink()  # texts are ids then, and the special ones are the config's
     checkpoint = opened(path)
     assert checkpoint.src_tokenizer.encode("7 8").ids == (7, 8)
     assert checkpoint.model.config.decoder_start_id == 2
 
 
-@pytest.mark.parametrize("shape", [(0, 5000, 12), (60000,), (5000, 11), (5, 2, 5000)], ids=str)
-def test_a_table_of_positions_of_another_shape_is_refused_by_name(tmp_path, shape):
-    path, _ = saved(tmp_path, extra={"encoder.pe.pe": torch.zeros(shape)})
-    with pytest.raises(CheckpointError, match=r"encoder\.(pe\.pe|embedding\.positions\.table)") as caught:
-        opening.preview(path)
-    assert "\n" not in str(caught.value)
+def test_a_table_of_positions_of_another_shape_is_refused_by_name(tmp_path):
+    for shape in ((0, 5000, 12), (60000,), (5000, 11)):
+        path, _ = saved(tmp_path, extra={"encoder.pe.pe": torch.zeros(shape)})
+        with pytest.raises(CheckpointError, match=r"encoder\.(pe\.pe|embedding\.positions\.table)") as caught:
+            opening.preview(path)
+        assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The queue before the process that reads: one at a time, places, a bound, and jobs that nobody waits for."""
+"""Uploads are read one at a time in their order; the queue is bounded, and drops what nobody waits for."""
 
 import threading
 from pathlib import Path

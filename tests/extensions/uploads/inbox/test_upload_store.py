@@ -1,10 +1,11 @@
-"""What was handed in: guessed by nobody, counted, expired, and gone with the server or with the next one's start."""
+"""An upload is guessed by nobody, counted, expires, and is gone with its server or the next one's start."""
 
 import os
 import stat
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -48,25 +49,22 @@ def kept(store, size=10):
     return store.keep(upload.token, made, native=True, left_out=("README.md",))
 
 
-def test_only_what_was_made_is_kept(store):
+def test_only_what_was_made_is_kept_and_nobody_else_may_look_into_it(store):
     upload = kept(store)
     assert store.find(upload.token) == upload
     assert [path.name for path in upload.folder.iterdir()] == ["lesson"]
     assert upload.made.joinpath("config.json").read_bytes() == b"x" * 10
     assert (upload.native, upload.left_out, upload.n_bytes) == (True, ("README.md",), 10)
+    assert all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in (store.root, upload.folder))
 
 
-def test_nobody_else_may_look_into_it(store):
-    folders = [store.root, kept(store).folder]
-    assert all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in folders)
-
-
-def test_names_cannot_be_guessed_and_what_waits_cannot_be_opened(store):
+def test_names_cannot_be_guessed_and_what_waits_cannot_be_opened(store, beside, tmp_path):
     names = {store.begin().token for _ in range(20)}
     assert len(names) == 20
     assert all(len(name) >= 22 for name in names)
-    assert not any(store.find(name) for name in names)
-    assert store.find("") is store.find("..") is store.find("in-use") is None
+    (tmp_path.parent / "x").mkdir(exist_ok=True)
+    for name in (*names, "in-use", "..", "../x", ".", "", "a/b", "x" * 15, "x" * 16):
+        assert store.find(name) is beside[0].find(name) is None
 
 
 def test_what_nobody_uses_is_removed(store, clock, gone):
@@ -86,7 +84,7 @@ def test_what_nobody_uses_is_removed(store, clock, gone):
     assert [one.token for one in gone] == [waits.token, unused.token]
 
 
-def test_bytes_are_counted_over_all(store, clock):
+def test_bytes_and_uploads_are_counted(store, monkeypatch):
     first, second = store.begin(), store.begin()
     store.count(first.token, 700)
     with pytest.raises(CheckpointError, match=r"no room for 400 more bytes on this server \(300 are left"):
@@ -95,23 +93,11 @@ def test_bytes_are_counted_over_all(store, clock):
     store.count(second.token, 400)
     with pytest.raises(CheckpointError, match="This upload is no longer available"):
         store.count(first.token, 1)
-
-
-def test_a_full_disk_is_room_for_nothing(store, monkeypatch):
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: _Free())
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: SimpleNamespace(free=50))
     with pytest.raises(CheckpointError, match="no room"):
-        store.count(store.begin().token, 100)
-
-
-class _Free:
-    free = 50
-
-
-def test_uploads_are_counted(store, monkeypatch):
-    monkeypatch.setattr(module, "MOST_KEPT", 3)
-    for _ in range(3):
-        store.begin()
-    with pytest.raises(CheckpointError, match="already holds 3 uploaded models"):
+        store.count(second.token, 100)
+    monkeypatch.setattr(module, "MOST_KEPT", 1)
+    with pytest.raises(CheckpointError, match="already holds 1 uploaded models"):
         store.begin()
 
 
@@ -141,7 +127,8 @@ input()
 def beside(tmp_path):
     """Two replicas that share a folder."""
     gone = []
-    return UploadStore(shared=tmp_path), UploadStore(shared=tmp_path, forgotten=gone.append), gone
+    place = tmp_path / "shared"
+    return UploadStore(shared=place), UploadStore(shared=place, forgotten=gone.append), gone
 
 
 def test_another_replica_opens_and_removes_what_one_was_given(beside):
@@ -181,12 +168,6 @@ def test_what_is_used_at_one_replica_is_not_old_for_another(beside, read):
     os.utime(upload.folder, (long_ago, long_ago))
     other.sweep()
     assert not upload.folder.exists()
-
-
-@pytest.mark.parametrize("name", ["..", "../x", ".", "", "a/b", "x" * 15, "x" * 16])
-def test_no_other_name_leads_into_the_shared_folder(beside, tmp_path, name):
-    (tmp_path.parent / "x").mkdir(exist_ok=True)
-    assert beside[0].find(name) is None
 
 
 def test_what_moves_to_its_place_while_another_replica_looks_stays(beside, monkeypatch):

@@ -1,4 +1,4 @@
-"""A zip archive is held to what it says, and to what a model's archive may be; nothing else of it is unpacked."""
+"""A zip archive is held to what it says and to what a model's archive may be; nothing else of it is unpacked."""
 
 import io
 import stat
@@ -51,7 +51,7 @@ def entry(name, mode=0, **fields):
     return found
 
 
-@pytest.mark.parametrize("folder", ["", "opus/", "a/b/"])
+@pytest.mark.parametrize("folder", ["", "a/b/"])
 def test_the_folder_with_the_weights_is_taken(tmp_path, folder):
     content = packed(
         [
@@ -68,54 +68,32 @@ def test_the_folder_with_the_weights_is_taken(tmp_path, folder):
     assert left_out == (f"{folder}onnx/model.bin",)
 
 
-def test_two_models_side_by_side_cannot_be_chosen_from(tmp_path):
-    content = packed([("a/model.safetensors", WEIGHTS), ("b/model.safetensors", WEIGHTS)])
-    assert "several models, in 'a', 'b'; pack only one of them" in refused(content, tmp_path)
+NAMES = [
+    *((name, "points outside the archive or is not a plain path") for name in (
+        "../up.pt", "a/../../up.pt", "/etc/up.pt", "C:/up.pt", "a\\..\\up.pt", "./up.pt", "a//up.pt", "..", "a/..")),
+    *((name, "cannot be used as a file name here") for name in (
+        "a\nb.pt", "a\x1b[2Jb.pt", "x" * 300 + ".pt", "\u202egnp.pt")),
+    *(((name, other), "count as the same file name") for name, other in (
+        ("a.pt", "a.pt"), ("Model.pt", "model.PT"), ("\u00e9.pt", "e\u0301.pt"))),
+    (("model.pt", "more.zip"), "'more.zip' is an archive inside the archive; unpack it first"),
+    (("model.pt", "more.tar.gz"), "is an archive inside the archive"),
+    (("a/model.safetensors", "b/model.safetensors"), "several models, in 'a', 'b'; pack only one of them"),
+    (entry("model.pt", stat.S_IFLNK | 0o777), "is a link; pack the file itself"),
+    *((entry("model.pt", mode), "is not a regular file; remove it") for mode in (
+        stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["../up.pt", "a/../../up.pt", "/etc/up.pt", "C:/up.pt", "a\\..\\up.pt", "./up.pt", "a//up.pt", "..", "a/.."]
-)
-def test_a_name_that_leads_out(tmp_path, name):
-    assert "points outside the archive or is not a plain path" in refused(packed([(name, WEIGHTS)]), tmp_path / "in")
+@pytest.mark.parametrize(("names", "said"), NAMES)
+def test_names_and_kinds_that_no_archive_may_have(tmp_path, names, said):
+    names = names if isinstance(names, tuple) else (names,)
+    assert said in refused(packed([(name, WEIGHTS) for name in names]), tmp_path / "in")
     assert {path.name for path in tmp_path.rglob("*")} <= {"in"}
-
-
-@pytest.mark.parametrize("name", ["a\nb.pt", "a\x1b[2Jb.pt", "x" * 300 + ".pt", "\u202egnp.pt"])
-def test_a_name_that_cannot_be_shown(tmp_path, name):
-    assert "cannot be used as a file name here" in refused(packed([(name, WEIGHTS)]), tmp_path)
 
 
 def test_markup_is_a_name_like_others(tmp_path):
     name = "<img src=x onerror=alert(1)>.pt"
     assert unpacked(packed([(name, b"x")]), tmp_path)[0] == {name: b"x"}
-
-
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        (["a.pt", "a.pt"], "count as the same file name"),
-        (["Model.pt", "model.PT"], "count as the same file name"),
-        (["\u00e9.pt", "e\u0301.pt"], "count as the same file name"),
-        (["model.pt", "more.zip"], "'more.zip' is an archive inside the archive; unpack it first"),
-        (["model.pt", "more.tar.gz"], "is an archive inside the archive"),
-    ],
-)
-def test_names_that_are_one_or_archives(tmp_path, names, said):
-    assert said in refused(packed([(name, b"x") for name in names]), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("mode", "said"),
-    [
-        (stat.S_IFLNK | 0o777, "is a link; pack the file itself"),
-        (stat.S_IFIFO, "is not a regular file; remove it"),
-        (stat.S_IFCHR, "is not a regular file; remove it"),
-        (stat.S_IFSOCK, "is not a regular file; remove it"),
-    ],
-)
-def test_what_is_no_file(tmp_path, mode, said):
-    assert said in refused(packed([(entry("model.pt", mode), b"/etc/passwd")]), tmp_path)
 
 
 def test_encrypted_and_oddly_packed(tmp_path):
@@ -172,12 +150,12 @@ def test_a_list_that_is_too_long_is_not_read(tmp_path):
     assert "files; the limit is" in refused(bytes(content), tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"<html>", b"PK\x05\x06", b"PK\x03\x04" + bytes(100)])
-def test_what_is_no_archive(tmp_path, content):
-    assert "is not a zip archive, or is cut off" in refused(content, tmp_path)
+def test_what_is_no_archive(tmp_path):
+    for content in (b"", b"PK", b"<html>", b"PK\x05\x06", b"PK\x03\x04" + bytes(100)):
+        assert "is not a zip archive, or is cut off" in refused(content, tmp_path)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_spoilt_archive_is_refused_or_whole(tmp_path, data):
     """Whatever bytes are changed: one sentence, or files of the folder that are no larger than they may be."""

@@ -1,4 +1,4 @@
-"""What is handed in is read by another process, and only what that wrote anew can be opened here."""
+"""An upload is read by another process that may fail, hang or lie; only what it wrote anew is opened here."""
 
 import contextlib
 import gc
@@ -19,24 +19,16 @@ from glassformer.extensions.importers.library import opening
 from glassformer.extensions.uploads.library import upload_worker_client
 from glassformer.extensions.uploads.library.archives import UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Received
+from glassformer.extensions.uploads.library.upload_worker import as_data, sentence
 from glassformer.extensions.uploads.library.upload_worker_client import Worker
 from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
 from tests.extensions.tokenizers import test_hostile_rules
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
+from transformer.i18n import joined, said, say, say_n
 
 REVERSE = foreign_models.REVERSE
-
-
-class Touch:
-    """Unpickled, it would make a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.path}",)
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +83,11 @@ def test_a_checkpoint_of_ours(read):
     assert {path.name for path in folder.iterdir()} <= {path.name for path in REVERSE.iterdir()}
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_folder_of_hugging_faces(read, tmp_path, packed):
+def test_a_folder_of_hugging_faces(read, tmp_path):
     files = made(foreign_models.marian, tmp_path / "marian")
     here = opening.load(tmp_path / "marian").run("the cat sees a dog")
     files |= {"README.md": b"# about", "modeling.py": b"import os"}
-    result, folder = read(
-        {"opus.zip": zipped({f"opus/{name}": one for name, one in files.items()})} if packed else files
-    )
+    result, folder = read({"opus.zip": zipped({f"opus/{name}": one for name, one in files.items()})})
     assert not result.native
     assert sorted(result.left_out) == ["README.md", "modeling.py"]
     there = opening.load(folder).run("the cat sees a dog")
@@ -138,25 +127,11 @@ def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
-    marker = tmp_path / "marker"
-    torch.save({"weight": Touch(marker)}, tmp_path / "evil.pt")
-    content = (tmp_path / "evil.pt").read_bytes()
-    for files in ({"evil.pt": content}, {"m.zip": zipped({"evil.pt": content})}):
-        with pytest.raises(
-            CheckpointError, match=r"evil.pt: contains more than tensors: opening it would run code for"
-        ):
-            read(files)
-    assert not marker.exists()
-
-
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({}, "None of the files contains weights (nothing)"),
         ({"README.md": b"x"}, "None of the files contains weights ('README.md')"),
-        ({"letters.model": b"<html>"}, "None of the files contains weights ('letters.model')"),
-        ({"a.safetensors": b""}, "a.safetensors: is too short for a safetensors file (0 bytes)."),
         (
             {"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000},
             "config.json: its brackets are nested",
@@ -164,28 +139,17 @@ def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
         ({"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"}, "b.model: is not a SentencePiece model"),
         ({"a.safetensors": save({"w": torch.ones(2)}), "vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
         ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor has a name that is usual for a layer"),
-        ({"a/b.pt": b"x"}, "'a/b.pt': cannot be used as a file name here"),
-        ({"m.zip": b"<html>"}, "m.zip: is not a zip archive, or is cut off"),
         ({"a.pt": b"", "A.PT": b""}, "count as the same file name"),
         ({"model.pt2": zipped({"archive_format": b"pt2"})}, "model.pt2: is an exported program"),
+        ({"README.md": b"# about", "weights.bin": b"GGUF\3\0\0\0"}, "weights.bin: is a GGUF"),
+        ({"model.safetensors.index.json": b'{"weight_map": {"a": "b.safetensors"}}'}, "none of those was uploaded"),
     ],
 )
-def test_what_is_refused_says_which_file_and_why(read, files, said):
+def test_what_is_refused_says_which_file_and_why(read, files, message):
     with pytest.raises(CheckpointError) as caught:
         read(files)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "/tmp" not in str(caught.value)
-
-
-def test_pickles_can_be_left_out(read, tmp_path):
-    with pytest.raises(CheckpointError, match=r"'a.pt': this server does not accept torch.save files"):
-        read({"a.pt": b"x"}, pickles=False)
-
-
-def test_the_same_files_are_read_again(read):
-    with pytest.raises(CheckpointError):
-        read({"a.safetensors": b""})
-    assert read(contents(REVERSE))[0].native
 
 
 def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
@@ -209,26 +173,23 @@ def test_one_that_was_killed_is_started_again(read, worker):
     assert read(contents(REVERSE))[0].native
 
 
-@pytest.mark.parametrize("record", [b"", b"[]", b'{"refused": 7}', b'{"native": 1}', b"{" * 10**6, b"\xff"])
-def test_a_record_of_the_process_is_not_trusted(read, worker, tmp_path, monkeypatch, record):
-    """Were it taken over, it could write anything: then nothing of it is opened."""
-    _takes_over(monkeypatch, worker, tmp_path / "upload", lambda _: None, record)
-    with pytest.raises(CheckpointError, match=r"stopped unexpectedly|cannot be read"):
-        read({"a.safetensors": b""})
+NATIVE = b'{"native": true, "left_out": []}'
 
 
 @pytest.mark.parametrize(
-    "write",
+    ("record", "write"),
     [
-        lambda folder: (folder / "model.safetensors").symlink_to("/etc/passwd"),
-        lambda folder: (folder / "evil.pt").write_bytes(b"x"),
-        lambda folder: os.mkfifo(folder / "model.safetensors"),
-        lambda folder: (folder / "config.json").mkdir(),
+        *((record, lambda _: None) for record in (b"[]", b'{"refused": 7}', b'{"native": 1}', b"{" * 10**6)),
+        (NATIVE, lambda folder: (folder / "model.safetensors").symlink_to("/etc/passwd")),
+        (NATIVE, lambda folder: (folder / "evil.pt").write_bytes(b"x")),
+        (NATIVE, lambda folder: os.mkfifo(folder / "model.safetensors")),
+        (NATIVE, lambda folder: (folder / "config.json").mkdir()),
     ],
-    ids=["link", "pickle", "pipe", "folder"],
+    ids=lambda value: str(value)[:20],
 )
-def test_a_folder_of_the_process_is_not_trusted(read, worker, tmp_path, monkeypatch, write):
-    _takes_over(monkeypatch, worker, tmp_path / "upload", write, b'{"native": true, "left_out": []}')
+def test_what_the_process_says_and_makes_is_not_trusted(read, worker, tmp_path, monkeypatch, record, write):
+    """Were it taken over, it could write anything: then nothing of it is opened."""
+    _takes_over(monkeypatch, worker, tmp_path / "upload", write, record)
     with pytest.raises(CheckpointError):
         read({"a.safetensors": b""})
 
@@ -253,44 +214,42 @@ def with_tokenizer(**parts):
 
 
 def children():
-    """Processes that read a tokenizer.json."""
-    found = []
+    """Processes that read a tokenizer.json, of this session: others may run such tests, too."""
+    found = set()
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found += [place.parent.name] if b"tokenizers_worker.py" in place.read_bytes() else []
-    return set(found)
+            pid = int(place.parent.name)
+            if b"tokenizers_worker.py" in place.read_bytes() and os.getsid(pid) == os.getsid(0):
+                found.add(pid)
+    return found
 
 
 def ended(before):
     """Whether all processes but these end; on a busy machine an end takes a moment."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while children() - before and time.monotonic() < deadline:
         time.sleep(0.05)
     return children() <= before
 
 
-def test_a_tokenizer_json_is_read_by_a_process_of_the_process(read):
+def test_a_tokenizer_json_is_read_by_a_process_that_ends_with_the_one_that_reads_it(read):
     before = children()
     result, folder = read(with_tokenizer())
     assert not result.native
     assert opening.load(folder).src_tokenizer.encode("a").ids == (1,)
     gc.collect()
     assert ended(before)
-
-
-def test_one_that_takes_for_ever_ends_with_the_process_that_reads_it(read):
-    """Its rules make thousands of characters of each that is tried."""
-    before = children()
+    # Rules that make thousands of characters of each that is tried.
     twice = {"type": "Replace", "pattern": {"Regex": "."}, "content": "xx"}
     endless = with_tokenizer(normalizer={"type": "Sequence", "normalizers": [twice] * 13})
     began = time.monotonic()
-    with pytest.raises(CheckpointError, match="takes longer than the 3 seconds"):
-        read(endless, limits=UploadLimits(seconds=3))
+    with pytest.raises(CheckpointError, match="takes longer than the 2 seconds"):
+        read(endless, limits=UploadLimits(seconds=2))
     assert time.monotonic() - began < 40
     assert ended(before)
 
 
-@pytest.mark.parametrize("name", ["lesson.tar", "lesson", "lesson.pkl", "lesson.zip", "model.safetensors"])
+@pytest.mark.parametrize("name", ["lesson", "model.safetensors"])
 def test_weights_of_any_name_and_the_list_beside_them_are_used_together(read, name):
     state = at_random(Annotated(vocabs=(7, 7))).state_dict()
     file = io.BytesIO()
@@ -306,16 +265,34 @@ def test_weights_of_any_name_and_the_list_beside_them_are_used_together(read, na
         shutil.rmtree(folder.parents[1])
 
 
-OTHERS = {
-    "m.gguf": (b"GGUF\3\0\0\0", "m.gguf: is a GGUF"),
-    "weights.bin": (b"GGUF\3\0\0\0", "weights.bin: is a GGUF"),
-    "m.keras": (b"\x89HDF\r\n\x1a\n", "m.keras: is an HDF5 or Keras file"),
-    "model.safetensors.index.json": (b'{"weight_map": {"a": "b.safetensors"}}', "none of those was uploaded"),
-}
+NESTED = say(
+    "{label}: {problem}; {names}.",
+    label="a.pt",
+    problem=say_n("{n:,} byte is missing", "{n:,} bytes are missing", 1200),
+    names=joined(", ", ["x", say("none")]),
+)
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_does_not_open_is_named_with_the_way_out(read, name):
-    content, said = OTHERS[name]
-    with pytest.raises(CheckpointError, match=said):
-        read({"README.md": b"# about", name: content})
+@pytest.mark.parametrize("language", ["en", "qps"])
+def test_a_sentence_arrives_from_there_as_it_was_said(language):
+    for one in (NESTED, say("{share:.1%} and {{braces}}", share=0.25), say("{found:.1f}", found=float("nan"))):
+        there = sentence(json.loads(json.dumps(as_data(one))))
+        assert said(there, language) == said(one, language)
+
+
+def test_what_is_no_sentence_of_ours():
+    nested = {"say": ["end", None], "values": {}}
+    for _ in range(100):
+        nested = {"say": ["{x}", None], "values": {"x": nested}}
+    for data in (
+        None,
+        {},
+        nested,
+        {"say": ["{x:>999999999}", None], "values": {"x": 1}},
+        {"say": ["{x.__class__}", None], "values": {"x": 1}},
+        {"say": ["{missing}", None], "values": {}},
+        {"say": ["x" * 10_000, None], "values": {}},
+        {"say": ["{x}", None], "values": {"x": "y" * 10_000}},
+        {"say": 3, "values": 4},
+    ):
+        assert sentence(data) == "The files cannot be read."

@@ -1,4 +1,4 @@
-"""Files of torch.save are opened in a process of their own, and nothing in them is ever run."""
+"""A file of torch.save is opened in a process of its own, within limits, and nothing in it is ever run."""
 
 import collections
 import io
@@ -119,29 +119,23 @@ BEGINNINGS = {
     b"": "is empty",
     b"version https://git-lfs.github.com/spec/v1\n": "Git LFS pointer",
     b"  <!DOCTYPE html><html>": "web page",
-    b"\x93NUMPY": "numpy.savez",
     b"\0\1\2\3": "not a weights file that opens here: it begins with",
-    b"PK\x03\x04": "cut off",
     b"PK\x03\x04" + b"\0" * 500: "cut off",
     kinds.LEGACY: "damaged",
     kinds.LEGACY + b"\0" * 500: "damaged",
 }
 
 
-@pytest.mark.parametrize("content", BEGINNINGS, ids=BEGINNINGS.values())
-def test_what_is_something_else_is_called_so(tmp_path, content):
+def test_what_is_something_else_or_cut_off_is_called_so(tmp_path):
     path = tmp_path / "model.pt"
-    path.write_bytes(content)
-    refused(path, BEGINNINGS[content])
-
-
-@pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
-def test_a_file_that_is_cut_off(tmp_path, new):
-    path = saved(tmp_path / "m.pt", {"a": torch.randn(5000)}, _use_new_zipfile_serialization=new)
-    content = path.read_bytes()
-    for share in (0.1, 0.5, 0.99):
-        path.write_bytes(content[: int(len(content) * share)])
-        refused(path, "damaged")
+    for content, message in BEGINNINGS.items():
+        path.write_bytes(content)
+        refused(path, message)
+    for new in (True, False):
+        content = saved(path, {"a": torch.randn(5000)}, _use_new_zipfile_serialization=new).read_bytes()
+        for share in (0.1, 0.99):
+            path.write_bytes(content[: int(len(content) * share)])
+            refused(path, "damaged")
 
 
 def test_a_compressed_record_is_refused_before_it_is_unpacked(tmp_path):
@@ -151,18 +145,14 @@ def test_a_compressed_record_is_refused_before_it_is_unpacked(tmp_path):
     refused(path, "is compressed")
 
 
-def test_tensors_that_claim_more_than_the_file_has(tmp_path):
+def test_one_tensor_with_thousands_of_names_or_larger_than_its_file(tmp_path):
     refused(saved(tmp_path / "wide.pt", {"a": torch.zeros(1).expand(10**10)}), "claim 40,000,000,000 bytes")
-
-
-def test_one_tensor_with_thousands_of_names(tmp_path):
     storage = torch.ones(1000, 1000)
-    many = {f"layers.{i}.weight": storage for i in range(2000)}
+    many = {f"layers.{i}.weight": storage for i in range(600)}
     refused(saved(tmp_path / "m.pt", many), "one tensor under more than 512 names, .* save each tensor only once")
     few = {name: many[name] for name in list(many)[:512]}
     with open_weights(saved(tmp_path / "n.pt", few)) as weights:
-        assert len(weights.tensors) == 512
-        assert len(weights.ties) == 511
+        assert (len(weights.tensors), len(weights.ties)) == (512, 511)
 
 
 def test_lists_that_share_their_items_without_end(tmp_path, monkeypatch):
@@ -176,20 +166,16 @@ def test_lists_that_share_their_items_without_end(tmp_path, monkeypatch):
     refused(saved(tmp_path / "n.pt", {"a": torch.ones(1), "b": round_}), "too many values")
 
 
-@pytest.mark.parametrize(
-    ("tensor", "kind"),
-    [
+def test_tensors_of_odd_kinds_are_named(tmp_path):
+    for tensor, kind in (
         (torch.eye(3).to_sparse(), "sparse"),
         (torch.eye(3).to_sparse_csr(), "sparse"),
         (torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "quantised"),
         (torch.empty(3, device="meta"), "without values"),
         (torch.ones(3, dtype=torch.complex128), "complex"),
-    ],
-    ids=["coo", "csr", "quantised", "meta", "complex"],
-)
-def test_tensors_of_odd_kinds_are_named(tmp_path, tensor, kind):
-    text = refused(saved(tmp_path / "m.pt", {"model": {"b": torch.ones(1), "a.weight": tensor}}), kind)
-    assert "'a.weight'" in text
+    ):
+        text = refused(saved(tmp_path / "m.pt", {"model": {"b": torch.ones(1), "a.weight": tensor}}), kind)
+        assert "'a.weight'" in text
 
 
 def test_programs_and_other_archives(tmp_path, model):
@@ -203,23 +189,21 @@ def test_programs_and_other_archives(tmp_path, model):
         refused(path, message)
 
 
-def test_what_takes_too_long_is_stopped(tmp_path, model, monkeypatch, started):
-    monkeypatch.setattr(pickles, "SECONDS", 0.01)
-    refused(saved(tmp_path / "m.pt", model.state_dict()), "takes longer")
-
-
-def test_a_child_that_hands_back_nonsense_is_not_believed(tmp_path, model, monkeypatch, started):
+def test_a_child_that_is_slow_or_hands_back_nonsense_is_not_believed(tmp_path, model, monkeypatch, started):
     path = saved(tmp_path / "m.pt", model.state_dict())
     odd = "open('outline.json', 'w').write('{\"refused\": [], \"found\": 1}')"
+    child = tmp_path / "child.py"
+    monkeypatch.setattr(pickles, "CHILD", child)
     for code, message in (
         ("", "stopped unexpectedly"),
         ("open('outline.json', 'w').write('{')", "cannot be used"),
         (odd, "1"),
     ):
-        child = tmp_path / "child.py"
         child.write_text(code)
-        monkeypatch.setattr(pickles, "CHILD", child)
         refused(path, message)
+    child.write_text("import time\ntime.sleep(60)")
+    monkeypatch.setattr(pickles, "SECONDS", 0.01)
+    refused(path, "takes longer")
 
 
 def test_a_disk_without_room(tmp_path, model, monkeypatch):

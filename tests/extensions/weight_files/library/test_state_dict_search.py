@@ -1,4 +1,4 @@
-"""The weights are found in whatever dictionary they were saved in, and the rest of it is evidence."""
+"""Weights are found in whatever dictionary they were saved in, without wrappers' prefixes; the rest is evidence."""
 
 import collections
 
@@ -27,7 +27,7 @@ def test_what_stands_beside_the_weights_is_evidence(tmp_path, model):
         ]
 
 
-@pytest.mark.parametrize("name", ["model", "state_dict", "model_state_dict", "net", "network", "params", "weights"])
+@pytest.mark.parametrize("name", ["model", "state_dict", "model_state_dict", "net"])
 def test_a_wrapped_dictionary_is_found_by_its_name(tmp_path, model, name):
     with open_weights(saved(tmp_path / "m.pth", {name: model.state_dict(), "ema": model.state_dict()})) as weights:
         assert set(weights.tensors) == set(model.state_dict())
@@ -40,7 +40,7 @@ def test_halves_of_a_model_that_were_saved_apart(tmp_path, model):
         assert weights.evidence == {"epoch": 1}
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module.", ""])
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module._orig_mod.", "_orig_mod.module.", ""])
 def test_prefixes_of_wrappers_are_left_out(tmp_path, model, prefix):
     state = {prefix + name: tensor for name, tensor in model.state_dict().items()}
     with open_weights(saved(tmp_path / "m.bin", state)) as weights:
@@ -56,16 +56,18 @@ def test_a_part_that_was_compiled_and_names_that_then_clash(tmp_path):
     refused(saved(tmp_path / "n.pt", {"_orig_mod.a": one, "a": one}), "two tensors have the name 'a'")
 
 
-@pytest.mark.parametrize("content", [[torch.ones(1)], torch.ones(2), {"epoch": 3}, {}, 7, "text"], ids=str)
-def test_what_holds_no_dictionary_of_tensors(tmp_path, content):
-    refused(saved(tmp_path / "m.pt", content), "contains no tensors|expected a dictionary")
+def test_what_holds_no_dictionary_of_tensors(tmp_path, model):
+    for content in ([torch.ones(1)], torch.ones(2), {"epoch": 3}, {}, 7, "text"):
+        refused(saved(tmp_path / "m.pt", content), "contains no tensors|expected a dictionary")
+    packed = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    refused(saved(tmp_path / "m.pt", packed.state_dict()), "is quantised")
+    refused(saved(tmp_path / "n.pt", list(model.state_dict().values())), "dictionary of named tensors, found a list")
 
 
 @pytest.mark.parametrize(
     ("first", "other"),
-    [("model", "best_model"), ("model", "ema"), ("state_dict", "model_ema"), ("model", "model_state_dict"),
-     ("model", "swa")],
-)  # fmt: skip
+    [("model", "best_model"), ("state_dict", "model_ema"), ("model", "model_state_dict"), ("model", "swa")],
+)
 def test_two_models_in_one_dictionary_are_both_there_to_be_asked_about(tmp_path, model, first, other):
     state, epoch = model.state_dict(), {"epoch": 3, "optimizer": torch.optim.Adam(model.parameters()).state_dict()}
     average = {name: tensor + 1 for name, tensor in state.items()}
@@ -77,9 +79,3 @@ def test_two_models_in_one_dictionary_are_both_there_to_be_asked_about(tmp_path,
         assert len(weights.tensors) == len(state) + len(average)
     with open_weights(saved(tmp_path / "n.pt", {first: state, other: dict(state)})) as weights:  # the same twice
         assert set(weights.tensors) == set(state)
-
-
-def test_what_is_packed_or_a_list_is_named_for_what_it_is(tmp_path, model):
-    packed = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
-    refused(saved(tmp_path / "m.pt", packed.state_dict()), "is quantised")
-    refused(saved(tmp_path / "n.pt", list(model.state_dict().values())), "dictionary of named tensors, found a list")

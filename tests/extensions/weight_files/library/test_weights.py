@@ -1,4 +1,4 @@
-"""Weights of others are read one tensor at a time, and nothing outside their folder is."""
+"""Weights of others are read one tensor at a time, once into memory, and nothing outside their folder is."""
 
 import json
 import os
@@ -74,26 +74,22 @@ def test_a_tensor_goes_where_it_will_stay_in_whatever_layout(tmp_path):
     assert torch.equal(by_columns, big.float())
 
 
-def test_a_model_in_several_files(tmp_path):
-    first, second = {"a": torch.randn(3)}, {"b": torch.randn(2, 2).half()}
-    with open_weights(sharded(tmp_path / "m", one=first, two=second)) as weights:
-        assert list(weights.tensors) == ["a", "b"]
-        assert torch.equal(weights.read("b"), second["b"].float())
-
-
 BAD_NAMES = ["../a.safetensors", "/etc/a.safetensors", "b/a.safetensors", "a.bin", "", 3, None, "a\n.safetensors",
              "..\\a.safetensors", "C:a.safetensors", ".a.safetensors", "x" * 300 + ".safetensors"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD_NAMES, ids=repr)
-def test_an_index_names_plain_files_of_its_folder_only(tmp_path, name):
+def test_an_index_names_plain_files_of_its_folder_only(tmp_path):
     save_file({"a": torch.ones(1)}, tmp_path / "a.safetensors")
-    folder = sharded(tmp_path / "m", {"a": name}, one={"a": torch.ones(1)})
-    assert "as the file of tensor 'a'" in refused(folder, "the same folder")
+    for name in BAD_NAMES:
+        folder = sharded(tmp_path / "m", {"a": name}, one={"a": torch.ones(1)})
+        assert "as the file of tensor 'a'" in refused(folder, "the same folder")
 
 
 def test_an_index_and_its_files_agree(tmp_path):
-    one = {"a": torch.ones(1)}
+    one, second = {"a": torch.ones(1)}, {"b": torch.randn(2, 2).half()}
+    with open_weights(sharded(tmp_path / "good", one=one, two=second)) as weights:
+        assert list(weights.tensors) == ["a", "b"]
+        assert torch.equal(weights.read("b"), second["b"].float())
     refused(sharded(tmp_path / "gone", {"a": "no.safetensors"}), "gone/no.safetensors: is missing")
     refused(sharded(tmp_path / "less", {"a": "one.safetensors", "b": "one.safetensors"}, one=one), "'b' is missing")
     refused(sharded(tmp_path / "more", {"a": "one.safetensors"}, one=one | {"c": torch.ones(1)}), "does not list")
@@ -132,16 +128,11 @@ def test_a_folder_says_what_it_lacks(tmp_path):
     refused(tmp_path, "split into several torch.save files")
 
 
-def test_a_file_that_is_replaced_meanwhile_is_noticed(tmp_path):
+def test_a_file_that_is_replaced_or_cut_meanwhile_ends_in_an_error_not_the_process(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file({"a": torch.ones(1)}, path)
     with pytest.raises(CheckpointError, match="replaced while they were being read"), open_weights(tmp_path):
-        save_file({"a": torch.zeros(2)}, path)
-
-
-def test_a_file_that_is_cut_meanwhile_ends_in_an_error_not_the_process(tmp_path):
-    path = tmp_path / "model.safetensors"
-    save_file({"a": torch.ones(2**20)}, path)
+        save_file({"a": torch.ones(2**20)}, path)
     size, times = path.stat().st_size, (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     with open_weights(tmp_path) as weights:
         os.truncate(path, 1000)
@@ -199,13 +190,6 @@ def test_a_model_is_in_memory_once(tmp_path):
     command = [sys.executable, "-c", READ_WITHIN, str(size), *map(str, tmp_path.iterdir())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["too large", "read"] * 2
-
-
-@given(content=st.binary(max_size=300))
-def test_an_index_of_any_bytes_is_read_or_refused(tmp_path_factory, content):
-    folder = tmp_path_factory.mktemp("index")
-    (folder / INDEX).write_bytes(content)
-    refused(folder, "weight_map|not JSON|not valid UTF-8|is not a valid number in JSON|occurs twice|deep|too large")
 
 
 JSON = st.recursive(
