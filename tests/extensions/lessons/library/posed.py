@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pytest
+
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson import USUAL, LessonStep, Text
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
@@ -22,6 +24,14 @@ from transformer.i18n import Sentence
 
 NAMES = ("zh-en", "en-fr", "reverse")
 STEPS = [(lesson, n, step) for lesson in lessons().values() for n, step in enumerate(lesson.steps, 1)]
+# Each step with one checkpoint in turn whenever tests run, or with the one that it is about.
+IN_TURN = [
+    pytest.param(
+        n, name, id=f"{lesson.name}-{number}-{name}", marks=[pytest.mark.deep] * (NAMES[n % 3] != name != step.on)
+    )
+    for n, (lesson, number, step) in enumerate(STEPS)
+    for name in ((step.on,) if step.on else NAMES)
+]
 SEEDED = 25
 ALL = bool(os.environ.get("ALL_SENTENCES"))
 """Whether each step meets all sentences, the longest too: that takes three to six minutes, and CI does not do it."""

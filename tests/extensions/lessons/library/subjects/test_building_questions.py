@@ -63,10 +63,3 @@ def test_joining_then_w_o_is_adding_each_heads_own_rows(name, sentence):
     changed = np.abs(without @ weight.T - rows @ weight.T).max(axis=0) > 1e-9
     assert reach.answer.right == "all"
     assert reach.answer.values["changed"] == changed.sum()
-
-
-@both
-def test_heads_cost_what_one_would(name, sentence):
-    posed = pose(lessons()["heads"].steps[7], case(name, sentence))
-    assert posed.answer.right == "same"
-    assert posed.answer.values["products"] == posed.picked["d_model"]

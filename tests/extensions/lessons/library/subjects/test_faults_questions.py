@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import faults_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.extensions.doctor.library.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
@@ -45,22 +44,6 @@ def test_parameters_read_with_another_number_of_heads(case):
     assert answer.values["loss"] == pytest.approx(loss_of(case.checkpoint, case, case.trace.tgt_ids), abs=1e-4)
     assert answer.values["loss_told"] == pytest.approx(loss_of(misread, case, case.trace.tgt_ids), abs=1e-4)
     assert case.changed(*parse(answer.values["do"])).output_text == output
-
-
-def test_only_the_loss_tells_the_number_of_heads():
-    case = case_of(healthy("en-fr"), SENTENCES["en-fr"])
-    answer = faults_questions.evidence_for_heads(case)
-    own = case.checkpoint
-    texts = [*sorted(own.card.tried(), key=len, reverse=True)[: faults_questions.EXAMPLES], SENTENCES["en-fr"]]
-    cases = [case_of(own, text) for text in texts]
-    expected = {}
-    for n in (1, 2, 4, 8):
-        model = own if n == own.config.n_heads else told(n_heads=n)(own)
-        assert model.config.count_parameters() == own.config.count_parameters()
-        expected[n] = np.mean([loss_of(model, one, one.trace.tgt_ids) for one in cases])
-    listed = dict(pair.split(": ") for pair in answer.values["losses"].split(" · "))
-    assert {int(n): float(loss) for n, loss in listed.items()} == pytest.approx(expected, abs=6e-4)
-    assert min(expected, key=expected.__getitem__) == answer.values["own"] == own.config.n_heads
 
 
 def test_right_outputs_of_the_card_are_judged_where_there_are_some(case):
@@ -122,11 +105,6 @@ def test_the_first_nan_is_in_the_weights(case):
     assert answer.values["site"] == "decoder.0.self_attn.weights"
     assert answer.values["rows"] == answer.values["n"] == len(case.trace.read_ids)
     assert 0 < answer.values["bad"] < answer.values["all"]
-
-
-def test_a_model_that_guards_its_rows_by_a_number_has_no_nan():
-    with pytest.raises(QuestionNotApplicable):
-        faults_questions.first_nan(case_of(healthy("bert"), "a b"))
 
 
 def test_pieces_are_shifted_as_a_tokenizer_with_one_piece_more_would(case):

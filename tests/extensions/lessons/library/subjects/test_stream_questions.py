@@ -71,20 +71,6 @@ def test_what_is_left_of_the_start_is_a_cosine(name: str, sentence: str) -> None
     assert answer.right == max((word for word in least if least[word] <= kept), key=lambda word: least[word])
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
-def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.first_norm)
-    answer = stream.standardised(case)
-    assert answer.right == "token"
-    assert answer.values["mean"] == pytest.approx(0, abs=1e-3)
-    assert answer.values["one"] == pytest.approx(1, abs=0.02)
-
-
-def test_a_norm_without_a_mean_is_not_asked_for() -> None:
-    with pytest.raises(QuestionNotApplicable, match="no layer norm that subtracts the mean"):
-        stream.standardised(case_at("llama", "a dog", stream.first_norm))
-
-
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sentence: str) -> None:
     case = case_at(name, sentence, stream.lens_step)
@@ -155,17 +141,6 @@ def test_a_piece_among_others_is_compared_with_itself(name: str, sentence: str) 
     assert answer.values["last"] == pytest.approx(between(mine, seen[site][0, key].numpy()), abs=1e-5)
 
 
-def test_an_encoder_alone_has_a_stream_but_no_output() -> None:
-    case = case_at("bert", "a dog sees a cat", stream.stream_row)
-    assert case.picked["side"] == "source"
-    stream.left_of_the_start(case)
-    for question in (stream.stream_or_sublayer, stream.lens_step):
-        with pytest.raises(QuestionNotApplicable):
-            question(case)
-    with pytest.raises(QuestionNotApplicable, match="no encoder"):
-        case_at("gpt2", "a dog", stream.source_token)
-
-
 @pytest.mark.parametrize(("name", "sentence"), [("zh-en", "我喜欢喝咖啡。"), ("reverse", "lantern")])
 def test_the_stream_of_a_pre_norm_model_is_its_beginning_plus_all_that_is_added(name, sentence):
     run = survey_case(healthy(name), sentence)
@@ -179,10 +154,3 @@ def test_the_stream_of_a_pre_norm_model_is_its_beginning_plus_all_that_is_added(
     assert whole == pytest.approx(found[f"decoder.{last}.output"][row], abs=1e-4)
     assert path.answer.right == path.answer.variant == "before"
     assert path.answer.values["n"] == len(parts)
-
-
-def test_a_post_norm_model_is_told_that_it_has_no_such_path():
-    run = survey_case(healthy("reverse"), "lantern")
-    post = dataclasses.replace(run.checkpoint, config=dataclasses.replace(run.checkpoint.config, norm="post"))
-    with pytest.raises(QuestionNotApplicable, match="not a pre-norm model"):
-        pose(lessons()["stream"].steps[6], dataclasses.replace(run, checkpoint=post))

@@ -58,21 +58,6 @@ def test_the_epoch_that_was_kept_did_best_on_the_dev_file(case):
     assert answer.values["score"] == shown[case.checkpoint.name]
 
 
-def test_a_folder_without_a_curve_is_asked_nothing_of_it(case):
-    with pytest.raises(QuestionNotApplicable, match=r"training\.csv"):
-        training_questions.kept_epoch(case_of(healthy("s4"), "1 2 3"))
-
-
-def test_guessing_costs_the_logarithm_of_the_vocabulary(case):
-    n = len(case.checkpoint.tgt_tokenizer.pieces)
-    answer = training_questions.guessing(case)
-    assert answer.values["nats"] == pytest.approx(-np.log(np.full(n, 1 / n)).mean())
-    labels = {option.word: option.label for option in answer.options}
-    assert labels["nats"] == f"{math.log(n):.2f}"
-    assert labels["bits"] == f"{math.log2(n):.2f}"
-    assert answer.right == "nats"
-
-
 def test_the_costliest_piece_is_that_of_the_largest_loss(read):
     ids, losses, _ = losses_by_hand(read, read.picked["reference"])
     answer = training_questions.costliest_piece(read)
