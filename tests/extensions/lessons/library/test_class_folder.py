@@ -38,48 +38,34 @@ def write(folder, name, text):
     (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
 
 
-def test_a_lesson_in_one_language_opens(tmp_path):
-    write(tmp_path, "mine.toml", MINE)
+@pytest.mark.parametrize("title", ["A word of ours", "我们的词"])
+def test_a_lesson_in_one_language_opens(tmp_path, title):
+    write(
+        tmp_path,
+        "mine.toml",
+        MINE.replace('"A word of ours"', f'{{ zh = "{title}" }}' if title[0] > "z" else f'"{title}"'),
+    )
     found, problems = read_folder(tmp_path)
-    assert list(found) == ["mine"]
-    assert not problems
-    assert found["mine"].title.said({}) == "A word of ours"
+    assert (list(found), problems) == (["mine"], ())
+    assert found["mine"].title.said({}) == title
     assert found["mine"].steps[0].reveal["always"].said({"start": "<s>"}).in_language("zh") == "It reads <s>."
-
-
-def test_a_lesson_in_chinese_alone_opens(tmp_path):
-    write(tmp_path, "mine.toml", MINE.replace('"A word of ours"', '{ zh = "我们的词" }'))
-    found, problems = read_folder(tmp_path)
-    assert found["mine"].title.said({}) == "我们的词"
-    assert not problems
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (('oracle = "read_piece"', 'oracle = "read_minds"'), "`oracle` is 'read_minds', expected one of "),
-        (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
-        (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three'; expected the type int"),
-        (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
-        (("{start}", "{start.__class__}"), "contains the placeholder 'start.__class__'; a placeholder must be a name"),
-        (("{start}", "{start"), "is not a valid template"),
         (('question = "What does it read first?"', 'question = ""'), "`question` has no text for"),
-        (
-            ('name = "mine"', 'name = "one-piece"'),
-            "another lesson is already called 'one-piece'; choose a different name.",
-        ),
-        (('name = "mine"', 'name = "Mine!"'), "expected lower-case letters, digits and hyphens"),
-        (("[[step]]", "[[step"), "is not valid TOML"),
+        (('name = "mine"', 'name = "one-piece"'), "another lesson is already called 'one-piece'; choose a different"),
     ],
 )
 def test_what_is_wrong_gets_one_sentence_and_the_others_open(tmp_path, change, said):
     write(tmp_path, "a.toml", MINE.replace(*change))
     write(tmp_path, "b.toml", MINE.replace('"mine"', '"other"'))
-    found, problems = read_folder(tmp_path)
+    found, [problem] = read_folder(tmp_path)
     assert list(found) == ["other"]
-    assert len(problems) == 1
-    assert "a.toml" in problems[0]
-    assert said in problems[0]
+    assert "a.toml" in problem
+    assert said in problem
 
 
 def test_two_of_one_name_and_an_empty_folder(tmp_path):
@@ -92,16 +78,10 @@ def test_two_of_one_name_and_an_empty_folder(tmp_path):
     assert read_folder(tmp_path / "nowhere")[1]
 
 
-def test_the_plan_needs_no_folder():
-    assert "one-piece" in lessons()
-
-
 @pytest.mark.parametrize(
     "change",
     [
         ("It reads {start}.", "It reads {stop}."),
-        ("always = ", "never = "),
-        ('nothing = "nothing"', 'nobody = "nobody"'),
         ('step = "1"', 'step = "{place}"'),
         ("It reads {start}.", "It reads {start:.2f}."),
     ],
@@ -179,10 +159,6 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
             ('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'),
             "is a multiple-choice question and uses no oracle; remove oracle.",
         ),
-        (
-            ('right = "vaswani"', 'right = "vaswani"\nform = "number"'),
-            "is a multiple-choice question and uses no oracle; remove form.",
-        ),
         (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
         (("Bengio and others", "Vaswani and others"), "two choices of a question have the same text."),
         (
@@ -218,7 +194,6 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
     ("change", "said"),
     [
         (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks', expected one of one-piece.1 to "),
-        (('"masks.1"', '"mask.1"'), "`from` is 'mask.1', expected one of one-piece.1 to "),
         (('"masks.1"', '"masks.99"'), "`from` is 'masks.99', expected one of "),
         (('"masks.1"', '"path.2"'), "`from` is 'path.2', expected one of "),
         (

@@ -50,11 +50,11 @@ def test_a_step_takes_the_longest_sentence(name, every):
             check(step, run)
 
 
-# Of models of other programs one with an encoder and a decoder, one of each stack alone.
-@pytest.mark.parametrize(
-    "name",
-    [one if one in ("marian", "llama", "bert") else pytest.param(one, marks=pytest.mark.deep) for one in FOREIGN],
-)
+ONE_OF_EACH_KIND = ("marian", "llama", "bert")
+OTHERS = [pytest.param(name, marks=[pytest.mark.deep] * (name not in ONE_OF_EACH_KIND)) for name in FOREIGN]
+
+
+@pytest.mark.parametrize("name", OTHERS)
 def test_a_model_of_another_program_is_asked_what_makes_sense(name):
     posed, run = Counter(), case(name, texts(name).sources[0])
     for lesson, _, step in STEPS:

@@ -17,7 +17,6 @@ from glassformer.extensions.lessons.library.survey import (
     COLUMNS,
     SurveyRow,
     constant,
-    listed,
     right_answer,
     sentences_of,
     survey,
@@ -108,12 +107,6 @@ def test_what_is_no_law_and_no_finding_is_found(rows, problem):
     found = constant(rows)
     assert len(found) == bool(problem)
     assert not problem or problem in found[0]
-
-
-def test_counts_are_listed_and_read_back():
-    many = Counter({"b": 3, "a": 3, "c c": 5, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1})
-    assert listed(many, most=3) == "c c 5, a 3, b 3, 5 others 5"
-    assert counts(listed(many, most=9)) == many
 
 
 def test_a_survey_counts_what_posing_gives():

@@ -81,9 +81,9 @@ def test_a_leak_is_found_by_its_loss_alone():
     assert faults_questions.doctors_test_of_a_leak(case_of(healthy("reverse"), "glass")).right == "neither"
 
 
-def test_pads_change_an_output_from_that_number_on(case):
-    if case.checkpoint.name == "reverse":
-        case = case_of(case.checkpoint, "glass")
+@pytest.mark.parametrize(("name", "sentence"), [("en-fr", SENTENCES["en-fr"]), ("reverse", "glass")])
+def test_pads_change_an_output_from_that_number_on(name, sentence):
+    case = case_of(healthy(name), sentence)
     answer = faults_questions.pads_until_it_shows(case)
     pads, config = case.checkpoint.config.pad_id, case.checkpoint.config
     blind = of_class(SourcePadsSeen)(case.checkpoint)
