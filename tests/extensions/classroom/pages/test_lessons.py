@@ -83,23 +83,6 @@ def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_pag
     assert "You predicted “all about equal”; the answer is “" in sentences(test)
 
 
-def test_the_whole_page_is_covered_where_the_step_says_so(step_page):
-    test = step_page(lesson="one-piece.1", src=SENTENCE)
-    assert covers(test) == 1
-    assert not drawn(test) & {"stepper", "cross_map", "candidates", "entropy", "cross_row"}
-    test = answer(test, "nothing")
-    assert "stepper" in drawn(test)
-    assert "there is nothing to predict from" in sentences(test)
-
-
-def test_a_step_opens_what_its_pick_finds_and_the_address_says_it(step_page):
-    test = step_page(lesson="one-piece.3", src=SENTENCE)
-    n_steps = len(payload(test, session.STEPPER)["run"]["target"])
-    assert view(test).step == n_steps - 1
-    assert said(test, "lesson") == "one-piece.3"
-    assert not [one for one in test.info if "link" in one.value]
-
-
 def test_another_sentence_is_another_question_and_its_step_is_opened(step_page):
     test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
     test = type_source(test, "我每天早上都和我的朋友一起去学校。")
@@ -109,42 +92,10 @@ def test_another_sentence_is_another_question_and_its_step_is_opened(step_page):
     assert "entropy" in drawn(test)  # that one was answered
 
 
-def test_the_answer_opens_what_shows_it(step_page):
-    test = answer(step_page(lesson="one-piece.6", src=SENTENCE), "same")
-    assert said(test, "how") == "beam"
-    assert test.session_state[session.HOW] == "beam"
-    assert "Correct: “the same”" in sentences(test)  # the question is still about the greedy run
-
-
-def test_a_typed_piece_is_judged_by_the_learners_run(step_page):
-    test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="I")
-    assert [one for one in test.success if one.value == r"Correct\: “I”\."]
-    test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="the")
-    assert any("has rank" in one.value for one in test.markdown)
-
-
 def test_nothing_chosen_is_no_answer(step_page):
     test = answer(step_page(lesson="one-piece.3", src=SENTENCE))
     assert "Choose a prediction first" in sentences(test)
     assert "entropy" not in drawn(test)
-
-
-def test_every_link_of_the_panel_opens_its_step_without_a_note(step_page):
-    test = step_page(lesson="one-piece.1", src=SENTENCE)
-    for n, choice in [(1, "start"), (2, None), (3, "equal"), (4, "same"), (5, "0")]:
-        assert said(test, "lesson") == f"one-piece.{n}"
-        test = answer(test, choice, "I" if choice is None else None)
-        path, parameters = ways(test)["Next"]
-        assert path == "step"
-        assert parameters["src"] == SENTENCE
-        test.query_params.clear()
-        for name, value in parameters.items():
-            test.query_params[name] = value
-        check(test.run())
-        assert not test.info
-        fixed = {name: text for name, text in lessons()["one-piece"].steps[n].link.items() if "{" not in text}
-        assert {name: said(test, name) or "1" for name in fixed} == fixed  # the first step is the default
-    assert "All lessons" in ways(answer(test, "same"))
 
 
 def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_run(open_page, monkeypatch):
@@ -205,7 +156,7 @@ def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
     assert not ways(test)
 
 
-@pytest.mark.parametrize("place", ["one-piece.7", "nothing.1", "one-piece.0", "<b>.1", "one-piece.99999"])
+@pytest.mark.parametrize("place", ["one-piece.7", "one-piece.0", "<b>.1"])
 def test_an_unknown_place_is_said_and_is_no_lesson(open_page, place):
     test = open_page(STEP, lesson=place)
     assert "lesson" in sentences(test)
@@ -299,11 +250,3 @@ def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
     assert test.session_state[session.MODEL] == "zh-en"
     assert "uses the checkpoint reverse" in sentences(test)
     assert ways(test)["Back to the step"][1]["model"] == "reverse"
-
-
-def test_the_language_changes_in_the_middle_and_nothing_is_lost(step_page):
-    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
-    test.sidebar.selectbox(key="language_choice").set_value("zh")
-    check(test.run())
-    assert "你预测的是" in sentences(test)
-    assert said(test, "lesson") == "one-piece.3"
