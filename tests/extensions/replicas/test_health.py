@@ -66,13 +66,6 @@ def test_a_second_sigterm_does_not_wait(ended):
         assert len(ended) == 1
 
 
-def test_without_time_nothing_changes(ended):
-    health = Health()
-    with health.drained(0):
-        signal.raise_signal(signal.SIGTERM)
-    assert (len(ended), health.stopping) == (1, False)
-
-
 @pytest.mark.parametrize(
     ("said", "store", "seconds"), [("", "", 0.0), ("", "redis://x", 5.0), ("0", "redis://x", 0.0), ("7.5", "", 7.5)]
 )

@@ -43,7 +43,7 @@ def pause(server):
 
 @pytest.mark.parametrize(
     ("happens", "kept"),
-    [(end_and_start, False), (end_and_start, True), (stay_away, False), (empty, False), (pause, False)],
+    [(end_and_start, True), (empty, False), (pause, False), pytest.param(stay_away, False, marks=pytest.mark.deep)],
 )
 def test_whatever_happens_to_the_store_all_is_back(tmp_path, happens, kept):
     with RedisServer(tmp_path, kept=kept) as server, replicas(server.url) as two:
@@ -123,6 +123,7 @@ def test_a_room_that_cannot_be_read_leaves_the_others_as_they_are(two, redis_ser
 
 def test_who_hears_nothing_any_more_listens_anew(redis_server, monkeypatch):
     """As where a network has dropped a connection, and told neither end."""
+    monkeypatch.setattr(store_shared, "SILENT_SECONDS", 2 * store_shared.HEAR_SECONDS)
     redis_server.empty()
     hearing, made = store_redis.RedisClient.hearing, []
 

@@ -68,20 +68,6 @@ def test_a_class_does_not_follow_to_the_pages_about_rooms(state):
     assert told() == ("step", {"src": "a"})
 
 
-def test_before_the_first_page_what_the_teacher_looks_at_is_known(state):
-    state[session.URL_PAGE] = room_session.PAGE
-    session.publish(Link(model="en-fr", source="a"))
-    assert told() == ("", {"model": "en-fr", "src": "a"})
-    assert room_session.run()["model"] == "en-fr"
-
-
-def test_in_a_room_no_address_leaves_the_checkpoint_out(state):
-    state.update({session.DEFAULT_MODEL: "zh-en", session.BARE_MODEL: "en-fr"})
-    assert session.left_out() == ("", "")
-    room_session.leave()
-    assert session.left_out() == ("zh-en", "en-fr")
-
-
 def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
     code, notes = room_session.current(), set()
     room_session.leave()

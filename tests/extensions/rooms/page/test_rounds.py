@@ -39,17 +39,6 @@ def test_the_answer_ends_the_votes_and_says_which_was_right():
     assert rooms.public(taught.code).right is None
 
 
-def test_own_sentences_begin_a_lessons_question_anew_and_leave_one_asked_aloud():
-    rooms, taught = asked()
-    vote_all(rooms, taught, [0, 1])
-    rooms.do(taught, Room.let_own, True)
-    assert (rooms.public(taught.code).question, rooms.counted(taught.code).voted) == (None, 0)
-    aloud = Question("aloud.2", "Which?", ("A", "B"), aloud=True)
-    rooms.do(taught, Room.ask, aloud)
-    rooms.do(taught, Room.let_own, False)
-    assert rooms.public(taught.code).question == aloud
-
-
 def test_few_votes_are_counted_by_choice_where_the_teacher_wants_it_and_who_voted_before_was_told_so():
     rooms, taught = asked()
     vote_all(rooms, taught, [0, 1])

@@ -5,7 +5,7 @@ from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.state import session
 from tests.pages.conftest import PAGES, check
-from tests.pages.reading import address, type_source
+from tests.pages.reading import address
 from tests.pages.test_start import browser_asks as browser_asks
 from tests.pages.test_start import standing
 from tests.pages.test_start import start as start
@@ -31,14 +31,3 @@ def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_pa
         assert student.session_state[session.URL_LINKED]["model"] == "zh-en"  # of the menu
     finally:
         ROOMS.end(taught)
-
-
-def test_an_address_says_the_same_to_everybody(start, browser_asks):
-    browser_asks("en")
-    assert standing(start(room="ACD347"))[0] == "zh-en"
-
-
-def test_nobody_is_switched_in_a_room(open_page):
-    test = open_page(PAGES["step"], room="ACD347")
-    type_source(test, "I like tea.")
-    assert standing(test) == ("zh-en", "I like tea.")
