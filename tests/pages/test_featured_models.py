@@ -44,7 +44,12 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("name", FEATURED)
+DAILY = ("relative", "alibi", "windows")
+
+
+@pytest.mark.parametrize(
+    "name", [one if one in DAILY else pytest.param(one, marks=pytest.mark.deep) for one in FEATURED]
+)
 def test_every_part_of_every_page_is_drawn(open_model, name):
     for page, parameters in PARTS:
         test = open_model(name, page, **parameters)
@@ -115,14 +120,6 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
     assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
 
 
-def test_a_map_closes_what_its_own_layer_closes(open_model):
-    test = open_model("windows", ATTENTION, panel="walk", layer=3, head=1)
-    drawn = numbers(figure(test, "walk_map")["data"][0]["z"])
-    assert np.isfinite(drawn).sum(axis=1).max() == 2  # the window of layer 3
-    wide = open_model("windows", ATTENTION, panel="walk", layer=2, head=1)
-    assert np.isfinite(numbers(figure(wide, "walk_map")["data"][0]["z"])).sum(axis=1).max() > 3
-
-
 def test_the_step_page_says_that_a_window_closes_too(open_model):
     test = open_model("windows", STEP, layer=3, head=1)
     assert "comes later, or before the layer's window" in json.dumps(figure(test, "cross_map"), ensure_ascii=False)
@@ -135,18 +132,3 @@ def test_the_masks_page_says_what_it_does_not_draw(open_model):
         open_model("relative", MASKS, masks="one_row")
     )
     assert "have windows" not in text(open_model("rotary", MASKS))
-
-
-def test_the_model_in_words(open_model):
-    assert "Rotary positions rotate queries and keys." in text(open_model("rotary", INSIDE))
-    assert "sinusoids, all sines before all cosines" in text(open_model("halves", INSIDE))
-    assert "No positional encoding." in text(open_model("no positions", INSIDE))
-
-
-def test_the_checkpoints_page_lists_the_numbers_of_rotary_positions(open_model):
-    tables = [one.value.iloc[:, 0] for one in open_model("windows", CHECKPOINTS).table]
-    features = next(one for one in tables if "rotary" in one.index).map(lambda text: text.replace("\\", ""))
-    assert features["rotary"].startswith("base: 1000000.0, local_base: 10000.0, share: 1.0, scaling: none")
-    assert features["windows"] == "3, 0, 2"
-    assert "mask_fill" not in features
-    assert not any("None" in text for text in features)

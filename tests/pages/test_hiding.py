@@ -1,4 +1,4 @@
-"""The Step page of an encoder alone: with an MLM head each piece can be hidden, and the model says what fits."""
+"""On the Step page of an encoder with an MLM head each piece can be hidden, and the model says what fits."""
 
 import numpy as np
 import pytest
@@ -72,10 +72,6 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
     assert "Token 2: candidates" in figure(test, hidden_piece_panels.CANDIDATES)["layout"]["title"]["text"]
     far = view(open_model(hidden=99)).of(StepLook)
     assert far.hidden == 98  # a longer text may have it; the page's own choice is shown
-
-
-def test_a_model_without_a_head_or_without_a_mask_piece_says_so(open_model):
-    assert "The model has no MLM head to predict hidden pieces" in told_or_noted(open_model("encoder alone"))
 
 
 def test_a_head_without_a_mask_piece_says_so(folder, open_page, monkeypatch):

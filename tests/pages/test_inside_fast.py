@@ -105,16 +105,3 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
     assert "Compiling took 30 s, which pays off after about 75,000 tokens." in told(test)
     assert "about 75,000 tokens" in told(page())  # another visitor has it, too
     assert len(begun) == 1
-
-
-@pytest.mark.parametrize(
-    ("problem", "said"),
-    [
-        (fast.speed_gains.NO_COMPILER, "needs a C++ compiler"),
-        (fast.speed_gains.NO_ONE_SHAPE, "grows with every step"),
-        ("ValueError", "could not compile this model: ValueError"),
-        ("", "saved nothing here"),
-    ],
-)
-def test_a_sentence_says_what_compiling_did_not_bring(problem, said):
-    assert said in fast.what_compiling_costs(Gains(1.0, None, None, None, compile_seconds=1.0, problem=problem))

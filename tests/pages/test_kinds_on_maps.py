@@ -86,13 +86,7 @@ def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_mode
     assert "cut" not in told_or_noted(test)
 
 
-def test_the_inside_page_says_how_many_heads_of_keys_and_values(open_model):
-    test = open_model(INSIDE)
-    assert "3 heads of width 4 that share 1 key-value head" in told_or_noted(test)
-    assert "Self-attention 3 × 4, KV heads: 1" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
-
-
-@pytest.mark.parametrize("part", ["overview", "head", "flow", "table"])
+@pytest.mark.parametrize("part", ["overview", "head"])
 def test_what_is_spoken_is_spoken_whole(open_model, part):
     test = open_model(panel=part, layer=1, lang="qps", **({"head": 2} if part == "head" else {}))
     pieces = opened("windows").src_tokenizer.pieces

@@ -69,14 +69,6 @@ def test_a_pair_is_followed_around_its_circle(page):
     np.testing.assert_allclose(numbers(circle["y"]), np.sin(np.arange(24) * one.speeds[1]), atol=1e-6)
 
 
-def test_a_product_by_distance_is_the_mean_of_the_cosines(page):
-    test = page("rotary", "distance")
-    drawn = figure(test, "rotary_even")["data"][0]
-    assert numbers(drawn["x"]).tolist() == list(range(-23, 1))
-    assert numbers(drawn["y"])[-1] == 1
-    assert "Only the distance matters" in told_or_noted(test)
-
-
 @pytest.mark.parametrize("name", ["rotary", "windows"])
 def test_the_score_of_the_sentence_stands_on_its_curve(page, name):
     test = page(name, "sentence", layer=3, head=2, query=3, key=2)
@@ -106,14 +98,6 @@ def test_a_bias_is_drawn_by_distance(page, name, side, stack):
     assert ("Cross-attention does not use positions" in told_or_noted(test)) == (name == "relative")
 
 
-def test_what_distance_and_content_make_of_the_sentence(page):
-    test = page("alibi", "sentence", layer=2)
-    content, added = figure(test, "bias_spreads")["data"]
-    assert numbers(added["y"]).min() > 0
-    assert len(numbers(content["y"])) == 3
-    assert "Nothing is added to the embeddings" in told_or_noted(test)
-
-
 @pytest.mark.parametrize(
     ("name", "part", "why"),
     [
@@ -128,17 +112,14 @@ def test_a_part_without_meaning_says_why(page, name, part, why):
 
 
 @pytest.mark.parametrize(
-    ("name", "part"), [("windows", "rotations"), ("rotary", "pair"), ("rotary", "distance"), ("windows", "sentence"),
-                       ("relative", "distance"), ("alibi", "distance"), ("alibi", "sentence"), ("alibi", "pair")]
-)  # fmt: skip
+    ("name", "part"), [("windows", "rotations"), ("rotary", "pair"), ("windows", "sentence"), ("alibi", "distance")]
+)
 def test_what_is_spoken_is_spoken_whole(page, name, part):
     test = page(name, part, lang="qps")
     assert complaints(test, words_of(name, "ba lo mi t oxm") | data_of_models()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "part"), [("windows", "rotations"), ("rotary", "sentence"), ("alibi", "distance"), ("alibi", "sentence")]
-)
+@pytest.mark.parametrize(("name", "part"), [("windows", "rotations"), ("alibi", "sentence")])
 def test_every_part_can_be_drawn_twice(folder, monkeypatch, name, part):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
     test = AppTest.from_function(twice, args=("positions", {"positions_panel": part}), default_timeout=300)

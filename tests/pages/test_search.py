@@ -2,7 +2,6 @@
 
 import pytest
 
-from glassformer.runs import loading
 from glassformer.search import sampling_pictures, tree_pictures
 from glassformer.search import search_panels as draws
 from glassformer.search import search_panels as sampling
@@ -121,11 +120,6 @@ def test_a_forced_beginning_can_be_dropped(beam):
     assert "forced" not in address(test)
 
 
-def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
-    test = open_one_stack("decoder", SEARCH, **BEAM)
-    assert len(results(test)) == 3
-
-
 # ---------------------------------------------------------------- before the draw
 
 
@@ -156,22 +150,6 @@ def test_a_button_makes_them_the_runs(open_page):
     assert (found["how"], found["temp"], found["k"], found["p"]) == ("sampling", "2.5", "4", "0.9")
     assert "try_temp" not in found
     assert not [button for button in test.button if button.key == sampling.TAKE]
-
-
-def test_a_button_goes_back(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", try_temp=2.5)
-    check(test.button(key=sampling.BACK).click().run())
-    assert "try_temp" not in address(test)
-    assert test.slider(key="try_temperature").value == 1.0
-
-
-def test_the_numbers_are_those_of_the_step(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, k=3)
-    rows = payload(test, sampling_pictures.shares.key)["said"]["table"]["rows"]
-    checkpoint = opened("reverse")
-    trace = loading.runner().trace(checkpoint, checkpoint.query("glasses", decoding=Sampling(top_k=3)))
-    assert rows[2][2] == "3"
-    assert rows[0][1] == f"{trace.entropies()[0]:.2f}"
 
 
 # ---------------------------------------------------------------- many draws
@@ -215,13 +193,3 @@ def test_other_seeds_are_other_draws(open_page):
     assert address(test)["first_seed"] == "20"
     assert "Seeds 20 to 39" in told(test)
     assert [button for button in test.button if button.key == draws.START]
-
-
-def test_a_decoder_alone_draws_too(open_one_stack):
-    test = drawn(open_one_stack("decoder", SEARCH, search="draws", draws=20, max=4))
-    assert "20 draws gave" in told(test)
-
-
-def test_the_piece_that_is_barred_is_named_where_nothing_is_cut(open_page):
-    test = open_page(SEARCH, model="en-fr", src="I like tea.", search="sampling")
-    assert "every piece can be drawn except “<pad>”, which no output may contain" in told(test)
