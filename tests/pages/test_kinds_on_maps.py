@@ -10,13 +10,12 @@ from glassformer.attention.map_pictures import FLOW
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.step import step_pictures
-from tests.pages.conftest import ROOT, STEP
+from tests.pages.conftest import ATTENTION, STEP
 from tests.pages.reading import figure, opened, payload, told_or_noted
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
 
-ATTENTION, INSIDE = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside"))
 GRID = "overview_decoder"
 
 

@@ -223,7 +223,7 @@ def test_the_end_can_be_forced(reverse):
 def test_a_link_that_forces_nonsense_shows_the_own_choice(reverse, name, forced):
     test = reverse(src="abcdef", **{name: forced})
     assert output(test) == "fedcba"
-    assert bool(sentences(test)) == (name == "forced")
+    assert name == "tried" or sentences(test)
     assert labels(test) == []
     assert not test.error
 

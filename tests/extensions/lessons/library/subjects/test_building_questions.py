@@ -33,16 +33,6 @@ def test_the_query_of_a_head_is_a_slice_of_w_q_times_the_vector(name, sentence):
 
 
 @both
-def test_twice_the_heads_have_as_many_parameters(name, sentence):
-    run = case(name, sentence)
-    values = pose(STEPS[1], run).answer.values
-    model = run.checkpoint.model
-    counted = sum(one.numel() for name, one in model.named_parameters() if "_attn" in name and "norm" not in name)
-    assert values["own"] == values["other"] == counted
-    assert values["twice"] * values["half"] == run.checkpoint.config.d_model
-
-
-@both
 def test_joining_then_w_o_is_adding_each_heads_own_rows(name, sentence):
     run = case(name, sentence)
     joined, added, reach = (pose(STEPS[n], run) for n in (2, 3, 4))

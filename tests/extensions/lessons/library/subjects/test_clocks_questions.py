@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
+from glassformer.extensions.lessons.library.case import Case
 from glassformer.extensions.lessons.library.subjects import clocks_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.extensions.lessons.library.posed import picked
@@ -88,24 +88,6 @@ def test_a_shift_is_one_rotation_of_a_formula_only(name):
     assert (answer.right == "one") == (name in SINUSOIDAL)
     first = int(posed.picked["dims"].partition(".")[0]) - 1  # what is looked at goes round about once in 64 positions
     assert 48 < 2 * np.pi / angle_by_hand(first, d) < 84
-
-
-@pytest.mark.parametrize("name", SENTENCES)
-def test_lengths_tell_a_formula_from_a_learned_table(name):
-    posed = picked(clocks_questions.lengths, case(name))
-    table = table_by_hand(posed)
-    least, most = (extreme(np.sqrt((table**2).sum(axis=1))) for extreme in (np.min, np.max))
-    assert (posed.picked["least"], posed.picked["most"]) == pytest.approx((least, most))
-    answer = clocks_questions.where_from(posed)
-    assert answer.right == ("formula" if name in SINUSOIDAL else "learned")
-    if name in SINUSOIDAL:
-        assert least == pytest.approx(answer.values["root"], rel=1e-4)
-
-
-def test_a_word_at_the_end_of_the_table_is_not_shifted():
-    long = case_of(healthy("reverse"), "abcdefghijkl")
-    with pytest.raises(QuestionNotApplicable, match="shorter"):
-        clocks_questions.shifted_output(picked(clocks_questions.small_shift, long))
 
 
 def test_the_longest_word_is_read_and_no_longer_one():

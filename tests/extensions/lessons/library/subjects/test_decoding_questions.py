@@ -11,7 +11,6 @@ from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import oracles
 from tests.extensions.lessons.library.posed import case
-from transformer.runs.query import Beam
 
 CASES = [
     ("zh-en", "我们昨天看见那只猫。"),
@@ -97,22 +96,6 @@ class TestOnASentence:
         logits = next_logits(run, run.trace.tgt_ids[:at])
         allowed = [i for i in np.argsort(-logits) if i not in run.trace.never_written]
         assert allowed[1] == alt
-
-    def test_beam_search_against_greedy(self, name, sentence):
-        run = case(name, sentence)
-        answer = oracles()["beam_against_greedy"](run)
-        beam = run.checkpoint.run(
-            run.checkpoint.query(sentence, decoding=Beam(size=5, length_penalty=0.0), max_new=run.trace.query.max_new)
-        )
-
-        def log_prob(ids):
-            return sum(log_softmax(next_logits(run, ids[:n]))[piece] for n, piece in enumerate(ids))
-
-        ours, theirs = log_prob(run.trace.tgt_ids), log_prob(beam.tgt_ids)
-        assert answer.values["g"] == pytest.approx(ours, abs=1e-3)
-        assert answer.values["b"] == pytest.approx(theirs, abs=1e-3)
-        expected = "same" if beam.tgt_ids == run.trace.tgt_ids else ("more" if theirs > ours else "less")
-        assert answer.right == expected
 
 
 def case_with(run, guess):

@@ -8,8 +8,7 @@ from glassformer.extensions.lessons.library.subjects import faults_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.extensions.doctor.library.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
 from tests.extensions.lessons.library.posed import picked
-from tests.healthy import SHIPPED, healthy
-from transformer.checkpoint.load import load
+from tests.healthy import healthy
 from transformer.runs.interventions import parse
 
 SENTENCES = {"zh-en": "老师昨天没有看见那只猫。", "en-fr": "She often wants a book.", "reverse": "housekeeper"}
@@ -46,12 +45,6 @@ def test_parameters_read_with_another_number_of_heads(case):
     assert case.changed(*parse(answer.values["do"])).output_text == output
 
 
-def test_right_outputs_of_the_card_are_judged_where_there_are_some(case):
-    answer = faults_questions.evidence_for_heads(case_of(healthy("zh-en"), SENTENCES["zh-en"]))
-    assert answer.variant == "right"
-    assert answer.values["given"] == faults_questions.EXAMPLES
-
-
 @pytest.mark.parametrize("sentence", SEVERAL)
 def test_rows_that_move_are_those_of_a_model_with_that_fault(sentence):
     case = case_of(healthy("zh-en"), sentence)
@@ -74,11 +67,6 @@ def test_evidence_of_all_faults_is_planted_somewhere():
     words = ("houses", "garden", "window", "bridge", "planet", "silver", "orange", "forest")
     planted = {faults_questions.mask_evidence(case_of(healthy("reverse"), word))["planted"] for word in words}
     assert len(planted) > 2
-
-
-def test_a_leak_is_found_by_its_loss_alone():
-    assert faults_questions.doctors_test_of_a_leak(case_of(load(SHIPPED / "reverse-leak"), "glass")).right == "leak"
-    assert faults_questions.doctors_test_of_a_leak(case_of(healthy("reverse"), "glass")).right == "neither"
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("en-fr", SENTENCES["en-fr"]), ("reverse", "glass")])

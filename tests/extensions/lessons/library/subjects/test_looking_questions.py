@@ -48,17 +48,6 @@ def test_the_strongest_key_of_the_mean_is_that_of_a_loop(name: str, sentence: st
 
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
-def test_the_share_of_the_end_mark_is_that_of_a_loop(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
-    cells = [float(row[-1]) for layer in case.trace.cross for head in layer for row in head]
-    share, even = sum(cells) / len(cells), 1 / len(case.trace.src_pieces)
-    answer = looking_questions.weight_on_end(case)
-    assert answer.values["share"] == pytest.approx(share, abs=1e-6)
-    assert answer.values["even"] == even
-    assert answer.right == ("more" if share > 1.5 * even else "less" if share * 1.5 < even else "even")
-
-
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_heads_agree_where_their_strongest_piece_is_that_of_the_mean(name: str, sentence: str) -> None:
     case = case_of(name, sentence)
     picked = looking_questions.looked_at(case)

@@ -1,11 +1,9 @@
 """Questions about masks, against layer 1 written in numpy, and against runs that are made another way."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
+from glassformer.extensions.lessons.library.case import Case
 from glassformer.extensions.lessons.library.subjects import masks_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from glassformer.extensions.what_if.interventions import PaddingMask, Pads
@@ -110,10 +108,3 @@ def test_a_billion_closes_and_ten_does_not(case):
     assert answer.values["left_one"] == pytest.approx(left(-1.0), rel=1e-4)
     assert left(-10.0) > 0
     assert answer.values["left_billion"] == left(-1e9) == 0
-
-
-def test_a_model_that_fills_with_a_number_is_not_asked_about_infinity():
-    case = case_of(healthy("reverse"), "house")
-    config = replace(case.checkpoint.config, mask_fill=-1e9)
-    with pytest.raises(QuestionNotApplicable, match="instead of adding −∞"):
-        masks_questions.closed_key(replace(case, checkpoint=replace(case.checkpoint, config=config)))

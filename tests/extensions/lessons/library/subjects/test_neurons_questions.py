@@ -26,14 +26,6 @@ def step_of(case: Case) -> int:
     return int(case.picked["step"]) - 1
 
 
-@pytest.mark.parametrize(("name", "sentence"), RUNS)
-def test_the_neuron_that_is_picked_is_the_largest(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.top_neuron)
-    here = hidden(case)[step_of(case)]
-    assert case.picked["neuron"] == int(here.argmax()) + 1
-    assert case.picked["activation"] == pytest.approx(here.max(), abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("name", "sentence"), [*RUNS, ("s4", "5 7 9 11"), ("gpt2", "a dog"), ("bert", "a dog sees a cat")]
 )
@@ -56,25 +48,21 @@ def test_a_sub_layer_that_does_read_others_is_found_out(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("name", "sentence"), RUNS)
-def test_silent_neurons_are_counted(name: str, sentence: str) -> None:
+def test_the_largest_neuron_is_picked_the_silent_are_counted_and_the_tokens_that_wake_it(name, sentence) -> None:
     case = case_at(name, sentence, stream.top_neuron)
-    activation = hidden(case)
-    share = float((activation[step_of(case)] <= 0).mean())
+    activation, step = hidden(case), step_of(case)
+    neuron = int(activation[step].argmax())
+    assert case.picked["neuron"] == neuron + 1
+    assert case.picked["activation"] == pytest.approx(activation[step].max(), abs=1e-4)
+    share = float((activation[step] <= 0).mean())
     answer = neurons_questions.silent_share(case)
     assert answer.values["share"] == pytest.approx(share, abs=2e-3)
     floors = {"few": 0.0, "half": 0.5, "most": 0.75, "nearly_all": 0.9}
     assert answer.right == max((one for one in floors if floors[one] <= share), key=lambda one: floors[one])
-
-
-@pytest.mark.parametrize(("name", "sentence"), RUNS)
-def test_tokens_that_wake_the_neuron_are_counted(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.top_neuron)
-    column = hidden(case)[:, int(case.picked["neuron"]) - 1]
-    others = [value for token, value in enumerate(column) if token != step_of(case)]
-    count = sum(value > 0 for value in others)
+    awake = np.delete(activation[:, neuron], step) > 0
     answer = neurons_questions.active_elsewhere(case)
-    assert (answer.values["n"], answer.values["n_others"]) == (count, len(others))
-    assert answer.right == ("only" if count == 0 else "some" if count < len(others) / 2 else "many")
+    assert (answer.values["n"], answer.values["n_others"]) == (awake.sum(), len(awake))
+    assert answer.right == ("only" if not awake.any() else "some" if awake.sum() < len(awake) / 2 else "many")
 
 
 @pytest.mark.parametrize(("name", "sentence"), RUNS)

@@ -82,12 +82,6 @@ def test_the_right_piece_is_read_and_what_follows_is_counted(read):
     assert answer.right == ("all" if all(hits) else "some" if any(hits) else "none")
 
 
-def test_a_card_s_translation_is_taken_before_a_search(case):
-    chinese = healthy("zh-en")
-    example = next(iter(chinese.card.glosses))
-    assert training_questions.reference(case_of(chinese, example))["reference"] == chinese.card.glosses[example]
-
-
 def test_a_model_trained_on_a_leak_writes_nothing_right_and_one_that_was_not_does(leak):
     assert training_questions.words_of_leak(leak).right == "0"
     healthy_one = training_questions.words_of_leak(case_of(healthy("reverse"), "glass"))
