@@ -1,4 +1,4 @@
-"""The Checkpoints page: the chosen one, and every folder that was found."""
+"""The Checkpoints page lists every folder that was found, and says what is wrong with one."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The examples in the source box: those of the chosen checkpoint, each one click."""
+"""The examples of the chosen checkpoint are one click each, and it can read them."""
 
 import json
 
@@ -26,14 +26,6 @@ def with_examples(open_page, spoil, monkeypatch):
 
 def offered(test):
     return [label.replace("\\", "") for menu in test.menu_button for label in menu.options]
-
-
-def test_another_checkpoint_offers_its_own_examples_and_none_of_the_old(open_page, checkpoint_folder, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
-    test = open_page(STEP, model="reverse")
-    assert offered(test) == ["glass", "abcdef", "transformer", "noon", "aabbcc"]
-    check(test.selectbox(key=session.MODEL).set_value("tiny").run())
-    assert offered(test) == ["ba lo mi ta", "mi ta ba", "lo ke su ba lo"]
 
 
 def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):

@@ -1,19 +1,14 @@
 """The page Teacher forcing judges a reference, which stands in the address, beside what the model writes."""
 
-import io
 import re
-from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from glassformer.forcing import ForcingLook, forcing_panels, forcing_pictures
-from glassformer.shared.csv_export import Origin, saved
 from glassformer.state import session
 from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, view
-from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer import score
 
@@ -112,16 +107,6 @@ def test_the_cards_translation_of_an_example_is_offered(open_page):
     assert "ref" not in address(test)
 
 
-def test_changes_in_the_model_hold_and_the_unchanged_loss_stands_beside(forcing):
-    changes = (SilentHead("cross", 0, 0), SilentHead("cross", 1, 1))
-    test = forcing(ref="fedcba", do="_".join(map(str, changes)))
-    changed, plain = scored("fedcba", interventions=changes), scored("fedcba")
-    assert abs(changed.mean_loss - plain.mean_loss) > 1e-3
-    np.testing.assert_allclose(losses(test), changed.losses, rtol=1e-3)
-    assert "These are the losses of the changed model." in said(test)
-    assert f"The unchanged model has a mean loss of {plain.mean_loss:.3f} nats" in said(test)
-
-
 def test_the_place_follows_the_step_until_another_is_clicked(forcing):
     test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
     assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 9:")
@@ -177,14 +162,3 @@ def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     check(test.button(key=forcing_panels.NONE).click().run())
     assert len(losses(test)) == n + 1
     assert view(test).of(ForcingLook).at is None
-
-
-def test_the_table_is_saved_whole_with_what_it_is_of(forcing):
-    expected = scored("fedxba")
-    written = saved(partial(forcing_panels._columns, expected), Origin(checkpoint="reverse", sentence="abcdef"), "en")()
-    table = pd.read_csv(io.BytesIO(written))
-    assert table["piece"].tolist() == list(expected.pieces)
-    np.testing.assert_allclose(table["loss"], expected.losses)
-    assert set(table["checkpoint"]) == {"reverse"}
-    test = forcing(ref="fedxba")
-    assert [button.label for button in test.get("download_button")].count("Table as CSV") >= 1

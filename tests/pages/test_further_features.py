@@ -4,12 +4,10 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.step import step_pictures
-from tests.pages.conftest import ROOT, STEP
+from tests.pages.conftest import ATTENTION, INSIDE, MASKS, POSITIONS, STEP
 from tests.pages.reading import charts_of, figure, opened, told_or_noted
 from tests.transformer.one_stack import alone
 
-EXPLORE = ROOT / "pages" / "explore"
-INSIDE, MASKS, ATTENTION = EXPLORE / "inside.py", EXPLORE / "masks.py", EXPLORE / "attention.py"
 GPT_2 = {"pad_id": None, "unk_id": None, "bos_id": None, "prepend_source_bos": False}
 MODELS = {
     "gemma": ("decoder", {"norm": "both", "norm_kind": "rms", "gated": True, "activation": "gelu_tanh",
@@ -55,7 +53,7 @@ def test_every_part_of_inside_opens(page, name, part):
 
 
 @pytest.mark.parametrize("name", SOME)
-@pytest.mark.parametrize("script", [STEP, ATTENTION, EXPLORE / "positions.py", MASKS])
+@pytest.mark.parametrize("script", [STEP, ATTENTION, POSITIONS, MASKS])
 def test_every_other_page_opens(page, name, script):
     assert not page(name, script).error
 

@@ -1,4 +1,4 @@
-"""The part "Speed-ups" of the Inside page: tiles that end as the model does, blocks that fill, and a measurement."""
+"""The speed-ups on the Inside page: tiles end where the model does, blocks fill, and gains are measured once."""
 
 import numpy as np
 import pytest
@@ -65,13 +65,6 @@ def test_blocks_fill_with_the_step(page):
         filled, _ = figure(test, "cache_places")["data"]
         assert numbers(filled["x"]).tolist() == [step, step]
     assert held == [1, 1, 2, 2]
-
-
-def test_results_of_a_beam_search_share_blocks(page):
-    test = page(how="beam", block=1, step=3)
-    assert "results of the beam search need" in payload(test, "cache_blocks")["said"]["below"]
-    hidden = page(how="beam", block=1, step=3, guess=1)
-    assert payload(hidden, "cache_blocks")["said"] is None  # other results would say what comes
 
 
 def test_models_of_one_stack_have_what_they_can_have(open_one_stack):

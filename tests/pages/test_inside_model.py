@@ -10,7 +10,6 @@ from glassformer import charts
 from glassformer.inside.features import in_words
 from glassformer.inside.model import blocks as model_blocks
 from glassformer.inside.model import model_panel as inside_model_panels
-from glassformer.inside.model import shapes as shape_panels
 from glassformer.inside.model.blocks import (
     blocks_of,
     contents,
@@ -171,8 +170,3 @@ def test_guess_mode_shows_no_later_token(page):
     assert "3 target tokens" in told(test)
     assert tables(test)[0]["Shape"].iloc[-1] == "[3, 30]"
     assert "Logits [3, 30]" in str(figure(test, "model_diagram"))
-
-
-def test_layers_that_differ_are_written_one_by_one():
-    seen = shape_panels.Pass((1, 2), (1, 2), {f"encoder.{k}.output": (1, 2, 4 + (k == 2)) for k in range(4)})
-    assert shape_panels.equal_layers(seen, "encoder", 4) == [range(2), range(2, 3), range(3, 4)]

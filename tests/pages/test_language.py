@@ -1,25 +1,13 @@
 """The language of a session reaches pages, components and the address, and to change it loses no choice."""
 
-import json
 import re
 
 import pytest
 
 from glassformer.frame import sidebar
 from glassformer.state import language, session
-from tests.pages.conftest import CHECKPOINTS, MAIN, ROOT, STEP, check
+from tests.pages.conftest import MAIN, ROOT, check
 from tests.pages.reading import address, payload, run_of, type_source
-
-
-@pytest.fixture
-def two_languages(monkeypatch):
-    for module in (sidebar, language):
-        monkeypatch.setattr(module, "languages", lambda: ("en", "qps"))
-
-
-def test_in_english_components_get_nothing_more(reverse):
-    sent = payload(reverse(src="abc"), session.STEPPER)
-    assert not {"lang", "words"} & set(sent)
 
 
 def test_another_language_comes_with_its_words_and_its_tag(reverse):
@@ -36,22 +24,6 @@ def test_the_address_keeps_the_language(reverse):
     assert "abcd" in address(test)["src"]
     test.query_params.clear()  # as a browser comes to another page
     assert check(test.run()).title[0].value.startswith("⟦")
-
-
-@pytest.mark.parametrize("page", [STEP, CHECKPOINTS], ids=["step", "checkpoints"])
-def test_a_language_that_is_chosen_is_spoken_and_choices_stay(open_page, two_languages, page):
-    test = open_page(page, model="reverse", src="abc", how="beam")
-    test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value("qps")
-    check(test.run())
-    assert test.title[0].value.startswith("⟦")
-    assert test.session_state[language.CHOSEN] == "qps"  # the browser writes it into the address
-    assert test.sidebar.selectbox(key=session.MODEL).value == "reverse"
-    if page == STEP:
-        assert test.session_state[session.HOW] == "beam"
-    test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value("en")
-    check(test.run())
-    assert "⟦" not in test.title[0].value
-    assert json.dumps(address(test)).count("lang") <= 1
 
 
 OF_PAGES = {

@@ -1,4 +1,4 @@
-"""What a session keeps when its page is done must not hold the run: at 512 pieces that is 150 MB a visitor."""
+"""What a session keeps when its page is done does not hold its run, which may be 150 MB."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""A checkpoint that computes what is not a number: every page says at which site, none draws it."""
+"""Of a checkpoint that computes what is not a number every page says at which site, and draws none of it."""
 
 import math
 import shutil

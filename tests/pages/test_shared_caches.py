@@ -1,4 +1,4 @@
-"""What visitors share (runs, notes of a run, errors, reports) holds no language: each reads it in their own."""
+"""What visitors share holds no language: each reads it in their own."""
 
 import ast
 

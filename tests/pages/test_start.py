@@ -185,17 +185,6 @@ def test_what_an_address_says_is_the_same_for_everybody(start, open_page, browse
     assert standing(start(rev="0123456789"))[0] == "zh-en"
 
 
-def test_an_address_that_one_visitor_wrote_says_the_same_to_another(open_page, browser_asks):
-    browser_asks("en")
-    test = open_page(PAGES["step"])
-    check(test.sidebar.selectbox(key=session.MODEL).set_value("zh-en").run())
-    there = address(test)
-    assert there["model"] in ("zh-en", ["zh-en"])
-    check(test.sidebar.selectbox(key=session.MODEL).set_value("en-fr").run())
-    type_source(test, "I like tea.")
-    assert address(test)["model"] in ("en-fr", ["en-fr"])
-
-
 def test_a_typed_sentence_switches_by_itself_and_undo_goes_back(open_page):
     test = open_page(PAGES["step"])
     type_source(test, "I like tea.")

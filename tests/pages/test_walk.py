@@ -114,13 +114,6 @@ def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse
     assert not any("so here is one to start with" in caption.value for caption in test.caption)
 
 
-def test_after_a_step_the_row_is_that_of_the_step(walking, reverse):
-    test = check(go_to(walking(kind="cross"), 3))
-    cell = worth_seeing(run(reverse, reverse.query("glass")), "cross")
-    assert f"In layer {cell.layer + 1}, head {cell.head + 1}" in text(test)
-    assert f"the query **{run(reverse, reverse.query('glass')).row_label(2)}**" in text(test).replace("\u2060", "")
-
-
 def test_nothing_that_comes_later_is_seen_while_guessing(walking):
     test = walking(kind="decoder", layer=1, head=1, step=3, guess=1, query=6, key=6)
     assert chosen(test) == (NONE, NONE)

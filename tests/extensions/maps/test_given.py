@@ -1,4 +1,4 @@
-"""Given maps as they are looked at."""
+"""Given maps have words, rollouts and heads where their labels and sizes allow it."""
 
 import pytest
 

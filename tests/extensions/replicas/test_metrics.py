@@ -1,4 +1,4 @@
-"""What Prometheus is told: what happened, under few labels, and nothing where nobody asked for it."""
+"""Prometheus is told what happened under few labels, and nothing where nobody asked for it."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""A store of the rooms that is away, slow, emptied or started anew: all goes on, and all is back."""
+"""While the rooms' store is away, slow, emptied or started anew all goes on, and then all is back."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Every step that covers something: its words name what its page draws, and hide that until the answer."""
+"""What a lesson's step covers is drawn by its page, and hidden until the answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lessons walked with own sentences: what is covered is in nothing that a page sends until it is answered."""
+"""What answers a question is in nothing that a page sends until it is answered, through whole lessons."""
 
 import pytest
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue

@@ -1,4 +1,4 @@
-"""A lesson beside the pages: the address, what is covered, the answer, the way on, the list."""
+"""A lesson beside the pages covers what answers it until the answer, and its address brings it back."""
 
 import html
 import re
@@ -9,12 +9,14 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lessons import step_links
+from glassformer.extensions.classroom.lessons import short, step_links
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import session
 from tests.extensions.scripts import LESSONS
-from tests.pages.conftest import CHECKPOINTS, MAIN, STEP, check
+from tests.pages.conftest import CHECKPOINTS, MAIN, PAGES, STEP, check
 from tests.pages.reading import address, keys_of, payload, sentences, type_source, view
+from tests.pages.test_start import browser_asks as browser_asks
+from tests.pages.test_start import standing
 
 SENTENCE = "我喜欢喝绿茶。"
 
@@ -83,13 +85,16 @@ def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_pag
     assert "You predicted “all about equal”; the answer is “" in sentences(test)
 
 
-def test_another_sentence_is_another_question_and_its_step_is_opened(step_page):
+def test_another_sentence_or_checkpoint_is_another_question_and_its_step_is_opened(step_page):
     test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
     test = type_source(test, "我每天早上都和我的朋友一起去学校。")
     assert not {"entropy", "candidates"} & drawn(test)
     assert view(test).step == len(payload(test, session.STEPPER)["run"]["target"]) - 1
     test = type_source(test, SENTENCE)
     assert "entropy" in drawn(test)  # that one was answered
+    test.sidebar.selectbox(key=session.MODEL).set_value("en-fr")
+    check(test.run())
+    assert not {"entropy", "candidates"} & drawn(type_source(test, SENTENCE)), "to another checkpoint it is another"
 
 
 def test_nothing_chosen_is_no_answer(step_page):
@@ -197,14 +202,6 @@ def test_answers_are_forgotten_on_request(open_page):
     assert not any(label.startswith("Continue at step") for label in ways(test))
 
 
-def test_no_sentence_is_asked_for_and_an_address_with_a_view_is_left_alone(step_page):
-    test = step_page(lesson="one-piece.3", src=SENTENCE, step=2)
-    assert view(test).step == 1
-    assert step_links.ARRIVED in test.session_state
-    empty = step_page(lesson="one-piece.3", src="")
-    assert "Type a sentence" in sentences(empty)
-
-
 @pytest.fixture
 def on_reverse(monkeypatch):
     """A lesson whose first step runs on a checkpoint of its own, and its second on the learner's."""
@@ -237,12 +234,6 @@ def test_a_step_on_a_checkpoint_of_its_own_gives_the_learners_back(step_page, on
         assert said(one, "lesson") == "made.2"
 
 
-def test_letters_of_the_learners_own_stay_in_a_step_on_that_checkpoint(step_page, on_reverse):
-    test = step_page(lesson="made.1", src="lesson", model="reverse")
-    assert said(test, "src") == "lesson"
-    assert "mine" not in address(test)
-
-
 def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
     test = step_page(lesson="made.1", src="glass", model="reverse")
     test.sidebar.selectbox(key=session.MODEL).set_value("zh-en")
@@ -250,3 +241,55 @@ def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
     assert test.session_state[session.MODEL] == "zh-en"
     assert "uses the checkpoint reverse" in sentences(test)
     assert ways(test)["Back to the step"][1]["model"] == "reverse"
+
+
+# ---------------------------------------------------------------- the short path
+
+
+def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):
+    test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
+    _, parameters = ways(test)["Begin the 25-minute path"]
+    test = step_page("pages/explore/attention.py", **parameters)
+    text = " ".join(one.value for one in test.markdown).replace("\\", "")
+    assert "Terms for this path" in text
+    assert SENTENCE in text
+    for term in ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability"):
+        assert f"**{term}**" in text
+    assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
+    assert "walk_weights" in drawn(test)  # the row that they speak of
+    page, onward = ways(test)["Go to the first question"]
+    assert page == "step"
+    test = step_page(**onward)
+    assert [one for one in test.radio if str(one.key).startswith("lesson_answer")]
+    assert covers(test) == 1
+    assert ways(test)["Terms for this path"][0] == "attention"
+
+
+def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
+    path = short.places(lessons(), "", short=True)
+    given = {
+        (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
+    }
+    test = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name, path="short")
+    test.session_state[predictions.KEPT] = given
+    text = " ".join(one.value for one in check(test.run()).markdown)
+    assert "What you have learnt" in text
+    assert f"You predicted 5 of {len(path)} steps, 3 of them correctly." in text
+    there = ways(test)
+    assert {"How heads are built", "Pieces", "The training recipe"} <= set(there)
+    assert "Where it looks, step 1" in there
+    assert "Who may see whom, step 1" not in there
+    assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
+    elsewhere = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name)
+    assert not [one for one in elsewhere.markdown if "What you have learnt" in one.value]
+
+
+def test_an_address_says_the_same_to_everybody(open_page, browser_asks):
+    browser_asks("en")
+    assert standing(open_page(PAGES["step"], lesson="one-piece.1"))[0] == "zh-en"
+
+
+def test_nobody_is_switched_in_a_lesson(open_page):
+    test = open_page(PAGES["step"], lesson="one-piece.1")
+    type_source(test, "I like tea.")
+    assert standing(test) == ("zh-en", "I like tea.")

@@ -1,4 +1,4 @@
-"""The page for teachers: the link that it builds opens what was chosen, and what is covered is not sent."""
+"""A link that the page for teachers builds opens what was chosen, and what it covers is not sent."""
 
 from urllib.parse import parse_qsl, urlsplit
 

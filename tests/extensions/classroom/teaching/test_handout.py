@@ -1,4 +1,4 @@
-"""A handout: opens offline, asks before it answers, and no text of a run becomes markup."""
+"""A handout opens offline and asks before it answers, and no text of a run becomes markup."""
 
 import html
 import json
@@ -89,13 +89,6 @@ def test_no_text_of_a_run_is_markup(reverse, answers):
     assert html.escape(evil) in text
 
 
-def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
-    for lesson in lessons().values():
-        for sheet in sheets_of(lesson, reverse, "transformer"):
-            if isinstance(sheet.posed, Posed) and sheet.posed.step.page in ("step", "attention", "masks"):
-                assert sheet.charts or sheet.closed, (lesson.name, sheet.posed.step.page)
-
-
 def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
     lesson = lessons()["stream"]
     address = "https://glass.example/inside?src=a&lesson=stream.1"
@@ -137,19 +130,6 @@ def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
 def numbers(figures):
     """All numbers with a fraction in charts; whole ones are places, too."""
     return [float(one) for figure in figures for one in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", figure)]
-
-
-def test_paper_has_a_name_a_line_for_why_and_nothing_that_has_to_be_typed_or_tried(reverse):
-    lesson = lessons()["one-piece"]
-    text = written(lesson, sheets_of(lesson, reverse, "glass"), "en", answers=False)
-    assert text.count('<p class="name">') == 1
-    assert text.count("Why?") == text.count("<section>") == sum(step.paper for step in lesson.steps) == 4
-    assert "Type it" not in text
-    assert "back and forth" not in text
-    assert [int(n) for n in re.findall(r"<h2>(\d+)\.", text)] == [1, 2, 3, 4]
-    typed = [step for one in lessons().values() for step in one.steps if step.ask.form == "piece"]
-    assert typed
-    assert not any(step.paper for step in typed)
 
 
 def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(reverse):

@@ -1,4 +1,4 @@
-"""A plan for a class, and what a lesson of one's own can ask: both say what the lessons' files and the code say."""
+"""A plan for a class, and the list of what can be asked, say what the lessons' files and the code say."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lessons that a teacher wrote: what is right opens, what is wrong gets a sentence, and neither stops the other."""
+"""A teacher's own lesson opens, or is named in one sentence, and neither stops the others."""
 
 import textwrap
 

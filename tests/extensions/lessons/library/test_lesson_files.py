@@ -1,4 +1,4 @@
-"""A lesson's file is not trusted: whatever is wrong with one is said in one sentence that names the file."""
+"""A lesson's file is not trusted: whatever is wrong with it is one sentence that names the file."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The words at the beginning of the short path, on a sentence; and what is met on it."""
+"""The words of the short path are said on any sentence, with its own numbers, and each lesson met is named."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A step posed to a run: which choices, in which order, and what counts as right."""
+"""A posed step has its choices in one order everywhere, and a number counts as people type it."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""No answer hangs on rounding, which differs by processor and number of threads: here weights are moved as much."""
+"""No answer hangs on rounding, which differs by processor and number of threads."""
 
 from dataclasses import replace
 

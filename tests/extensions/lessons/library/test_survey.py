@@ -1,4 +1,4 @@
-r"""Laws hold and findings differ, over a hundred sentences a checkpoint.
+r"""Laws hold and findings differ over a hundred sentences a checkpoint, and a model answers as it did.
 
 The counts stand in `tests/data/lessons.tsv`, as making them takes minutes:
 

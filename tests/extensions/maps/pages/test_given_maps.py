@@ -1,4 +1,4 @@
-"""Given maps on the pages: a file beside the checkpoints is listed, chosen, looked at, and opened by its address."""
+"""A file of maps beside the checkpoints is listed, looked at as it was given, and opened by its address."""
 
 import re
 from types import SimpleNamespace
@@ -146,14 +146,6 @@ def test_options_are_those_that_the_file_allows(maps):
     assert "rollout" not in test.selectbox(key="aggregate").options
     assert the_map(test).shape == (5, 5)
     assert maps(panel="head").selectbox(key="aggregate").options
-
-
-def test_pieces_are_merged_and_special_ones_hidden_as_the_labels_say(maps):
-    test = maps(kind="encoder", panel="head", layer=1, head=1, words=1, hide=1)
-    assert rows_of(test) == ["the", "cats"]
-    one = weights(3, 4, 5, 5)[0, 0]
-    merged = np.array([[rows[:, 1].mean(), rows[:, 2:4].sum(1).mean()] for rows in (one[1:2], one[2:4])])
-    np.testing.assert_allclose(the_map(test), merged, atol=1e-6)
 
 
 def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_one(open_page, folder):

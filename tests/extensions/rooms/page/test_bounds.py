@@ -1,4 +1,4 @@
-"""What all rooms of a server hold stays bounded, whatever comes in: rooms, students, votes, streams, long inputs."""
+"""What all rooms of a server hold stays bounded, whatever comes in, and goes with them."""
 
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The routes of a room over HTTP: what students' browsers may ask, and what nobody may.
+"""Over HTTP students' browsers may join, vote and listen in their room, and nobody may do more.
 
 A server of its own with Streamlit's middleware and a room's routes alone; the whole app is opened in
 `tests/browser/test_room.py`.

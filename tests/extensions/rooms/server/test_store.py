@@ -1,4 +1,4 @@
-"""Rooms that replicas share by a real redis-server: exact, heard at once, and back by themselves whatever ends."""
+"""Rooms that replicas share are exact and heard at once, and outlive a replica that ends or is killed."""
 
 import contextlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Heads cut, joined and mixed by hand, in numpy."""
+"""What is asked about cutting, joining and mixing heads has the answer that numpy makes by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is computed with a cache and without one, checked by whole passes over each prefix."""
+"""What is asked about a cache counts what a run with one and a run without one compute."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What temperature, top-p, seeds and a single beam do, against plain numpy on the logits."""
+"""What is asked about temperature, top-p and draws has the answer of plain numpy on the logits."""
 
 import dataclasses
 

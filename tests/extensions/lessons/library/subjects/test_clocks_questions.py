@@ -1,4 +1,4 @@
-"""Questions about tables of positions, against sines, cosines and a rotation written in numpy."""
+"""What is asked about tables of positions has the answer of sines, cosines and a rotation in numpy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Questions about cost, against products counted by hand, and about parts, against runs without them."""
+"""What is asked about cost and parts has the answer of products counted by hand, and of runs without a part."""
 
 from dataclasses import replace
 

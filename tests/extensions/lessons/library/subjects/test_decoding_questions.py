@@ -1,4 +1,4 @@
-"""What the lesson on one piece at a time says, against plain numpy and decoding written out."""
+"""What is asked about writing one piece at a time has the answer of decoding written out."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Questions about faults, against models that have each fault built in, and against masks written by hand."""
+"""What is asked about faults has the answer of models that have the fault built in."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Several heads, against loops over the maps, sums by hand, and whole runs without a head."""
+"""What is asked about several heads has the answer of their maps, and of whole runs without a head."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Where the decoder looks, against loops over the maps and a tap that mutes by hand."""
+"""What is asked about where the decoder looks has the answer of loops over the maps."""
 
 from dataclasses import replace
 

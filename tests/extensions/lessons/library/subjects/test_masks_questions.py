@@ -1,4 +1,4 @@
-"""Questions about masks, against layer 1 written in numpy, and against runs that are made another way."""
+"""What is asked about masks has the answer of layer 1 in numpy, and of runs made another way."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Feed-forward sub-layers and embeddings, against plain numpy with the stored weights."""
+"""What is asked about feed-forward networks has the answer of plain numpy on the stored weights."""
 
 from typing import Any
 

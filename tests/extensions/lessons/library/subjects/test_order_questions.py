@@ -1,4 +1,4 @@
-"""Order, against the model's tables, a permuted source given to it by hand, and a network of two matrices."""
+"""What is asked about order has the answer of the model's tables and of a source permuted by hand."""
 
 import numpy as np
 import pytest

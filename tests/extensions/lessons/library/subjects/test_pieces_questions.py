@@ -1,4 +1,4 @@
-"""How text is cut, checked with SentencePiece itself; and what there is to cut."""
+"""What is asked about pieces has the answer of SentencePiece itself."""
 
 import pytest
 import sentencepiece

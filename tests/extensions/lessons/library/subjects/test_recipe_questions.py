@@ -1,4 +1,4 @@
-"""The recipe of a training, checked with torch's own smoothing and the files of the shipped checkpoints."""
+"""What is asked about the recipe of a training has the answer of torch and of the checkpoint's files."""
 
 import csv
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The residual stream, against plain numpy on what one pass recorded, and against changes made by hand."""
+"""What is asked about the residual stream has the answer of numpy on a recorded pass, and of taps by hand."""
 
 import dataclasses
 

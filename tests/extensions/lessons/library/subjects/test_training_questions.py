@@ -1,4 +1,4 @@
-"""Questions about training, against files read by hand, losses in numpy, and runs that are made another way."""
+"""What is asked about training has the answer of its files, of losses in numpy, and of runs by hand."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""What the lessons on one weight and on √d_head say, against plain numpy on what the model's matrices give."""
+"""What is asked about one weight has the answer of numpy on what the model's matrices give."""
 
 import math
 

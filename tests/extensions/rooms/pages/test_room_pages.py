@@ -1,9 +1,11 @@
-"""A bare address in a room."""
+"""In a room a bare address means what its teacher looks at, and the wall has one QR code."""
 
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Question
 from glassformer.state import session
+from tests.extensions.scripts import PROJECTOR
 from tests.pages.conftest import PAGES, check
 from tests.pages.reading import address
 from tests.pages.test_start import browser_asks as browser_asks
@@ -29,5 +31,16 @@ def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_pa
         assert address(student)["model"] in ("zh-en", ["zh-en"])
         browser_asks("en")
         assert student.session_state[session.URL_LINKED]["model"] == "zh-en"  # of the menu
+    finally:
+        ROOMS.end(taught)
+
+
+def test_the_wall_has_one_qr_code_also_beside_a_question(open_page):
+    taught = ROOMS.open()
+    try:
+        for question in (None, Question("aloud.1", "Which?", ("A", "B"), aloud=True)):
+            ROOMS.do(taught, Room.ask, question)
+            drawn = "".join(one.proto.body for one in open_page(PROJECTOR, room=taught.code).main.get("html"))
+            assert drawn.count("<img") == 1
     finally:
         ROOMS.end(taught)
