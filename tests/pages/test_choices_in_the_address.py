@@ -137,10 +137,3 @@ def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
     assert "was requested" not in sentences(test)
     assert "layer 3" in payload(test, "ffn_histogram")["alt"]
     assert view(test).layer == 2
-
-
-def test_no_formula_has_a_bias_that_the_model_lacks(open_page, deep):
-    for name, has in ((deep, False), ("reverse", True)):
-        test = open_page(PAGES["inside"], model=name, src="abc", inside="ffn")
-        for key in ("ffn_histogram", "ffn_active"):
-            assert ("+ b)" in payload(test, key)["caption"] or "+ b " in payload(test, key)["caption"]) == has

@@ -88,19 +88,6 @@ def test_a_page_says_what_is_not_as_in_the_paper(open_model, name, page, view, s
     assert [one for one in said if one not in found] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "page", "view", "never"),
-    [
-        ("relative", ATTENTION, {"kind": "cross"}, "Relative positions add"),
-        ("windows", ATTENTION, {"panel": "head", "layer": 1}, "every layer closes it"),
-        ("halves", ATTENTION, {}, "differs from that of the original Transformer"),
-        ("rotary", MASKS, {}, "have windows"),
-    ],
-)
-def test_it_does_not_say_so_of_what_is(open_model, name, page, view, never):
-    assert never not in text(open_model(name, page, **view))
-
-
 @pytest.mark.parametrize("name", ["halves", "fairseq"])
 def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     test = open_model(name, POSITIONS, apart=0)

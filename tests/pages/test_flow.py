@@ -61,15 +61,6 @@ def test_all_heads_of_a_layer_are_sent(flow, model, source, kind):
     assert list(data["row_of_step"]) == ([] if kind == "encoder" else list(range(len(rows))))
 
 
-def test_without_a_layer_the_mean_of_all_heads_is_one_map_and_named_so(flow):
-    trace = traced("zh-en", CHINESE)
-    data, received = sent(flow(model="zh-en", src=CHINESE, heads="2"))
-    assert (data["heads"], data["together"], data["shown"]) == (1, True, [])
-    same(received, trace.cross.mean(axis=(0, 1))[None], trace.cross_mask)
-    assert data["layer"] == "mean of all 3 layers × 4 heads"
-    assert "the mean over all heads of all layers" in data["caption"]
-
-
 def test_heads_and_following_are_in_the_address_and_come_back(flow):
     test = flow(model="reverse", src="abcd", layer=1, heads="1.3", follow=1)
     data = payload(test, FLOW)

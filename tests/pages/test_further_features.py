@@ -85,14 +85,6 @@ def test_features_are_named_and_what_a_diagram_cannot_draw(page, name, said):
     assert [one for one in said if one not in found] == []
 
 
-def test_shapes_name_every_site_of_the_model(page):
-    embedding = {"encoder.embedding.types", "encoder.embedding.sum"}
-    for name, sites in (("gemma", {"decoder.0.ffn.linear", "decoder.0.ffn.output_norm"}),
-                        ("bert", embedding | {"mlm_head.output", "logits"})):  # fmt: skip
-        table = page(name, INSIDE, inside="model").dataframe[0].value
-        assert sites <= set(table["Name in the code"])
-
-
 def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
     test = page("gpt", MASKS, **{"with": "mi"})
     assert "This model has no padding piece to fill a batch with" in told_or_noted(test)

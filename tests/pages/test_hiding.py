@@ -8,8 +8,6 @@ from glassformer.state import session
 from glassformer.step import StepLook, hidden_piece_panels
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
-from tests.pages.test_pseudo_language import complaints, data_of_models
-from tests.pseudo_language import words_of
 from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer.analysis.hidden_pieces import hide, mask_id
@@ -79,9 +77,3 @@ def test_a_head_without_a_mask_piece_says_so(folder, open_page, monkeypatch):
     test = open_page(STEP, model="encoder alone", src="ba lo mi")
     assert "its tokenizer has no piece that marks a gap" in told_or_noted(test)
     assert not payload(test, session.STEPPER)["choosable"]
-
-
-def test_what_is_spoken_is_spoken_whole(open_model):
-    test = open_model(lang="qps")
-    tokenizer = opened("filling").src_tokenizer
-    assert complaints(test, words_of(TEXT, "filling", *tokenizer.pieces) | data_of_models()) == []

@@ -7,7 +7,6 @@ from weakref import ref
 import pytest
 
 from glassformer import charts
-from glassformer.inside.features import in_words
 from glassformer.inside.model import blocks as model_blocks
 from glassformer.inside.model import model_panel as inside_model_panels
 from glassformer.inside.model.blocks import (
@@ -103,16 +102,6 @@ def test_every_number_of_layers_has_a_readable_diagram():
     every = [block for stack in stacks(one, grouping=each_layer) for block in blocks_of(stack)]
     assert sum(block.parameters or 0 for block in every) == sum(p.numel() for p in model.parameters())
     assert len({block.place for block in every}) == len({block.name for block in every}) == len(every)
-
-
-def test_a_post_norm_model_without_final_norms_says_so():
-    model = tiny_model(norm="post", final_norm=False, positions="learned", tie_output=False, output_bias=True)
-    encoder, decoder = stacks(sized(model, n_source=5, n_target=4), grouping=each_layer)
-    assert not encoder.pre
-    assert [block.place for block in decoder.end] == ["decoder.output", "decoder.logits"]
-    words = in_words(model.config)
-    for part in ("post-norm", "no other norm follows the last layer", "a learned table", "a table of its own"):
-        assert part in words
 
 
 def test_every_block_leads_to_a_view():

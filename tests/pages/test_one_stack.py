@@ -6,7 +6,6 @@ import pytest
 from glassformer.attention.map_pictures import FLOW
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.inside.ffn import ffn_panel
-from glassformer.inside.lens import lens_pictures
 from glassformer.inside.stream import stream_pictures
 from glassformer.masks import mask_pictures
 from glassformer.positions.sentence import sentence_panel
@@ -34,7 +33,6 @@ from tests.pages.reading import (
 )
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
-from transformer.analysis.logit_lens import logit_lens
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
 
@@ -162,28 +160,6 @@ def test_every_part_shows_what_there_is(open_one_stack, stack, part):
         assert part != "lens" or "so it has no logit lens" in sentences(test)
     assert charts_of(test) == drawn
     assert not test.error
-
-
-@both
-def test_the_diagram_and_the_costs_are_of_one_stack(open_one_stack, stack):
-    test, checkpoint = open_one_stack(stack, INSIDE, inside="model"), opened(f"{stack} alone")
-    rows = {row[0]: row[1:] for row in figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]}
-    other = STACKS[stack == "decoder"].capitalize()
-    assert not [name for name in rows if other in name or "cross" in name.lower()]
-    total = sum(p.numel() for p in checkpoint.model.parameters())
-    assert sum(row[2] or 0 for row in rows.values()) == total
-    table = test.dataframe[1].value.set_index("Component")
-    assert not [name for name in table.index if other in name or "Cross" in name or "Target" in name]
-    assert table["Parameters"]["All"] == total
-    assert ("no encoder" if stack == "decoder" else "no decoder") in told(test)
-
-
-def test_the_lens_reads_the_rows_of_the_steps(open_one_stack):
-    test, (checkpoint, trace) = open_one_stack("decoder", INSIDE, inside="lens", step=2), run("decoder")
-    found = logit_lens(checkpoint, trace).by_layer()
-    np.testing.assert_allclose(z_of(test, lens_pictures.table.key), found.top_probs[:, 1], rtol=1e-3)
-    title = figure(test, lens_pictures.table.key)["layout"]["title"]["text"]
-    assert title.endswith(f"after {trace.read_pieces[trace.row_of(1)]}")
 
 
 def test_a_token_of_the_prompt_is_looked_at_without_a_step(open_one_stack):

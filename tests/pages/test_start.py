@@ -88,23 +88,6 @@ def test_a_model_of_one_stack_has_its_own_diagram(start, one_stack, monkeypatch,
     assert kinds == {stack}
 
 
-# ------------------------------------------------------------------------ what reads a text is offered
-
-
-@pytest.mark.parametrize("page", ["attention", "masks"])
-def test_what_reads_a_text_is_offered_on_every_page_with_the_box(open_page, page):
-    test = open_page(PAGES[page], src="I like tea.")
-    check(test.button(key=OFFER).click().run())
-    assert (test.session_state[session.MODEL], test.session_state[session.SOURCE]) == ("en-fr", "I like tea.")
-    assert not [button for button in test.button if button.key == OFFER]
-
-
-@pytest.mark.parametrize(("model", "src"), [("zh-en", "你好 Tom。"), ("reverse", "hello"), ("en-fr", "42")])
-def test_nobody_is_told_off_for_nothing(open_page, model, src):
-    test = open_page(PAGES["step"], model=model, src=src)
-    assert not [button for button in test.button if button.key == OFFER]
-
-
 # ------------------------------------------------------------------------ each block shows the sentence itself
 
 

@@ -181,16 +181,6 @@ def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
     assert "entropy" not in drawn(check(again.run()))  # of another text
 
 
-def test_the_list_leads_into_a_lesson(open_page):
-    test = open_page(LESSONS, src=SENTENCE)
-    begins = [path for label, path in ways(test).items() if label.startswith("Begin")]
-    assert begins[0][1]["src"] == SENTENCE
-    page, parameters = ways(test)["Begin the 25-minute path"]
-    assert page == "attention"
-    first_row = {"panel": "walk", "kind": "encoder", "layer": "1", "head": "1", "query": "1"}
-    assert parameters == {"src": SENTENCE, "lesson": "one-piece.1", "path": "short", **first_row}
-
-
 def test_answers_are_forgotten_on_request(open_page):
     test = open_page(LESSONS)
     test.session_state[predictions.KEPT] = {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}

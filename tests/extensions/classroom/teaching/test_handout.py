@@ -132,16 +132,6 @@ def numbers(figures):
     return [float(one) for figure in figures for one in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", figure)]
 
 
-def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(reverse):
-    trace, step = reverse.run("transformer"), lessons()["stream"].steps[0]
-    posed = pose(step, Case(checkpoint=reverse, trace=trace))
-    drawn = figures_of(step, posed.link(), reverse, trace)
-    assert (step.look, step.cover) == (("stream_size", "stream_added"), ("stream_added",))
-    assert (len(drawn.beside), len(drawn.closed), drawn.whole) == (1, 1, True)
-    some = lessons()["one-weight"].steps[2]  # of weights and their table only the weights are on paper
-    assert not figures_of(some, {"panel": "walk", "kind": "cross"}, reverse, trace).whole
-
-
 def test_what_is_said_of_a_chart_is_on_paper_with_it_as_text(reverse):
     trace, step = reverse.run("noon"), lessons()["order"].steps[1]
     posed = pose(step, Case(checkpoint=reverse, trace=trace))

@@ -80,13 +80,6 @@ def changed(path, value):
     return record
 
 
-def test_a_good_file_is_read(read):
-    lesson = read(GOOD)
-    assert (lesson.name, lesson.number, lesson.minutes, len(lesson.steps)) == ("own", 0, 5, 1)
-    assert lesson.steps[0].ask.form == "choice"
-    assert lesson.title.said({"piece": "x"}).in_language("zh") == "一个 x。"
-
-
 STEP = ("step", 0)
 ASK = (*STEP, "ask")
 FAULTS = [

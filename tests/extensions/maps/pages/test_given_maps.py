@@ -117,14 +117,6 @@ def test_a_file_that_is_gone_is_said_to_be(maps, folder, monkeypatch):
     assert "The checkpoint “tiny.npz” does not exist" in sentences(test)
 
 
-def test_what_an_address_asks_for_and_maps_do_not_have_is_said(maps):
-    test = maps(model="gpt.npz", kind="encoder", layer=9)
-    said = sentences(test)
-    assert "these maps do not include it. Decoder self-attention is shown instead" in said
-    assert "Layer 9 was requested, but the last layer of this model is layer 5" in said
-    assert "Rollout was requested" in sentences(maps(model="half.npz", together="rollout"))
-
-
 def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps):
     test = maps(kind="encoder", layer=3, head=4, panel="head")
     check(test.selectbox(key=session.MODEL).set_value("reverse").run())
@@ -133,19 +125,6 @@ def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps
     check(test.selectbox(key=session.MODEL).set_value("gpt.npz").run())
     assert the_map(test).shape == (8, 8)
     assert figure(test, "head_map")["layout"]["title"]["text"].startswith("Decoder self-attention")
-
-
-def test_options_are_those_that_the_file_allows(maps):
-    keys = {toggle.key for toggle in maps(panel="head").toggle}
-    assert {"words", "hide_special"} <= keys
-    keys = {toggle.key for toggle in maps(model="gpt.npz", panel="head").toggle}
-    assert "words" in keys  # Ġ says where words begin
-    assert "hide_special" not in keys
-    test = maps(model="half.npz", panel="head", hide=1)
-    assert "hide_special" not in {toggle.key for toggle in test.toggle}
-    assert "rollout" not in test.selectbox(key="aggregate").options
-    assert the_map(test).shape == (5, 5)
-    assert maps(panel="head").selectbox(key="aggregate").options
 
 
 def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_one(open_page, folder):

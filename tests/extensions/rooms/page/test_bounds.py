@@ -108,9 +108,3 @@ def test_what_the_rooms_hold_is_bounded_and_goes_with_them(monkeypatch):
     for one in opened:
         rooms.end(one)
     assert held(rooms)[0] == pytest.approx(empty, abs=5)
-
-
-def test_a_secret_that_no_text_can_be_is_none():
-    rooms = Registry(Clock())
-    taught = rooms.open()
-    assert not rooms.is_teacher(taught.code, "\ud800")
