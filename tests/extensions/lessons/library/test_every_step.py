@@ -1,11 +1,7 @@
-r"""A step of a lesson has one right answer for any sentence and model, or says in a sentence why it has none.
+"""A step of a lesson has one right answer for any sentence and model, or says in a sentence why it has none.
 
-All sentences on all steps take minutes more, as some questions run the model again. So each step meets one checkpoint
-in turn with one piece or an unknown piece; `test_survey` poses it to a sentence as people write them. In `make
-test-deep` each meets all checkpoints. The whole product, before lessons are changed much:
-
-    ALL_SENTENCES=1 .venv/bin/python -m pytest tests/extensions/lessons/library/test_every_step.py \
-        tests/extensions/classroom/lessons/test_links.py
+Each step meets one checkpoint in turn with one piece or an unknown piece, in `make test-deep` each checkpoint;
+`test_survey` poses it to a sentence as people write them.
 """
 
 from collections import Counter
