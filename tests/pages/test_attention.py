@@ -90,15 +90,6 @@ def test_guess_mode_hides_what_comes_in_every_grid(attention):
 # ---------------------------------------------------------------- one map
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_the_map_is_the_traces(attention, kind):
-    test = attention(panel="head", kind=kind, layer=1, head=4)
-    drawn, trace = the_map(test), trace_of(test)
-    allowed = trace.mask(kind)
-    np.testing.assert_array_equal(drawn[allowed], trace.maps(kind)[0, 3][allowed])
-    assert np.isnan(drawn[~allowed]).all()
-
-
 def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
     test = attention(panel="head", src="abcdef", step=3, query=2, key=4)
     before = figure(test, "head_map")

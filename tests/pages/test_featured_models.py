@@ -6,18 +6,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from glassformer.attention.map_pictures import FLOW
 from glassformer.positions import PositionsLook, position_controls
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.state.view import SECOND
 from glassformer.step import step_pictures
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, FORCING, INSIDE, MASKS, POSITIONS, STEP, check
-from tests.pages.reading import figure, keys_of, numbers, opened, payload, told, told_or_noted, view
+from tests.pages.reading import figure, numbers, opened, payload, told, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
-from tests.pages.test_two_slots import twice
 from tests.pseudo_language import words_of
 from tests.transformer.featured import FEATURED, featured
 from transformer.analysis.rotations import distance_bias, turnings
@@ -144,15 +140,6 @@ def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(window
     assert 0 < dotted(words)[0]["y0"] <= first - 0.5  # rows are words there
 
 
-def test_flow_and_what_heads_do_know_the_groups(windows):
-    data = payload(windows(panel="flow", layer=1), FLOW)
-    assert data["group"] == 3
-    assert data["output"] == {"query": run().first_row, "key": run().first_row + 1}
-    assert payload(windows(panel="flow"), FLOW)["group"] == 1  # a mean is no head's
-    measured = figure(windows(panel="table"), "head_table_map")
-    assert "K, V 1" in [note["text"] for note in measured["layout"]["annotations"]]
-
-
 def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(windows):
     test = windows(STEP)
     assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
@@ -245,23 +232,3 @@ def test_a_part_without_meaning_says_why(positions, name, part, why):
     test = positions(name, part)
     assert why in told_or_noted(test)
     assert view(test).of(PositionsLook).positions_panel == "table"
-
-
-@pytest.mark.parametrize(
-    ("name", "part"), [("windows", "rotations"), ("rotary", "pair"), ("windows", "sentence"), ("alibi", "distance")]
-)
-def test_what_is_said_of_positions_in_attention_is_said_whole(positions, name, part):
-    test = positions(name, part, lang="qps")
-    assert complaints(test, words_of(name, "ba lo mi t oxm") | data_of_models()) == []
-
-
-@pytest.mark.parametrize(("name", "part"), [("windows", "rotations"), ("alibi", "sentence")])
-def test_every_part_can_be_drawn_twice(folder, monkeypatch, name, part):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
-    test = AppTest.from_function(twice, args=("positions", {"positions_panel": part}), default_timeout=300)
-    test.query_params["model"], test.query_params["src"] = name, "ba lo mi"
-    check(test.run())
-    keys = keys_of(test)
-    first = {key for key in keys if not key.startswith(SECOND)}
-    assert first
-    assert {f"{SECOND}{key}" for key in first} == keys - first

@@ -46,21 +46,6 @@ def same(received, weights, allowed):
     np.testing.assert_allclose(received[:, allowed], weights[:, allowed], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("model", "source", "kind"),
-    [("zh-en", CHINESE, "encoder"), ("en-fr", "A woman is reading.", "decoder"), ("reverse", "abcd", "cross")],
-)
-def test_all_heads_of_a_layer_are_sent(flow, model, source, kind):
-    trace = traced(model, source)
-    data, received = sent(flow(model=model, src=source, kind=kind, layer=2))
-    same(received, trace.maps(kind)[1], trace.mask(kind))
-    rows = list(trace.src_pieces) if kind == "encoder" else [str(label) for label in trace.row_labels()]
-    columns = trace.read_pieces if kind == "decoder" else trace.src_pieces
-    assert (data["queries"], data["keys"]) == (rows, list(columns))
-    assert data["layer"] == "layer 2"
-    assert list(data["row_of_step"]) == ([] if kind == "encoder" else list(range(len(rows))))
-
-
 def test_heads_and_following_are_in_the_address_and_come_back(flow):
     test = flow(model="reverse", src="abcd", layer=1, heads="1.3", follow=1)
     data = payload(test, FLOW)

@@ -124,23 +124,6 @@ def test_a_bad_reference_gets_a_sentence(forcing, text, why):
     assert not keys_of(test) & set(CHARTS)
 
 
-@pytest.mark.parametrize("how", [{"how": "sampling", "temp": 3, "seed": 5}, {"how": "beam", "beam": 3, "result": 2}])
-def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
-    test = forcing(ref="fedcba", **how)
-    query = test.session_state[session.STANDING].last_query
-    checkpoint = opened("reverse")
-    expected = score(checkpoint, query, "fedcba")
-    rows = figure(test, forcing_pictures.texts.key)["layout"]["meta"]["table"]["rows"]
-    own = [row for row in rows if row[0] == "own output"]
-    assert [row[2] for row in own] == [expected.vocabulary[i] for i in expected.written]
-    parted = (
-        f"The reference and the model's own output first differ at piece {expected.first_divergence + 1}"
-        if expected.parting.first is not None
-        else "On its own, the model writes exactly"
-    )
-    assert parted in said(test)
-
-
 def test_it_gives_nothing_away_while_somebody_guesses(forcing):
     test = forcing(ref="fedcba", guess=1)
     assert test.info[-1].value == forcing_panels.NOT_WHILE_GUESSING

@@ -34,21 +34,6 @@ def shown(test):
     return element.value
 
 
-def test_the_charts_show_the_tables_numbers_of_the_chosen_measure(table):
-    test = table(kind="cross", layer=2, head=3)
-    check(test.selectbox(key=MEASURE).set_value("largest").run())
-    weights = weights_of_cross()
-    drawn = figure(test, "head_table_map")
-    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), weights.max(-1).mean(-1), rtol=0, atol=1e-6)
-    assert "largest weight" in drawn["layout"]["title"]["text"]
-    frame = drawn["layout"]["shapes"][0]
-    assert (frame["y0"], frame["x0"]) == (0.5, 1.5)
-    rows = figure(test, "head_table_rows")
-    np.testing.assert_allclose(numbers(rows["data"][0]["y"]), weights[1, 2].max(-1), rtol=0, atol=1e-6)
-    assert rows["layout"]["shapes"][0]["y0"] == pytest.approx(weights[1, 2].max(-1).mean(), abs=1e-6)
-    assert "Layer 2, head 3" in rows["layout"]["title"]["text"]
-
-
 def test_hidden_steps_do_not_count(table):
     test = check(go_to(table(kind="cross", guess=1, layer=2, head=1), 3))
     weights = weights_of_cross()[:, :, :3]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.inside.ffn import ffn_panel, ffn_pictures
+from glassformer.inside.ffn import ffn_panel
 from glassformer.inside.lens import lens_pictures
 from glassformer.inside.pieces import pieces_panel
 from glassformer.inside.stream import stream_pictures
@@ -26,8 +26,6 @@ from tests.pages.reading import (
     step,
     told,
 )
-from transformer.analysis.logit_lens import logit_lens
-from transformer.analysis.stream import measure, sites
 from transformer.runs.replay import replay
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
@@ -61,25 +59,6 @@ def activations(name, side, layer, source=None):
     trace = loading.runner().trace(checkpoint, checkpoint.query(source or checkpoint.card.examples[0]))
     site = f"{STACKS[side]}.{layer}.ffn.activation"
     return replay(checkpoint, trace, [site])[site][: len(trace.src_ids) if side == "source" else trace.n_steps]
-
-
-@pytest.mark.parametrize(("name", "side", "layer", "token"), [("en-fr", "target", 2, 3), ("reverse", "source", 1, 2)])
-def test_what_is_drawn_is_of_the_layer_and_the_token_that_are_chosen(inside, name, side, layer, token):
-    test = inside("ffn", model=name, side=side, layer=layer + 1, **{"key" if side == "source" else "step": token + 1})
-    found = activations(name, side, layer)
-    shares = figure(test, "ffn_shares")
-    np.testing.assert_allclose(numbers(shares["data"][0]["z"])[layer], (found == 0).mean(1), atol=2e-3)
-    frame = shares["layout"]["shapes"][0]
-    assert (frame["x0"] + 0.5, frame["y0"] + 0.5) == (token, layer)
-    active = figure(test, "ffn_active")["data"][0]
-    order = np.argsort(-found[token])[: ffn_pictures.MOST_LISTED]
-    assert active["customdata"] == order.tolist()
-    np.testing.assert_allclose(numbers(active["x"]), found[token, order], atol=1e-4)
-    np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), found[:, order[0]], atol=1e-4)
-    shown = figure(test, "ffn_map")
-    columns = [int(label) - 1 for label in shown["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
-    np.testing.assert_allclose(numbers(shown["data"][0]["z"]), found[:, columns], atol=1e-4)
-    assert len(shown["layout"]["shapes"]) == 2  # the row of the token, the cell of the neuron
 
 
 def test_side_layer_token_and_neuron_stay_in_the_address(inside):
@@ -120,25 +99,6 @@ def test_guessing_hides_activations_still_to_come(inside):
 LENS_MAP, LENS_TABLE, LENS_CURVES = lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key
 
 
-@pytest.mark.parametrize(("name", "depths"), [("zh-en", "layer"), ("reverse", "sublayer")])
-def test_the_table_the_curves_and_the_map_are_those_of_the_step(inside, name, depths):
-    test, checkpoint = inside("lens", model=name, step=2, depths=depths), opened(name)
-    trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
-    lens = logit_lens(checkpoint, trace)
-    found = lens.by_layer() if depths == "layer" else lens
-    np.testing.assert_allclose(numbers(figure(test, LENS_TABLE)["data"][0]["z"]), found.top_probs[:, 1], rtol=1e-3)
-    for _, _, piece, _, is_chosen in figure(test, LENS_TABLE)["layout"]["meta"]["table"]["rows"]:
-        assert is_chosen == (piece == trace.tgt_pieces[1])
-    probability = numbers(figure(test, LENS_CURVES)["data"][0]["y"])
-    np.testing.assert_allclose(probability, found.prob[:, 1], rtol=1e-3, atol=1e-9)
-    shown = figure(test, LENS_MAP)
-    np.testing.assert_allclose(numbers(shown["data"][0]["z"]), found.prob, rtol=1e-3, atol=1e-7)
-    written = np.exp(trace.log_probs[range(trace.n_steps), trace.tgt_ids])
-    np.testing.assert_allclose(numbers(shown["data"][0]["z"])[-1], written, rtol=1e-4)
-    assert payload(test, LENS_MAP)["clickable"]
-    assert (shown["layout"]["shapes"][0]["x0"], shown["layout"]["shapes"][0]["x1"]) == (0.5, 1.5)
-
-
 def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(inside):
     test = inside("lens", model="reverse", src="abcdef", guess=1)
     assert charts_of(test) == set()
@@ -163,36 +123,6 @@ def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(inside
 
 def title(test, picture):
     return figure(test, picture.key)["layout"]["title"]["text"]
-
-
-@pytest.mark.parametrize(("side", "stack", "token"), [("source", "encoder", 1), ("target", "decoder", 2)])
-def test_sizes_and_what_was_added_are_of_the_chosen_token(inside, side, stack, token):
-    test, checkpoint = inside("stream", model="zh-en", side=side, step=3, key=2), opened("zh-en")
-    trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
-    n_tokens = len(trace.src_ids) if side == "source" else trace.n_steps
-    recorded = replay(checkpoint, trace, sites(checkpoint.config, stack))
-    found = measure(recorded, checkpoint.config, stack, n_tokens=n_tokens)
-    before, new = (numbers(bars["y"]) for bars in figure(test, stream_pictures.added.key)["data"])
-    np.testing.assert_allclose(before, found.before[:, token], rtol=1e-4)
-    np.testing.assert_allclose(new, found.added[:, token], rtol=1e-4)
-    weak, strong = figure(test, stream_pictures.size.key)["data"]
-    assert set(strong["customdata"]) == {token}
-    assert set(weak["customdata"]) == {*range(n_tokens)} - {token}
-
-
-def test_a_norm_is_shown_before_and_after(inside):
-    test, checkpoint = inside("stream", model="reverse", src="abcdef", key=3, norm=4), opened("reverse")
-    trace = loading.runner().trace(checkpoint, checkpoint.query("abcdef"))
-    norm, names = checkpoint.model.encoder.layers[1].ffn_residual.norm, ("1.self_attn.residual", "1.ffn.norm")
-    found = replay(checkpoint, trace, [f"encoder.{name}" for name in names])
-    read, after = (found[f"encoder.{name}"] for name in names)
-    shown = [numbers(marks["y"]) for marks in figure(test, stream_pictures.norm.key)["data"]]
-    for values, expected in zip(shown, [read.mean(-1), after.mean(-1), read.std(-1), after.std(-1)], strict=True):
-        np.testing.assert_allclose(values, expected, atol=1e-4)
-    rows = numbers(figure(test, stream_pictures.strip.key)["data"][0]["z"])
-    np.testing.assert_allclose(rows[0], read[2], atol=1e-4)
-    np.testing.assert_allclose(rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4)
-    np.testing.assert_allclose(rows[2], after[2], atol=1e-4)
 
 
 def test_a_token_of_the_output_is_that_of_the_step_and_one_of_the_source_stays_in_the_address(inside):
@@ -228,13 +158,6 @@ def test_guessing_hides_the_tokens_still_to_come(inside):
 # ---------------------------------------------------------------- pieces
 
 
-def table_of(checkpoint, side):
-    """The table of a side in float64, and its ordinary pieces."""
-    table = checkpoint.model.src_table if side == "source" else checkpoint.model.target_table
-    tokenizer = checkpoint.src_tokenizer if side == "source" else checkpoint.tgt_tokenizer
-    return table.detach().numpy().astype(float), tokenizer
-
-
 def nearest(table, tokenizer, row, by, count):
     """Ids of the nearest ordinary rows with their cosine and distance."""
     cosine = table @ table[row] / np.linalg.norm(table, axis=1) / np.linalg.norm(table[row])
@@ -246,35 +169,6 @@ def nearest(table, tokenizer, row, by, count):
 
 def rows(test, key):
     return figure(test, key)["layout"]["meta"]["table"]["rows"]
-
-
-def control(test, key):
-    return next(element for element in test.segmented_control if element.key == key)
-
-
-@pytest.mark.parametrize(("name", "side", "by"), [("zh-en", "target", "distance"), ("reverse", "source", "cosine")])
-def test_neighbours_and_map_are_those_of_the_table(inside, name, side, by):
-    test = inside("pieces", model=name, side=side, **({"key": 2} if side == "source" else {"query": 2}))
-    if by == "distance":
-        check(control(test, "nearness").set_value("distance").run())
-    checkpoint = opened(name)
-    trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
-    table, tokenizer = table_of(checkpoint, side)
-    chosen = (trace.src_ids if side == "source" else trace.read_ids)[1]
-    ids, cosine, distance = nearest(table, tokenizer, chosen, by, 10)
-    found = rows(test, "piece_neighbours")
-    assert [row[3] for row in found] == ids
-    assert [row[0] for row in found] == [tokenizer.piece(i) for i in ids]
-    places = (1, 2) if by == "cosine" else (2, 1)  # what is drawn comes first
-    np.testing.assert_allclose([row[places[0]] for row in found], cosine, atol=1e-6)
-    np.testing.assert_allclose([row[places[1]] for row in found], distance, atol=1e-5)
-    drawn = numbers(figure(test, "piece_neighbours")["data"][0]["x"])
-    np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
-    assert f"has length {np.linalg.norm(table[chosen]):.3f}" in told(test)
-
-    points = {row[1]: row[2] for row in rows(test, "piece_map")}
-    assert set(trace.src_ids if side == "source" else trace.read_ids) | set(ids) <= set(points)
-    assert points[ids[-1]] in ("neighbour", "both", "source", "output")
 
 
 def test_any_piece_can_be_typed(inside):

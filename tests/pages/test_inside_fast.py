@@ -1,14 +1,12 @@
 """The speed-ups on the Inside page: tiles end where the model does, blocks fill, and gains are measured once."""
 
-import numpy as np
 import pytest
 
 from glassformer.inside import InsideLook
 from glassformer.inside.fast import fast_panel as fast
-from glassformer.runs import loading, measurement_jobs
+from glassformer.runs import measurement_jobs
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
-from transformer.runs.replay import replay
+from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, payload, told, view
 from transformer.trying.speed_gains import Gains
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
@@ -29,18 +27,6 @@ def fresh(monkeypatch):
 
 def rows(test, key):
     return payload(test, key)["said"]["table"]["rows"]
-
-
-def test_the_last_tile_ends_where_the_model_does(page):
-    test = page(kind="cross", layer=2, head=1, step=3, tile_keys=2, tile=9)
-    assert charts_of(test) >= CHARTS
-    checkpoint = opened("reverse")
-    trace = loading.runner().trace(checkpoint, checkpoint.query("abcdef"))
-    heads = replay(checkpoint, trace, ["decoder.1.cross_attn.heads"])["decoder.1.cross_attn.heads"]
-    bars, marks = figure(test, "tile_output")["data"]
-    np.testing.assert_allclose(numbers(bars["y"]), heads[0, 2], atol=1e-6)
-    np.testing.assert_allclose(numbers(bars["y"]), numbers(marks["y"]), atol=1e-12)
-    assert len(rows(test, "tile_scores")) == -(-len(trace.src_ids) // 2)
 
 
 def test_the_slider_walks_over_the_tiles(page):

@@ -19,24 +19,15 @@ from glassformer.inside.model.blocks import (
     sized,
     stacks,
 )
-from glassformer.runs import loading
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, opened, told, view
 from tests.transformer.tiny import tiny_model
-from transformer.runs.replay import replay
-
-SOURCE = "我喜欢喝咖啡。"
 
 
 @pytest.fixture
 def page(open_page):
     """A function that opens the page: `page(model="reverse")`."""
     return lambda **parameters: open_page(INSIDE, **parameters)
-
-
-def trace_of(name, source):
-    checkpoint = opened(name)
-    return loading.runner().trace(checkpoint, checkpoint.query(source))
 
 
 def tables(test):
@@ -47,24 +38,6 @@ def tables(test):
 def drawn_blocks(test):
     rows = figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]
     return {row[0]: row[1:] for row in rows}
-
-
-def test_the_blocks_of_a_diagram_and_the_costs_add_up_to_the_model(page):
-    test, trace = page(model="zh-en", src=SOURCE), trace_of("zh-en", SOURCE)
-    model, config = opened("zh-en").model, opened("zh-en").config
-    blocks, total = drawn_blocks(test), sum(p.numel() for p in model.parameters())
-    assert sum(row[2] or 0 for row in blocks.values()) == total
-    s, t, d = len(trace.src_ids), trace.n_steps, config.d_model
-    cross = blocks["Decoder layer 2: cross-attention"]
-    assert f"maps [{config.n_heads}, {t}, {s}]" in cross[1]
-    assert cross[2] == sum(p.numel() for p in model.decoder.layers[1].cross_attn.parameters())
-    table = tables(test)[1].set_index("Component")
-    assert table["Parameters"]["All"] == table["Parameters"].iloc[:-1].sum() == total
-    done = table["Multiply-adds, this sentence"]
-    assert done["Cross: n² part"] == config.n_decoder_layers * 2 * s * t * d
-    assert done["All"] == sum(row[3] or 0 for row in blocks.values())
-    assert f"takes {done['All']:,} multiply-adds" in told(test)
-    assert test.select_slider(key=inside_model_panels.LENGTH).value == max(s, t)
 
 
 def test_what_a_model_holds_is_read_once_and_forgotten_with_it():
@@ -140,18 +113,6 @@ def test_blocks_of_other_pages_have_their_addresses(page):
     assert "decoder.1.ffn" not in links
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("encoder.1.self_attn").run())
     assert "Open its view" in [text.value for text in test.markdown]  # a link, where there is a menu of pages
-
-
-def test_shapes_are_those_of_the_values(page):
-    trace = trace_of("zh-en", SOURCE)
-    values = replay(opened("zh-en"), trace, ["*"])
-    listed = set()
-    for side in ("source", "target"):
-        table = tables(page(model="zh-en", src=SOURCE, side=side))[0]
-        for site, shape in zip(table["Name in the code"], table["Shape"], strict=True):
-            assert site == "—" or shape == str(list(values[site].shape)), site
-        listed |= {*table["Name in the code"]}
-    assert listed - {"—"} == {site for site in values if not {"1", "2"} & set(site.split("."))}
 
 
 def test_guess_mode_shows_no_later_token(page):

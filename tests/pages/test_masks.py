@@ -57,16 +57,6 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
     assert "cells match the masks that attention used in this run" in told(test)
 
 
-def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
-    checkpoint, traces = batch
-    drawn = figure(open_page(MASKS, model=checkpoint.name, mask="source"), "mask_batch")
-    real = np.array([[i != checkpoint.config.pad_id for i in trace.src_ids] for trace in traces])
-    np.testing.assert_array_equal(open_cells(drawn), real)
-    assert not real.all()
-    rows = drawn["layout"]["meta"]["table"]["rows"]
-    assert [row[2] for row in rows] == [piece for trace in traces for piece in trace.src_pieces]
-
-
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
@@ -157,19 +147,6 @@ def test_another_model_brings_its_own_companions(masks):
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert [test.text_input(key="mask_companion_0").value] == list(WITH["zh-en"])
     assert test.selectbox(key="sentence").value == 0
-
-
-@pytest.mark.parametrize(("name", "site"), [("source", "encoder"), ("decoder", "decoder"), ("cross", "cross")])
-def test_one_row_is_that_of_the_batch_run_here(open_page, batch, name, site):
-    checkpoint, traces = batch
-    test = open_page(MASKS, model=checkpoint.name, masks="one_row", mask=name, sentence=2, layer=2, head=3, query=3)
-    drawn = figure(test, "mask_row")
-    rows = drawn["layout"]["meta"]["table"]["rows"]
-    allowed = by_hand(traces[1], name, checkpoint.config.pad_id)[2]
-    assert [row[5] == "" for row in rows] == allowed
-    weights = np.array([0.0 if row[4] is None else row[4] for row in rows])
-    np.testing.assert_allclose(weights, traces[1].maps(site)[1, 2, 2], atol=5e-6)
-    assert "Layer 2, head 3: query 3" in drawn["layout"]["title"]["text"]
 
 
 def test_checks_say_which_rows_moved(open_page, batch):

@@ -72,17 +72,6 @@ def test_a_decoder_alone_reads_its_prompt_and_is_shaded_by_the_rows_of_the_steps
     assert drawn["layout"]["meta"]["follow"]["rows"] == [trace.row_of(t) for t in range(trace.n_steps)]
 
 
-def test_an_encoder_alone_says_that_it_writes_nothing(open_one_stack):
-    test, (_, trace) = open_one_stack("encoder", step=5), run("encoder")
-    assert "This encoder-only model generates no output, so there are no steps." in told_or_noted(test)
-    assert "Step 5 was requested, but this model does not write any output" in sentences(test)
-    shown = run_of(test)
-    assert (shown["target"], shown["shading"]) == ([], None)
-    assert [chip["piece"] for chip in shown["source"]] == list(trace.src_pieces)
-    assert not test.sidebar.slider
-    assert not test.sidebar.toggle
-
-
 # ---------------------------------------------------------------- attention
 
 
@@ -114,14 +103,6 @@ def test_one_map_is_the_traces_and_its_rows_are_those_that_read(open_one_stack, 
     data, received = sent(test)
     np.testing.assert_allclose(received[:, allowed], trace.maps(stack)[1][:, allowed], atol=1e-5)
     assert (data["row_of_step"], payload(test, FLOW)["kind"]) == (steps, f"{stack.capitalize()} self-attention")
-
-
-def test_words_of_a_prompt_and_of_what_follows_are_not_mixed(open_one_stack):
-    test, (_, trace) = open_one_stack("decoder", ATTENTION, panel="head", layer=1, head=1, words=1), run("decoder")
-    meta = figure(test, "head_map")["layout"]["meta"]
-    given = [row for row in meta["cells"]["rows"] if "→" not in row]
-    followed = meta["follow"]["rows"]
-    assert (followed[0], len(followed), followed[-1]) == (len(given), trace.n_steps, len(meta["cells"]["rows"]) - 1)
 
 
 def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, monkeypatch):
@@ -196,11 +177,6 @@ def test_the_only_table_is_drawn_and_the_typed_sentence_is_what_the_stack_reads(
     np.testing.assert_array_equal(z_of(test, "position_table"), table)
     assert f"The model has no other table of positions, because it is {stack}-only." in told_or_noted(test)
     test = open_one_stack(stack, POSITIONS, positions="sentence")
-    values = replay(checkpoint, trace, [f"{stack}.embedding.*"])
-    bars = figure(test, "embedding_strengths")["data"]
-    for drawn, name in zip(bars[-3:], ("tokens", "positions", "output"), strict=True):
-        expected = np.sqrt((values[f"{stack}.embedding.{name}"] ** 2).mean(1))
-        np.testing.assert_allclose(numbers(drawn["y"]), expected, rtol=1e-5)
     assert len(test.selectbox(key=sentence_panel.TOKEN).options) == trace.n_tokens(stack)
 
 

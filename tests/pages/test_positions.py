@@ -1,7 +1,6 @@
 """The Positions page draws the table that the model adds, and what is chosen on it stands in its address."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from glassformer.positions import position_controls, positions_page
 from glassformer.positions.positions_page import MOST_CELLS, PAGE
 from glassformer.positions.sentence import sentence_panel
 from glassformer.positions.table import table_pictures
-from glassformer.runs import loading
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, sentences, type_source
 
@@ -79,20 +77,11 @@ def test_a_shift_ends_where_the_measuring_of_a_long_table_ends(page, monkeypatch
     assert "Over the first 60 of 124 positions p" in test.markdown[0].value.replace("\\", "")
 
 
-@pytest.mark.parametrize(("name", "side"), [("zh-en", "target"), ("reverse", "source")])
-def test_a_sentence_starts_from_embedding_and_position(page, name, side):
-    test, checkpoint = page("sentence", model=name, side=side, key=2, query=2), opened(name)
-    trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
-    ids = trace.src_ids if side == "source" else trace.read_ids
-    table = checkpoint.model.src_table if side == "source" else checkpoint.model.target_table
-    rows, positions = table.detach().numpy()[list(ids)], table_of(name, side)[: len(ids)]
-    root = math.sqrt(rows.shape[1])
-    expected = [rows, rows * root, positions, rows * root + positions]
-    for drawn, vectors in zip(figure(test, "embedding_strengths")["data"], expected, strict=True):
-        np.testing.assert_allclose(numbers(drawn["y"]), np.sqrt((vectors**2).mean(1)), rtol=1e-5)
-    np.testing.assert_allclose(z_of(test, "embedding_rows"), [vectors[1] for vectors in expected], rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize(("side", "field"), [("target", "query"), ("source", "key")])
+def test_a_token_of_the_sentence_is_chosen_and_stands_in_the_address(page, side, field):
+    test = page("sentence", model="reverse", src="abcdef", side=side)
     check(test.selectbox(key=sentence_panel.TOKEN).set_value(2).run())
-    assert address(test)["key" if side == "source" else "query"] == "3"
+    assert address(test)[field] == "3"
     assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
 
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import numpy as np
 import pytest
 
 from glassformer.attention.one_weight import one_weight_panel as one_weight
@@ -35,31 +34,6 @@ def reverse():
 
 def bars(test, key, place):
     return numbers(figure(test, key)["data"][place]["y"])
-
-
-@pytest.mark.parametrize(
-    ("kind", "site", "query", "key"),
-    [("encoder", "encoder.1.self_attn", 4, 1), ("decoder", "decoder.1.self_attn", 2, 5),
-     ("cross", "decoder.1.cross_attn", 5, 3)],
-)  # fmt: skip
-def test_every_chart_is_of_the_head_the_query_and_the_key_that_are_chosen(walking, reverse, kind, site, query, key):
-    test = walking(kind=kind, layer=2, head=3, query=query + 1, key=key + 1)
-    trace = run(reverse, reverse.query("glass"))
-    found = replay_module.replay(reverse, trace, [f"{site}.{part}" for part in ("queries", "keys", "values")])
-    q, k, v = (found[f"{site}.{part}"][2] for part in ("queries", "keys", "values"))
-    allowed, weights = trace.mask(kind)[query], trace.maps(kind)[1, 2, query]
-    strips, products = figure(test, "walk_products")["data"]
-    assert np.allclose(numbers(strips["z"]), [q[query], k[key]], atol=1e-5)
-    assert np.allclose(numbers(products["y"]), q[query] * k[key], atol=1e-5)
-    assert np.allclose(bars(test, "walk_scores", 1), k @ q[query] / 4, atol=1e-5)
-    for chart, values in (("walk_masked", k @ q[query] / 4), ("walk_weights", weights)):
-        drawn = bars(test, chart, 0)
-        assert np.array_equal(np.isnan(drawn), ~allowed)
-        assert np.allclose(drawn[allowed], values[allowed], atol=1e-5)
-    weighted = numbers(figure(test, "walk_values")["data"][0]["z"])  # six keys, and their sum
-    assert np.allclose(weighted[-1], weights @ v, atol=1e-5)
-    share = numbers(figure(test, "walk_share")["data"][0]["z"])
-    assert np.allclose(share[:3].sum(axis=0), share[3])
 
 
 def chosen(test):
