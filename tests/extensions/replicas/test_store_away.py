@@ -93,18 +93,6 @@ def test_a_store_that_ends_again_while_it_gets_its_rooms_back_gets_them_later(ow
             assert new.public(taught[2].code) == rooms.public(taught[2].code)
 
 
-def test_a_store_that_begins_again_with_what_it_had_kept_before_gets_the_rest_back(own_server):
-    with replicas(own_server.url) as (here, there), redis.Redis.from_url(own_server.url) as asked:
-        old = opened(here, there)
-        asked.save()
-        new = opened(here, there)
-        there.do(old, Room.show)
-        end_and_start(own_server)
-        with replicas(own_server.url, 1) as [late]:
-            for taught in (old, new):
-                until(lambda taught=taught: late.public(taught.code) == here.public(taught.code) is not None)
-
-
 def test_a_room_that_cannot_be_read_leaves_the_others_as_they_are(two, redis_server):
     here, there = two
     taught = opened(here, there)
