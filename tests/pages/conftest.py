@@ -22,7 +22,6 @@ PAGES = {path.stem: path for path in ROOT.glob("pages/*/*.py")} | {
 }
 ATTENTION = PAGES["attention"]
 FORCING = PAGES["forcing"]
-GLOSSARY = PAGES["glossary"]
 INSIDE = PAGES["inside"]
 MASKS = PAGES["masks"]
 POSITIONS = PAGES["positions"]

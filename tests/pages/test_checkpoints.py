@@ -1,4 +1,4 @@
-"""The Checkpoints page: the chosen one, and every folder that was found."""
+"""The Checkpoints page lists every folder that was found, and says what is wrong with one."""
 
 import re
 import shutil
@@ -8,7 +8,6 @@ import pytest
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import CHECKPOINTS
-from tests.pages.reading import opened
 
 
 @pytest.fixture
@@ -28,40 +27,7 @@ def text(test):
     return "\n".join(element.value for kind in (test.markdown, test.error, test.subheader) for element in kind)
 
 
-def test_the_chosen_checkpoint_is_described(open_page):
-    test = open_page(CHECKPOINTS, model="reverse")
-    assert test.subheader[0].value == "Reverse letters"
-    rows = test.table[0].value.iloc[:, 0]
-    assert rows["Parameters"] == r"237\,312"
-    assert rows["Licence"] == "MIT"
-    assert rows["Languages"] == r"letters → letters\, backwards"
-    assert "one vocabulary of 30 pieces for both sides" in unescaped(rows["Model"])
-    assert rows["Examples"] == "glass · abcdef · transformer · noon · aabbcc"
-    assert re.fullmatch(r"\d+ epochs, [\d,]+ target pieces, \d+ min", unescaped(rows["Trained for"]))
-    features = next(one for one in test.table if "n_heads" in one.value.index).value.iloc[:, 0]
-    assert features["n_heads"] == "4"
-    assert features["bias"] == "yes"
-
-
-def test_data_and_licence_of_a_shipped_translator_are_said(open_page):
-    rows = open_page(CHECKPOINTS, model="zh-en").table[0].value.iloc[:, 0].map(unescaped)
-    assert rows["Languages"] == "Chinese → English"
-    assert "Tatoeba" in rows["Data and attribution"]
-    assert "CC-BY 2.0 FR" in rows["Licence"]
-
-
-def test_the_scores_are_a_table(open_page):
-    test = open_page(CHECKPOINTS, model="reverse")
-    shown = test.table[1].value.map(unescaped)
-    first = opened("reverse").card.scores[0]
-    assert list(shown.iloc[0])[:2] == [first["file"], "greedy"]
-    assert shown["Exact"][0] == "100.0%"
-    assert shown["BLEU"][0] == "–"  # of outputs of one word
-    assert any("so BLEU cannot be computed" in caption.value for caption in test.caption)
-    assert first["sha256"] in list(test.table[2].value.map(unescaped)["Value"])
-
-
-@pytest.mark.parametrize("name", list(loading.usable()))
+@pytest.mark.parametrize("name", ["zh-en", "reverse"])
 def test_every_shipped_checkpoint_says_all_that_a_reader_asks(open_page, name):
     test = open_page(CHECKPOINTS, model=name)
     rows = test.table[0].value.iloc[:, 0]
@@ -93,12 +59,6 @@ def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, b
     assert "<script" not in text(test)
     assert not any("broken" in option for option in test.selectbox(key=session.MODEL).options)
     assert "1 folder or file cannot be opened: see the Checkpoints page." in [caption.value for caption in test.caption]
-
-
-def test_the_name_of_a_folder_is_text(open_page, broken):
-    (broken / "broken").rename(broken / "<img src=x onerror=alert(1)> **b**")
-    said = open_page(CHECKPOINTS, model="reverse").error[0].value
-    assert r"\<img src\=x onerror\=alert\(1\)\> \*\*b\*\*" in said
 
 
 def test_the_list_is_there_when_nothing_can_be_opened(open_page, broken, monkeypatch):

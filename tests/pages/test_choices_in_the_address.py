@@ -8,15 +8,17 @@ from glassformer.inside.pieces import pieces_panel as pieces
 from glassformer.positions import position_controls
 from glassformer.runs import loading
 from glassformer.state import session
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE, MASKS, POSITIONS, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, MASKS, ROOT, STEP, check
 from tests.pages.reading import address, payload, sentences, view
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
 
-PAGES = {name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention")}
-OF_A_SENTENCE = (POSITIONS, MASKS, CHECKPOINTS, ATTENTION, INSIDE, ROOT / "pages" / "explore" / "start.py", STEP)
+PAGES = {
+    name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention", "step")
+}
+OF_A_SENTENCE = (MASKS, CHECKPOINTS, ROOT / "pages" / "explore" / "start.py", STEP)
 SOURCE = "abcdef"
 
 CHOICES = (
@@ -28,6 +30,11 @@ CHOICES = (
     ("inside", {"inside": "pieces"}, "nearness", "distance", {"near": "distance"}),
     ("masks", {"masks": "checks"}, "mask_changed", 2, {"changed": "3"}),
     ("positions", {"model": "en-fr", "src": "A dog."}, position_controls.COUNT, 16, {"drawn": "16"}),
+    ("attention", {}, "own_scale", True, {"own": "1"}),
+    ("attention", {"panel": "head"}, "words", True, {"words": "1"}),
+    ("attention", {"panel": "head"}, "aggregate", "max", {"together": "max"}),
+    ("masks", {"masks": "one_row"}, "mask_head", 3, {"layer": "1", "head": "4"}),
+    ("step", {}, "unsure", "ten", {"unsure": "ten"}),
 )
 
 
@@ -61,9 +68,8 @@ def test_every_page_opens_with_the_sentence_the_checkpoint_and_the_step_of_its_a
         assert test.text_input(key=session.SOURCE).value == asked["src"]
 
 
-@pytest.mark.parametrize("name", ["reverse", "en-fr", "zh-en"])
-def test_a_typed_piece_goes_into_the_address_and_back(open_page, name):
-    typed = {"reverse": "z", "en-fr": "house", "zh-en": "水"}[name]
+@pytest.mark.parametrize(("name", "typed"), [("reverse", "z"), ("zh-en", "水")])
+def test_a_typed_piece_goes_into_the_address_and_back(open_page, name, typed):
     test = open_page(PAGES["inside"], model=name, inside="pieces")
     check(test.text_input(key=pieces.TYPED).set_value(typed).run())
     found = address(test)
@@ -73,9 +79,7 @@ def test_a_typed_piece_goes_into_the_address_and_back(open_page, name):
     assert payload(again, "piece_neighbours")["alt"] == alt
 
 
-@pytest.mark.parametrize(
-    "piece", ["source", "source.", ".3", "source.-1", "source.999999", "target.1", "x" * 99, "source.²"]
-)
+@pytest.mark.parametrize("piece", ["source.", ".3", "source.-1", "source.999999", "source.²"])
 def test_a_piece_that_no_table_has_is_passed_over(open_page, piece):
     own = open_page(PAGES["inside"], model="reverse", src=SOURCE, inside="pieces")
     test = open_page(PAGES["inside"], model="reverse", src=SOURCE, inside="pieces", piece=piece)
@@ -133,10 +137,3 @@ def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
     assert "was requested" not in sentences(test)
     assert "layer 3" in payload(test, "ffn_histogram")["alt"]
     assert view(test).layer == 2
-
-
-def test_no_formula_has_a_bias_that_the_model_lacks(open_page, deep):
-    for name, has in ((deep, False), ("reverse", True)):
-        test = open_page(PAGES["inside"], model=name, src="abc", inside="ffn")
-        for key in ("ffn_histogram", "ffn_active"):
-            assert ("+ b)" in payload(test, key)["caption"] or "+ b " in payload(test, key)["caption"]) == has

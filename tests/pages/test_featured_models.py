@@ -1,21 +1,25 @@
-"""Pages on models whose positions and attentions are not the paper's: each says what it cannot draw."""
+"""Pages on models whose positions and attentions are not the paper's are drawn, and say what differs."""
 
+import base64
 import json
 from functools import partial
 
 import numpy as np
 import pytest
 
+from glassformer.positions import PositionsLook, position_controls
 from glassformer.runs import loading
-from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
-from tests.pages.reading import figure, numbers, opened, told
+from glassformer.state import session
+from glassformer.step import step_pictures
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, FORCING, INSIDE, MASKS, POSITIONS, STEP, check
+from tests.pages.reading import figure, numbers, opened, payload, told, told_or_noted, view
+from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pseudo_language import words_of
 from tests.transformer.featured import FEATURED, featured
+from transformer.analysis.rotations import distance_bias, turnings
+from transformer.runs.replay import replay
 
 text = partial(told, kinds=("markdown", "caption", "info", "warning"))
-
-ATTENTION, FORCING, INSIDE, MASKS, POSITIONS = (
-    ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "forcing", "inside", "masks", "positions")
-)
 
 
 @pytest.fixture(scope="module")
@@ -44,30 +48,40 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("name", FEATURED)
+DAILY = ("relative", "alibi", "windows")
+
+
+@pytest.mark.parametrize(
+    "name", [one if one in DAILY else pytest.param(one, marks=pytest.mark.deep) for one in FEATURED]
+)
 def test_every_part_of_every_page_is_drawn(open_model, name):
     for page, parameters in PARTS:
         test = open_model(name, page, **parameters)
         assert not test.error, (page, parameters, test.error)
 
 
+CAPPED = "2. The score", r"cdot 0.3", "tanh", "after normalisation or rotation by position"
+MADE_SO = "RMS norm", "multiplied by 0.3", "capped at ±5", "a decoder query can see, layer by layer: 3, ∞, 2"
+
+
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "page", "view", "said"),
     [
-        (
-            "rotary",
-            "has rotary positions: every self-attention sub-layer rotates its queries and keys by angles that "
-            "grow with the position. In each head, 4 of the 4 dimensions rotate",
-        ),
-        ("relative", "has relative positions"),
-        ("alibi", "has ALiBi"),
-        ("no positions", "has no positional encoding: it does not see the order of its tokens"),
+        ("rotary", POSITIONS, {}, ["has rotary positions", "In each head, 4 of the 4 dimensions rotate"]),
+        ("relative", POSITIONS, {}, ["has relative positions"]),
+        ("no positions", POSITIONS, {}, ["has no positional encoding: it does not see the order of its tokens"]),
+        ("relative", ATTENTION, {"kind": "encoder"}, ["q·k is not divided by √d_head"]),
+        ("windows", ATTENTION, {}, MADE_SO),
+        ("windows", ATTENTION, {"panel": "head"}, ["every layer closes it"]),
+        ("windows", ATTENTION, {"panel": "walk", "layer": 1, "head": 1, "query": 3, "key": 1}, CAPPED),
+        ("alibi", ATTENTION, {"panel": "walk", "layer": 1, "head": 1}, ["replaces all other scores with −1 × 10⁹"]),
+        ("windows", MASKS, {}, ["have windows"]),
+        ("alibi", MASKS, {}, ["replaces the scores of closed keys with −1 × 10⁹"]),
     ],
 )
-def test_a_model_without_a_table_of_positions_says_what_it_has(open_model, name, said):
-    test = open_model(name, POSITIONS)
-    assert said in text(test)
-    assert ("positions_panel" in {control.key for control in test.button_group}) == (name != "no positions")
+def test_a_page_says_what_is_not_as_in_the_paper(open_model, name, page, view, said):
+    found = text(open_model(name, page, **view))
+    assert [one for one in said if one not in found] == []
 
 
 @pytest.mark.parametrize("name", ["halves", "fairseq"])
@@ -77,76 +91,144 @@ def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     drawn = numbers(figure(test, "position_table")["data"][0]["z"])
     assert np.array_equal(drawn[:, 0::2], table[:, :6])
     assert np.array_equal(drawn[:, 1::2], table[:, 6:])
-    assert "all sines come before all cosines" in text(test)
-    if name == "halves":
-        assert "the table follows the formula" in text(test)
-    else:
-        assert "the first row of its table belongs to position p = 1" in text(test)
-        assert "also sinusoids, but from a different formula" in text(test)
+    other = "also sinusoids, but from a different formula"
+    assert (other in text(test)) == ("the table follows the formula" not in text(test)) == (name == "fairseq")
 
 
-def test_the_attention_page_says_how_scores_are_made(open_model):
-    assert "q·k is not divided by √d_head" in text(open_model("relative", ATTENTION, kind="encoder"))
-    assert "Relative positions add" not in text(open_model("relative", ATTENTION, kind="cross"))
-    said = text(open_model("windows", ATTENTION))
-    for part in (
-        "RMS norm",
-        "multiplied by 0.3",
-        "capped at ±5",
-        "Largest number of keys that a decoder query can see, layer by layer: 3, ∞, 2",
-    ):
-        assert part in said
-    assert "every layer closes it" in text(open_model("windows", ATTENTION, panel="head"))
-    assert "every layer closes it" not in text(open_model("windows", ATTENTION, panel="head", layer=1))
-    assert "differs from that of the original Transformer" not in text(open_model("halves", ATTENTION))
+# ---------------------------------------------------------------- groups of heads, windows, a prompt before the output
 
 
-def test_one_weight_writes_out_what_the_model_does(open_model):
-    said = text(open_model("windows", ATTENTION, panel="walk", layer=1, head=1, query=3, key=1))
-    assert "2. The score" in said
-    assert r"cdot 0.3" in said
-    assert r"tanh" in said
-    assert "after normalisation or rotation by position" in said
-    said = text(open_model("relative", ATTENTION, panel="walk", kind="encoder", layer=1, head=1))
-    assert "does not divide it by √5" in said
-    assert "has learned for this distance" in said
-    said = text(open_model("alibi", ATTENTION, panel="walk", layer=1, head=1))
-    assert "replaces all other scores with −1 × 10⁹" in said
-    assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
+GRID = "overview_decoder"
 
 
-def test_a_map_closes_what_its_own_layer_closes(open_model):
-    test = open_model("windows", ATTENTION, panel="walk", layer=3, head=1)
-    drawn = numbers(figure(test, "walk_map")["data"][0]["z"])
-    assert np.isfinite(drawn).sum(axis=1).max() == 2  # the window of layer 3
-    wide = open_model("windows", ATTENTION, panel="walk", layer=2, head=1)
-    assert np.isfinite(numbers(figure(wide, "walk_map")["data"][0]["z"])).sum(axis=1).max() > 3
+@pytest.fixture
+def windows(open_model):
+    return lambda page=ATTENTION, **parameters: open_model("windows", page, **({"max": 4} | parameters))
 
 
-def test_the_step_page_says_that_a_window_closes_too(open_model):
-    test = open_model("windows", STEP, layer=3, head=1)
-    assert "comes later, or before the layer's window" in json.dumps(figure(test, "cross_map"), ensure_ascii=False)
+def run():
+    checkpoint = opened("windows")
+    return checkpoint.run(checkpoint.query("ba lo mi", max_new=4))
 
 
-def test_the_masks_page_says_what_it_does_not_draw(open_model):
-    assert "have windows" in text(open_model("windows", MASKS))
-    assert "replaces the scores of closed keys with −1 × 10⁹" in text(open_model("alibi", MASKS))
-    assert "this page shows the scores that the model actually computes" in text(
-        open_model("relative", MASKS, masks="one_row")
-    )
-    assert "have windows" not in text(open_model("rotary", MASKS))
+def dotted(drawn):
+    return [shape for shape in drawn["layout"]["shapes"] if shape["line"].get("dash") == "dot"]
 
 
-def test_the_model_in_words(open_model):
-    assert "Rotary positions rotate queries and keys." in text(open_model("rotary", INSIDE))
-    assert "sinusoids, all sines before all cosines" in text(open_model("halves", INSIDE))
-    assert "No positional encoding." in text(open_model("no positions", INSIDE))
+def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(windows):
+    drawn, trace = figure(windows(), GRID), run()
+    assert trace.masks["decoder"].ndim == 3  # windows: each layer has its own
+    packed = drawn["layout"]["meta"]["grid"]
+    n = len(packed["queries"])
+    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(3 * n, 3 * n)
+    for layer in range(3):
+        assert np.array_equal(codes[layer * n : layer * n + n, :n] != 255, trace.mask("decoder", layer))
+    assert [note["text"] for note in drawn["layout"]["annotations"]] == ["K, V 1"]
+    assert dotted(drawn)[0]["y0"] == trace.first_row - 0.5
+    caption = payload(windows(), GRID)["caption"]
+    assert "Heads under one bracket share" in caption
+    assert "separate the prompt from the output" in caption
 
 
-def test_the_checkpoints_page_lists_the_numbers_of_rotary_positions(open_model):
-    tables = [one.value.iloc[:, 0] for one in open_model("windows", CHECKPOINTS).table]
-    features = next(one for one in tables if "rotary" in one.index).map(lambda text: text.replace("\\", ""))
-    assert features["rotary"].startswith("base: 1000000.0, local_base: 10000.0, share: 1.0, scaling: none")
-    assert features["windows"] == "3, 0, 2"
-    assert "mask_fill" not in features
-    assert not any("None" in text for text in features)
+def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(windows):
+    drawn = figure(windows(panel="head", layer=1, head=2), "head_map")
+    assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one key-value head"
+    first = run().first_row
+    assert [shape["y0"] for shape in dotted(drawn)] == [first - 0.5, 0]
+    assert dotted(drawn)[1]["x0"] == first + 0.5
+    words = figure(windows(panel="head", layer=1, head=2, words=1), "head_map")
+    assert 0 < dotted(words)[0]["y0"] <= first - 0.5  # rows are words there
+
+
+def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(windows):
+    test = windows(STEP)
+    assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
+    sent = payload(test, session.STEPPER)["run"]
+    assert (sent["cut"], sent["stop_reason"]) == (True, "The output was cut off at the limit of 4 pieces.")
+    assert "cut" not in told_or_noted(test)
+
+
+@pytest.mark.parametrize("part", ["overview", "head"])
+def test_what_is_said_of_groups_and_windows_is_said_whole(windows, part):
+    test = windows(panel=part, layer=1, lang="qps", **({"head": 2} if part == "head" else {}))
+    pieces = opened("windows").src_tokenizer.pieces
+    assert complaints(test, words_of("windows", "ba lo mi", *pieces) | data_of_models()) == []
+    assert json.dumps(payload(test, session.STEPPER))
+
+
+# ---------------------------------------------------------------- positions inside attention
+
+
+@pytest.fixture
+def positions(open_model):
+    def open_one(name, part="", **parameters):
+        return open_model(name, POSITIONS, **({"positions": part} if part else {}), **parameters)
+
+    return open_one
+
+
+def test_rotary_positions_are_drawn_as_rotations(positions):
+    test = positions("rotary")
+    (one,) = turnings(opened("rotary").config, "decoder")
+    drawn = figure(test, "rotary_rotations")
+    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), np.cos(one.angles(24)), atol=1e-6)
+    waves = figure(test, "rotary_waves")["data"]
+    np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
+    assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
+    assert "makes one full turn in 6.283 positions" in told_or_noted(test)
+    check(test.selectbox(key=position_controls.COUNT).set_value(16).run())
+    assert numbers(figure(test, "rotary_rotations")["data"][0]["z"]).shape == (16, 2)
+
+
+def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(positions):
+    test = positions("windows")
+    assert "Without scaling for longer texts, pair i turns by 10,000^(−i/" in told_or_noted(test)
+    assert list(test.selectbox(key=position_controls.LAYERS).options) == [
+        "Layers 1, 3: window, base 10,000",
+        "Layer 2: no rotation",
+    ]
+    check(test.selectbox(key=position_controls.LAYERS).set_value(1).run())
+    assert "Layer 2 ignores positions" in told_or_noted(test)
+    assert view(test).layer == 1
+
+
+@pytest.mark.parametrize("name", ["rotary", "windows"])
+def test_the_score_of_the_sentence_stands_on_its_curve(positions, name):
+    test = positions(name, "sentence", layer=3, head=2, query=3, key=2)
+    checkpoint = opened(name)
+    trace = checkpoint.run("ba lo mi")
+    site = "decoder.2.self_attn.scores"
+    own = float(replay(checkpoint, trace, [site])[site][1, 2, 1])
+    curve, ring = figure(test, "rotary_scores")["data"]
+    place = numbers(curve["x"]).tolist().index(-1)
+    cap = checkpoint.config.score_cap
+    before = own if cap is None else cap * np.arctanh(own / cap)
+    assert numbers(curve["y"])[place] == pytest.approx(before, abs=1e-4)
+    assert numbers(ring["y"])[0] == pytest.approx(before, abs=1e-4)
+    assert ("soft cap" in told_or_noted(test)) == (cap is not None)
+
+
+@pytest.mark.parametrize(("name", "side", "stack"), [("alibi", "target", "decoder"), ("relative", "source", "encoder")])
+def test_a_bias_is_drawn_by_distance(positions, name, side, stack):
+    test = positions(name, side=side, head=2, layer=1)
+    found = distance_bias(opened(name).model, stack, most=23)
+    drawn = figure(test, "bias_map")
+    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), found.bias, atol=1e-6)
+    front = figure(test, "bias_curves")["data"][-1]  # what is looked at comes last, on top
+    assert front["name"] == "head 2"
+    np.testing.assert_allclose(numbers(front["y"]), found.bias[1], atol=1e-6)
+    assert ("bucket" in drawn["layout"]["meta"]["cells"]["columns"][0]) == (name == "relative")
+    assert ("Cross-attention does not use positions" in told_or_noted(test)) == (name == "relative")
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "why"),
+    [
+        ("rotary", "similarity", "compares rows of a table of positions"),
+        ("alibi", "pair", "The chosen part is for rotary positions"),
+    ],
+)
+def test_a_part_without_meaning_says_why(positions, name, part, why):
+    test = positions(name, part)
+    assert why in told_or_noted(test)
+    assert view(test).of(PositionsLook).positions_panel == "table"

@@ -1,14 +1,12 @@
-"""The part "Speed-ups" of the Inside page: tiles that end as the model does, blocks that fill, and a measurement."""
+"""The speed-ups on the Inside page: tiles end where the model does, blocks fill, and gains are measured once."""
 
-import numpy as np
 import pytest
 
 from glassformer.inside import InsideLook
 from glassformer.inside.fast import fast_panel as fast
-from glassformer.runs import loading, measurement_jobs
+from glassformer.runs import measurement_jobs
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
-from transformer.runs.replay import replay
+from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, payload, told, view
 from transformer.trying.speed_gains import Gains
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
@@ -29,18 +27,6 @@ def fresh(monkeypatch):
 
 def rows(test, key):
     return payload(test, key)["said"]["table"]["rows"]
-
-
-def test_the_last_tile_ends_where_the_model_does(page):
-    test = page(kind="cross", layer=2, head=1, step=3, tile_keys=2, tile=9)
-    assert charts_of(test) >= CHARTS
-    checkpoint = opened("reverse")
-    trace = loading.runner().trace(checkpoint, checkpoint.query("abcdef"))
-    heads = replay(checkpoint, trace, ["decoder.1.cross_attn.heads"])["decoder.1.cross_attn.heads"]
-    bars, marks = figure(test, "tile_output")["data"]
-    np.testing.assert_allclose(numbers(bars["y"]), heads[0, 2], atol=1e-6)
-    np.testing.assert_allclose(numbers(bars["y"]), numbers(marks["y"]), atol=1e-12)
-    assert len(rows(test, "tile_scores")) == -(-len(trace.src_ids) // 2)
 
 
 def test_the_slider_walks_over_the_tiles(page):
@@ -65,13 +51,6 @@ def test_blocks_fill_with_the_step(page):
         filled, _ = figure(test, "cache_places")["data"]
         assert numbers(filled["x"]).tolist() == [step, step]
     assert held == [1, 1, 2, 2]
-
-
-def test_results_of_a_beam_search_share_blocks(page):
-    test = page(how="beam", block=1, step=3)
-    assert "results of the beam search need" in payload(test, "cache_blocks")["said"]["below"]
-    hidden = page(how="beam", block=1, step=3, guess=1)
-    assert payload(hidden, "cache_blocks")["said"] is None  # other results would say what comes
 
 
 def test_models_of_one_stack_have_what_they_can_have(open_one_stack):
@@ -105,16 +84,3 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
     assert "Compiling took 30 s, which pays off after about 75,000 tokens." in told(test)
     assert "about 75,000 tokens" in told(page())  # another visitor has it, too
     assert len(begun) == 1
-
-
-@pytest.mark.parametrize(
-    ("problem", "said"),
-    [
-        (fast.speed_gains.NO_COMPILER, "needs a C++ compiler"),
-        (fast.speed_gains.NO_ONE_SHAPE, "grows with every step"),
-        ("ValueError", "could not compile this model: ValueError"),
-        ("", "saved nothing here"),
-    ],
-)
-def test_a_sentence_says_what_compiling_did_not_bring(problem, said):
-    assert said in fast.what_compiling_costs(Gains(1.0, None, None, None, compile_seconds=1.0, problem=problem))

@@ -1,4 +1,4 @@
-"""A checkpoint that computes what is not a number: every page says at which site, none draws it."""
+"""Of a checkpoint that computes what is not a number every page says at which site, and draws none of it."""
 
 import math
 import shutil
@@ -31,7 +31,7 @@ def broken(shared_checkpoint_folder, tmp_path, monkeypatch):
     return spoil
 
 
-@pytest.mark.parametrize("page", ["step", "attention", "inside", "masks", "positions"])
+@pytest.mark.parametrize("page", ["step", "masks", "positions"])
 def test_a_page_names_the_site(broken, open_page, page):
     broken("decoder.layers.0.cross_attn.q_proj.weight", (0, 0))
     test = open_page(PAGES / f"{page}.py", model="broken", src="ba lo mi")
@@ -40,7 +40,7 @@ def test_a_page_names_the_site(broken, open_page, page):
     assert any(element.value == "Is this model healthy? Ask the doctor" for element in test.markdown)
 
 
-@pytest.mark.parametrize("part", ["table", "similarity", "shift"])
+@pytest.mark.parametrize("part", ["table", "shift"])
 def test_a_table_of_positions_is_measured_only_if_it_is_finite(broken, open_page, part):
     """In a row that no sentence of three pieces reads: the run is right, the table's own numbers would not be."""
     broken("encoder.embedding.positions.table", (20, 0))

@@ -1,14 +1,13 @@
-"""How pieces are chosen, without a browser: its parts, models of one stack, and what stays hidden."""
+"""How pieces are chosen: a tree, sliders that only look, and draws by their seeds, none still hidden."""
 
 import pytest
 
-from glassformer.runs import loading
 from glassformer.search import sampling_pictures, tree_pictures
 from glassformer.search import search_panels as draws
 from glassformer.search import search_panels as sampling
 from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, figure, go_to, numbers, opened, output, payload, sentences, told
+from tests.pages.reading import address, figure, go_to, numbers, opened, output, sentences, told
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.analysis.sampled_outputs import draws as drawn_by_hand
 from transformer.analysis.sampled_outputs import outcomes
@@ -40,25 +39,16 @@ def results(test):
     return found["text"]
 
 
-def test_the_tree_ends_in_the_results_of_the_run(beam):
+def test_the_tree_ends_in_the_results_of_the_run_and_stepping_moves_it(beam):
     test = beam()
     assert len(results(test)) == 3
     assert results(test)[0].startswith(f"1. {output(test)}")
-    assert "Step 1: 3 of" in told(test)
-
-
-def test_stepping_moves_the_tree(beam):
     test = beam(rounds="step")
     before = marks(test)
     check(go_to(test, 4))
     assert len(before) < len(marks(test))
     assert max(before) < max(marks(test))
     assert "Step 4: 3 of" in told(test)
-    table = payload(test, tree_pictures.tree.key)["said"]["table"]
-    assert table["fold"] == "Continuations considered at step 4"
-    sums = [float(row[4].replace("−", "-")) for row in table["rows"]]
-    assert sums == sorted(sums, reverse=True)
-    assert [row[0] for row in table["rows"]] == list(map(str, range(1, len(sums) + 1)))
     assert all("not ended, score" in text for text in results(test))
     assert figure(test, tree_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
@@ -121,14 +111,6 @@ def test_a_forced_beginning_can_be_dropped(beam):
     assert "forced" not in address(test)
 
 
-def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
-    test = open_one_stack("decoder", SEARCH, **BEAM)
-    assert len(results(test)) == 3
-
-
-# ---------------------------------------------------------------- before the draw
-
-
 def bars(test, key):
     return numbers(figure(test, key)["data"][0]["x"])
 
@@ -158,25 +140,6 @@ def test_a_button_makes_them_the_runs(open_page):
     assert not [button for button in test.button if button.key == sampling.TAKE]
 
 
-def test_a_button_goes_back(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", try_temp=2.5)
-    check(test.button(key=sampling.BACK).click().run())
-    assert "try_temp" not in address(test)
-    assert test.slider(key="try_temperature").value == 1.0
-
-
-def test_the_numbers_are_those_of_the_step(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, k=3)
-    rows = payload(test, sampling_pictures.shares.key)["said"]["table"]["rows"]
-    checkpoint = opened("reverse")
-    trace = loading.runner().trace(checkpoint, checkpoint.query("glasses", decoding=Sampling(top_k=3)))
-    assert rows[2][2] == "3"
-    assert rows[0][1] == f"{trace.entropies()[0]:.2f}"
-
-
-# ---------------------------------------------------------------- many draws
-
-
 def drawn(test):
     """Press the button, and wait until all have come."""
     check(test.button(key=draws.START).click().run())
@@ -203,25 +166,9 @@ def test_draws_are_those_of_their_seeds(open_page):
     assert f"20 draws gave {len(every)} different outputs." in told(test)
 
 
-def test_a_draw_opens(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, opened_seed=3)
-    drawn(test)
-    assert "**Seed 3:** " in told(test)
-
-
 def test_other_seeds_are_other_draws(open_page):
     test = drawn(open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20))
     check(test.button(key=draws.FURTHER).click().run())
     assert address(test)["first_seed"] == "20"
     assert "Seeds 20 to 39" in told(test)
     assert [button for button in test.button if button.key == draws.START]
-
-
-def test_a_decoder_alone_draws_too(open_one_stack):
-    test = drawn(open_one_stack("decoder", SEARCH, search="draws", draws=20, max=4))
-    assert "20 draws gave" in told(test)
-
-
-def test_the_piece_that_is_barred_is_named_where_nothing_is_cut(open_page):
-    test = open_page(SEARCH, model="en-fr", src="I like tea.", search="sampling")
-    assert "every piece can be drawn except “<pad>”, which no output may contain" in told(test)

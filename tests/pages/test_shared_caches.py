@@ -1,4 +1,4 @@
-"""What visitors share (runs, notes of a run, errors, reports) holds no language: each reads it in their own."""
+"""What visitors share holds no language: each reads it in their own."""
 
 import ast
 
@@ -7,7 +7,7 @@ import pytest
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.speaking import texts_of_page
 from tests.source_code import ROOT as REPOSITORY
-from tests.source_code import Source, sources
+from tests.source_code import sources
 
 EXPLORE = ROOT / "pages" / "explore"
 # Each page with what of it is shared, in Chinese.
@@ -65,16 +65,3 @@ def test_streamlit_says_nothing_of_its_own(rule):
         for line in rule(source)
     ]
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        (spinning, "@st.cache_resource\ndef f(): pass"),
-        (spinning, "@st.cache_data(max_entries=3)\ndef f(): pass"),
-        (empty_without_a_word, "st.multiselect(say('Some'), names)"),
-        (empty_without_a_word, "column.selectbox(say('One'), names, index=None)"),
-    ],
-)
-def test_what_it_would_say_is_found(rule, text):
-    assert len(list(rule(Source(ROOT / "glassformer" / "page.py", text)))) == 1

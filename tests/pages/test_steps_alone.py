@@ -1,4 +1,4 @@
-"""Where nothing asks for a step the server draws none: so no text, table or control of such a page is of the step."""
+"""Where nothing asks for a step the server draws none: no text, table or control of such a page is of the step."""
 
 import json
 import re
@@ -71,10 +71,15 @@ def seen(element):
     return re.sub(r'gf-at-step.*|(id|form_id|fragment_id|element_id|url|hash)\s*:\s*"[^"]*"', "", str(element.proto))
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
-    ("page", "part", "side"), PARTS, ids=[f"{page.path}-{part.name}-{side}" for page, part, side in PARTS]
-)
+EACH = [
+    pytest.param(*one, model, id=f"{one[0].path}-{one[1].name}-{one[2]}-{model}", marks=marks)
+    for one in PARTS
+    for model in MODELS
+    for marks in ([pytest.mark.deep] * ((model == "rotary") != (one[0].path == "positions")),)
+]
+
+
+@pytest.mark.parametrize(("page", "part", "side", "model"), EACH)
 def test_nothing_but_pictures_changes_with_the_step(open_page, rotary, monkeypatch, page, part, side, model):
     monkeypatch.setenv(loading.ENVIRONMENT, rotary)
     script = SCRIPTS[page.path]

@@ -1,9 +1,9 @@
-"""Given maps as they are looked at."""
+"""Given maps have words, rollouts and heads where their labels and sizes allow it."""
 
 import pytest
 
-from glassformer.runs.map_axes import fit_given, sides
-from glassformer.runs.visible_trace import VisibleMaps, can_roll, has_words, marked
+from glassformer.runs.map_axes import fit_given
+from glassformer.runs.visible_trace import can_roll, has_words, marked
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps
@@ -47,11 +47,3 @@ def test_the_view_moves_into_what_there_is_and_says_so():
     view, notes = fit_given(View(kind="decoder", layer=1, head=3, hide_special=True), maps)
     assert (view.kind, view.layer, view.head, view.hide_special) == ("encoder", 1, None, False)
     assert len(notes) == 2
-
-
-def test_sides_have_the_labels_that_were_given():
-    visible = VisibleMaps(all_three(), View())
-    cross = sides(visible, "cross")
-    assert (cross.queries, cross.keys) == (list(TARGET), list(SOURCE))
-    assert (cross.query_side, cross.key_side, cross.current) == ("target", "source", None)
-    assert cross.query_axis == "Target piece (query)"

@@ -1,4 +1,4 @@
-"""What a proxy is told of a replica, and how SIGTERM waits."""
+"""A proxy is told which replica takes visitors, and SIGTERM waits once for those who are there."""
 
 import signal
 import time
@@ -8,7 +8,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from glassformer.extensions.replicas.server_part import DRAIN, Health, drain_seconds
+from glassformer.server import descriptors
 from glassformer.server.replicas import STORE
+from tests.glassformer.server.test_descriptors import scarce as scarce
 from tests.glassformer.waiting import until
 from transformer.errors import DataError
 
@@ -66,13 +68,6 @@ def test_a_second_sigterm_does_not_wait(ended):
         assert len(ended) == 1
 
 
-def test_without_time_nothing_changes(ended):
-    health = Health()
-    with health.drained(0):
-        signal.raise_signal(signal.SIGTERM)
-    assert (len(ended), health.stopping) == (1, False)
-
-
 @pytest.mark.parametrize(
     ("said", "store", "seconds"), [("", "", 0.0), ("", "redis://x", 5.0), ("0", "redis://x", 0.0), ("7.5", "", 7.5)]
 )
@@ -87,3 +82,8 @@ def test_a_wrong_time_is_named(monkeypatch, said):
     monkeypatch.setenv(DRAIN, said)
     with pytest.raises(DataError, match=f"{DRAIN} is “{said}”; it must be a number of seconds from 0 to 300"):
         drain_seconds()
+
+
+def test_health_says_what_who_comes_is_told(scarce):
+    assert str(Health().problem()) == str(descriptors.problem())
+    assert descriptors.problem() is not None

@@ -1,4 +1,4 @@
-"""The log as JSON: one line an event, and nothing that a visitor typed."""
+"""The log as JSON has one line for an event, and nothing that a visitor typed."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What replicas share: a folder that is one, names that lead nowhere else, a lock, and what is said without it."""
+"""What replicas share is a folder that can be written, and a lock that ends with its process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What the components in the browser are sent."""
+"""A component in the browser is sent what its type names."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a teacher's session tells its class: all that its address says of what is looked at, and of the lesson."""
+"""A class is told what its teacher looks at, covers and asks, and nothing of pages about rooms."""
 
 import pytest
 import streamlit as st
@@ -68,20 +68,6 @@ def test_a_class_does_not_follow_to_the_pages_about_rooms(state):
     assert told() == ("step", {"src": "a"})
 
 
-def test_before_the_first_page_what_the_teacher_looks_at_is_known(state):
-    state[session.URL_PAGE] = room_session.PAGE
-    session.publish(Link(model="en-fr", source="a"))
-    assert told() == ("", {"model": "en-fr", "src": "a"})
-    assert room_session.run()["model"] == "en-fr"
-
-
-def test_in_a_room_no_address_leaves_the_checkpoint_out(state):
-    state.update({session.DEFAULT_MODEL: "zh-en", session.BARE_MODEL: "en-fr"})
-    assert session.left_out() == ("", "")
-    room_session.leave()
-    assert session.left_out() == ("zh-en", "en-fr")
-
-
 def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
     code, notes = room_session.current(), set()
     room_session.leave()
@@ -94,15 +80,6 @@ def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
     st.query_params[room_session.PARAMETER] = code
     room_session.begin()
     assert room_session.current() == code
-
-
-def test_an_address_without_the_word_covers_as_before_and_one_that_says_nothing_ends_it(state):
-    for written, words in (("candidates", ("candidates",)), (None, ("candidates",)), ("", ())):
-        st.query_params.clear()
-        if written is not None:
-            st.query_params[cover_state.PARAMETER] = written
-        cover_state.begin()
-        assert cover_state.words() == words
 
 
 def test_who_left_a_room_is_not_taken_back_by_an_address_of_before(state):

@@ -1,4 +1,4 @@
-"""Where a lesson stands, as an address and a browser's memory say it: neither is trusted."""
+"""Neither the address nor a browser's memory is trusted to say where a lesson stands or what was answered."""
 
 import json
 
@@ -39,13 +39,6 @@ def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path,
         assert set(link.read_nested(place.own)) <= {"model", "src"}
 
 
-@pytest.mark.parametrize("place", PLACES[:3])
-def test_what_a_learner_comes_back_to_is_a_checkpoint_and_a_sentence_alone(place):
-    said = {"lesson": place.name, "mine": link.write_nested({"model": "en-fr", "src": "I like tea", "forced": "1.2"})}
-    found, _ = lesson.read(parameters(said))
-    assert link.read_nested(found.own) == {"model": "en-fr", "src": "I like tea"}
-
-
 def test_every_lesson_is_walked_from_its_first_step_to_its_last():
     for name, one in LESSONS.items():
         here, seen = LessonStepRef(name, 1), []
@@ -70,18 +63,7 @@ def test_the_short_path_goes_through_all_short_steps_and_no_others():
     assert tuple(walked) == row
 
 
-def test_a_step_that_the_short_path_leaves_out_stands_in_its_lesson():
-    outside = next(place for place in PLACES if not LESSONS[place.lesson].steps[place.step - 1].short)
-    here = LessonStepRef(outside.lesson, outside.step, short=True)
-    assert around(LESSONS, here)[:2] == (here.step, len(LESSONS[here.lesson].steps))
-
-
 ROW = ["one-piece.3", "0123abcd", "equal", True, "89abcdef"]
-
-
-def test_answers_of_a_browser_are_read():
-    told = dict(answer_storage.read(json.dumps([ROW])))
-    assert told == {("one-piece.3", "0123abcd"): predictions.Prediction("equal", True, "89abcdef")}
 
 
 @pytest.mark.parametrize("place", range(5))

@@ -1,4 +1,4 @@
-"""A handout: opens offline, asks before it answers, and no text of a run becomes markup."""
+"""A handout opens offline and asks before it answers, and no text of a run becomes markup."""
 
 import html
 import json
@@ -9,7 +9,6 @@ import pytest
 import transformer
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.classroom.teaching.handout import Sheet, _Half, figures_of, handout
-from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
 from glassformer.extensions.lessons.library import Case, Posed, QuestionNotApplicable, lessons, pose
 from transformer.i18n import said, say
 
@@ -79,44 +78,15 @@ def test_it_fetches_nothing(reverse):
     assert not re.search(r"""(?:src|href)=|https?://|@import""", before_the_script + after_the_script)
 
 
-def test_no_text_of_a_run_is_markup(reverse):
-    lesson = lessons()["one-piece"]
+@pytest.mark.parametrize("answers", [True, False])
+def test_no_text_of_a_run_is_markup(reverse, answers):
+    lesson = lessons()["masks"]
     evil = "</script><img src=x onerror=alert(1)>"
-    text = handout(
-        lesson, sheets_of(lesson, reverse, "glass"), checkpoint=evil, sentence=evil, output=evil, language="en"
-    )
+    sheets = sheets_of(lesson, reverse, "glass")
+    run = {"checkpoint": evil, "sentence": evil, "output": evil}
+    text = handout(lesson, sheets, **run, language="en", answers=answers)
     assert "<img" not in text
     assert html.escape(evil) in text
-
-
-def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
-    for lesson in lessons().values():
-        for sheet in sheets_of(lesson, reverse, "transformer"):
-            if isinstance(sheet.posed, Posed) and sheet.posed.step.page in ("step", "attention", "masks"):
-                assert sheet.charts or sheet.closed, (lesson.name, sheet.posed.step.page)
-
-
-def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
-    drawn = {}
-    for name in ("stream", "neurons", "cost", "training"):
-        lesson = lessons()[name]
-        for sheet in sheets_of(lesson, reverse, "transformer"):
-            if not isinstance(sheet.posed, Posed):
-                continue
-            titles = [said(chart["layout"]["title"]["text"], "en") for chart in (*sheet.charts, *sheet.closed)]
-            for key in sheet.posed.step.look:
-                drawn[key] = [*drawn.get(key, []), *titles]
-    expected = {
-        "stream_size": "How large the stream is",
-        "stream_kept": "of the embedding is left",
-        "lens_table": "each depth would write",
-        "ffn_map": "anywhere in this sentence",
-        "ffn_shares": "Silent neurons",
-        "ffn_tokens": "What drives neuron",
-        "cost_curves": "by length",
-        "training_losses": "Loss by epoch",
-    }
-    assert all(any(text in title for title in drawn.get(key, [])) for key, text in expected.items())
 
 
 def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
@@ -134,15 +104,7 @@ def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
     assert "To see this in the app, open the “Inside the model” page." in answers
 
 
-def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):
-    (tmp_path / "mine.toml").write_text(EXAMPLE, encoding="utf-8")
-    found, problems = transformer.lessons.read_folder(tmp_path)
-    assert not problems
-    assert all(isinstance(sheet.posed, Posed) for sheet in sheets_of(found["our-first"], reverse, "glass"))
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("name", list(lessons()))
+@pytest.mark.parametrize(("name", "language"), [*((name, "en") for name in lessons()), ("masks", "zh")])
 def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
     lesson = lessons()[name]
     sheets = sheets_of(lesson, reverse, "transformer")
@@ -170,40 +132,6 @@ def numbers(figures):
     return [float(one) for figure in figures for one in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", figure)]
 
 
-def test_paper_has_a_name_a_line_for_why_and_nothing_that_has_to_be_typed_or_tried(reverse):
-    lesson = lessons()["one-piece"]
-    text = written(lesson, sheets_of(lesson, reverse, "glass"), "en", answers=False)
-    assert text.count('<p class="name">') == 1
-    assert text.count("Why?") == text.count("<section>") == sum(step.paper for step in lesson.steps) == 4
-    assert "Type it" not in text
-    assert "back and forth" not in text
-    assert [int(n) for n in re.findall(r"<h2>(\d+)\.", text)] == [1, 2, 3, 4]
-    typed = [step for one in lessons().values() for step in one.steps if step.ask.form == "piece"]
-    assert typed
-    assert not any(step.paper for step in typed)
-
-
-def test_no_text_of_a_run_is_markup_for_students_either(reverse):
-    evil = "</script><img src=x onerror=alert(1)>"
-    lesson = lessons()["masks"]
-    text = handout(
-        lesson, sheets_of(lesson, reverse, "glass"), checkpoint=evil, sentence=evil, output=evil, language="en",
-        answers=False,
-    )  # fmt: skip
-    assert "<img" not in text
-    assert html.escape(evil) in text
-
-
-def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(reverse):
-    trace, step = reverse.run("transformer"), lessons()["stream"].steps[0]
-    posed = pose(step, Case(checkpoint=reverse, trace=trace))
-    drawn = figures_of(step, posed.link(), reverse, trace)
-    assert (step.look, step.cover) == (("stream_size", "stream_added"), ("stream_added",))
-    assert (len(drawn.beside), len(drawn.closed), drawn.whole) == (1, 1, True)
-    some = lessons()["one-weight"].steps[2]  # of weights and their table only the weights are on paper
-    assert not figures_of(some, {"panel": "walk", "kind": "cross"}, reverse, trace).whole
-
-
 def test_what_is_said_of_a_chart_is_on_paper_with_it_as_text(reverse):
     trace, step = reverse.run("noon"), lessons()["order"].steps[1]
     posed = pose(step, Case(checkpoint=reverse, trace=trace))
@@ -224,13 +152,3 @@ def test_what_is_on_paper_is_the_run_that_the_step_changes(reverse):
     plain = figures_of(step, posed.link() | {"do": "", "b": ""}, reverse, trace).closed
     assert left["data"][0]["x"] == pytest.approx(right["data"][0]["x"], abs=1e-4)  # of a bag of pieces
     assert left["data"][0]["x"] != pytest.approx(plain[0]["data"][0]["x"], abs=1e-4)
-
-
-@pytest.mark.parametrize(("change", "says"), [("causal-off", True), ("zero-decoder.1.1", False)])
-def test_a_map_on_paper_says_that_each_row_is_as_its_own_step_computed_it(reverse, change, says):
-    step = next(one for one in lessons()["looking"].steps if one.look == ("head_map",))
-    link = {"panel": "head", "kind": "decoder", "layer": "1", "head": "1", "do": change}
-    drawn = figures_of(step, link, reverse, reverse.run("glass"))
-    sheet = Sheet(posed=say("Nothing"), closed=drawn.closed)
-    subtitle = sheet.closed[0]["layout"]["title"].get("subtitle", {}).get("text", "")
-    assert ("decoder row was computed at its own step" in subtitle) is says

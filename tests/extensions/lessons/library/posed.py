@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import random
 import re
 import string
@@ -10,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
+
+import pytest
 
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson import USUAL, LessonStep, Text
@@ -22,9 +23,15 @@ from transformer.i18n import Sentence
 
 NAMES = ("zh-en", "en-fr", "reverse")
 STEPS = [(lesson, n, step) for lesson in lessons().values() for n, step in enumerate(lesson.steps, 1)]
+# Each step with one checkpoint in turn whenever tests run, or with the one that it is about.
+IN_TURN = [
+    pytest.param(
+        n, name, id=f"{lesson.name}-{number}-{name}", marks=[pytest.mark.deep] * (NAMES[n % 3] != name != step.on)
+    )
+    for n, (lesson, number, step) in enumerate(STEPS)
+    for name in ((step.on,) if step.on else NAMES)
+]
 SEEDED = 25
-ALL = bool(os.environ.get("ALL_SENTENCES"))
-"""Whether each step meets all sentences, the longest too: that takes three to six minutes, and CI does not do it."""
 
 CHINESE = ("我", "他", "老师", "孩子们", "昨天", "在家", "喜欢", "看见", "吃", "一本书", "苹果", "那只猫", "火车",
            "和", "没有")  # fmt: skip
@@ -62,8 +69,6 @@ def in_turn(name: str, which: int, *, each: int) -> tuple[str, ...]:
         each: How many it meets.
     """
     many = sentences(name)
-    if ALL:
-        return (*many, LONGEST[name])
     return tuple(itertools.islice(itertools.cycle(many), which * each % len(many), which * each % len(many) + each))
 
 

@@ -1,4 +1,4 @@
-"""What lessons outline and cover on pages."""
+"""What lessons outline and cover are pictures that their pages have."""
 
 from glassformer.extensions.lessons.library import lessons
 from glassformer.runs.picture_registry import PAGES, PICTURES

@@ -1,4 +1,4 @@
-"""The charts of maps that stand together with their labels."""
+"""Given maps are drawn whole, or one of them, with their labels and what their mask closes."""
 
 import numpy as np
 import pytest

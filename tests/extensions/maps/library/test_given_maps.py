@@ -1,10 +1,12 @@
+"""Maps of any program are taken with their labels and masks, or refused in a sentence that names the place."""
+
 import numpy as np
 import pytest
 import torch
 
 from glassformer.extensions.maps.library import given_maps as checked
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
-from transformer import GivenAttention, GivenMaps, given_maps
+from transformer import GivenMaps, given_maps
 from transformer.errors import MapsError, QueryError
 
 
@@ -30,7 +32,7 @@ def test_any_kinds_will_do_but_one_there_must_be():
         GivenMaps((one, one))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_lists_of_batched_layers_are_stacked_as_transformers_gives_them(dtype):
     whole = torch.from_numpy(weights(3, 2, 5, 5)).to(dtype).requires_grad_()
     output = tuple(torch.stack([torch.zeros_like(layer), layer]) for layer in whole)
@@ -80,13 +82,7 @@ def test_rows_that_do_not_sum_to_one_have_to_be_announced():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (np.nan, "layer 1, head 2, row 3, column 4 is nan"),
-        (np.inf, "is inf, not a number from 0 to 1"),
-        (-0.5, "after the softmax"),
-        (1.5, "is 1.5, not a number from 0 to 1"),
-    ],
+    ("value", "said"), [(np.nan, "layer 1, head 2, row 3, column 4 is nan"), (1.5, "is 1.5, not a number from 0 to 1")]
 )
 def test_what_is_no_weight_is_named_with_its_place(value, said):
     wrong = weights(1, 2, 5, 5)
@@ -99,25 +95,18 @@ def test_what_is_no_weight_is_named_with_its_place(value, said):
     ("given", "said"),
     [
         ({"encoder": weights(1, 1, 5, 5)[0]}, r"\(1, 5, 5\); expected four axes"),
-        ({"encoder": []}, "is empty"),
         ({"encoder": [None]}, 'attn_implementation="eager"'),
         ({"encoder": [[torch.ones(1, 1, 1, 5)]]}, "as `generate` returns it"),
         ({"encoder": [weights(1, 1, 5, 5)], "row": 1}, "rows 0 to 0"),
-        ({"encoder": [np.ones((5, 5))]}, r"layer 1 has the shape \(5, 5\)"),
         ({"encoder": [weights(1, 1, 5, 5), weights(1, 2, 5, 5)]}, "layer 2 has the shape"),
         ({"encoder": "weights"}, "an array of numbers"),
-        ({"encoder": np.array([[None]])}, "an array of numbers"),
         ({"encoder": np.zeros((1, 0, 5, 5))}, r"\(1, 0, 5, 5\); expected 1 to 200 layers, 1 to"),
         ({"encoder": np.zeros((checked.MOST_LAYERS + 1, 1, 1, 1)), "source": ["a"]}, "expected 1 to 200 layers"),
         ({"encoder": weights(1, 1, 5, 5), "source": SOURCE[:4]}, "found 4 labels, but the weights need 5"),
         ({"encoder": weights(1, 1, 5, 5), "source": "abcde"}, "give a list of labels"),
-        ({"encoder": weights(1, 1, 5, 5), "source": [1, 2, 3, 4, 5]}, "expected text, found 1"),
         ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "e" * 201]}, "201 characters; the limit is 200"),
         ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "\ud800"]}, "half of a surrogate pair"),
-        ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "e\0"]}, "a NUL"),
-        ({"encoder": weights(1, 1, 5, 5), "source": None}, r"source=\[…\]"),
         ({"cross": weights(1, 1, 4, 5)}, r"cross: there are no labels; give the tokens as target=\[…\]"),
-        ({"encoder": weights(1, 1, 5, 5), "checkpoint": 3}, "checkpoint: expected text"),
         ({"encoder": weights(1, 1, 5, 5), "sentence": "a" * 4001}, "sentence: the text has 4,001 characters"),
         ({"encoder": weights(1, 1, 5, 5), "special": ["a"] * 257}, "special: found 257 labels"),
     ],
@@ -131,11 +120,6 @@ def test_too_many_weights_are_refused(monkeypatch):
     monkeypatch.setattr(checked, "MOST_CELLS", 99)
     with pytest.raises(MapsError, match="100 weights in all; at most 99"):
         given_maps(encoder=weights(2, 2, 5, 5), source=SOURCE)
-
-
-def test_an_attention_that_there_is_not_is_refused():
-    with pytest.raises(MapsError, match="'self' is not a kind of attention; expected one of encoder, decoder, cross"):
-        GivenAttention("self", weights(1, 1, 1, 1), ("a",), ("a",))
 
 
 def test_each_attention_may_have_labels_of_its_own():

@@ -1,4 +1,4 @@
-"""Files of maps in the list of checkpoints."""
+"""Files of maps are listed with the checkpoints, and none leads out of its folder."""
 
 import os
 

@@ -1,3 +1,5 @@
+"""A file of maps gives the same maps again, or one sentence; it may not run code nor fill the memory."""
+
 import contextlib
 import io
 import struct
@@ -59,13 +61,6 @@ def test_a_file_holds_the_same_maps_again(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["tiny.npz"]
 
 
-def test_numpy_alone_can_write_one_of_any_float_dtype_and_order():
-    for dtype in ("<f2", ">f4", "<f8"):
-        found = read(npz(ARRAYS | {"encoder_weights": np.asfortranarray(ARRAYS["encoder_weights"].astype(dtype))}))
-        np.testing.assert_allclose(found.maps("encoder"), ARRAYS["encoder_weights"], atol=1e-3)
-    assert found.of("encoder").queries == SOURCE
-
-
 def test_rows_of_another_sum_are_said_so_in_the_file_too(tmp_path):
     maps = all_three(encoder=weights(1, 1, 5, 5) / 2, sums_to_one=False)
     save_maps(maps, tmp_path / "half.npz")
@@ -85,15 +80,12 @@ def test_a_file_has_its_ending_and_has_to_be_there(tmp_path):
     ("changes", "said"),
     [
         ({"encoder_queries": np.array(SOURCE, dtype=object)}, "is 'object' of shape"),
-        ({"encoder_weights": np.array([["a"]])}, "an array of floats"),
         ({"encoder_weights": np.zeros((2, 2, 5, 5), int)}, "'int64'"),
-        ({"encoder_weights": np.zeros((2, 5, 5))}, "an array of floats"),
-        ({"encoder_weights": np.zeros((2, 2, 5, 5), "c8")}, "'complex64'"),
         ({"encoder_weights": np.full((2, 2, 5, 5), np.nan)}, "is nan, not a number from 0 to 1"),
+        ({"encoder_weights": np.full((2, 2, 5, 5), np.pi, dtype=object)}, "'object'"),
         ({"encoder_weights": np.zeros((0, 2, 5, 5))}, r"\(0, 2, 5, 5\); expected 1 to 200 layers, 1 to"),
         ({"encoder_weights": np.zeros(3, [("a", "f4")])}, "an array of floats"),
         ({"encoder_queries": np.array([*"abcd", "e" * 201])}, "'<U201'"),
-        ({"encoder_queries": np.array([*"abcd", "\ud800"])}, "half of a surrogate pair"),
         ({"encoder_queries": np.array([b"a"] * 5)}, "a list of labels, stored as strings, not as pickled objects"),
         ({"encoder_allowed": np.ones((5, 5))}, "bools"),
         ({"encoder_sums_to_one": np.array(1)}, "one bool"),
@@ -105,11 +97,6 @@ def test_a_file_has_its_ending_and_has_to_be_there(tmp_path):
 def test_arrays_that_are_none_of_maps_are_refused_by_name(changes, said):
     with pytest.raises(MapsError, match=rf"^a\.npz: .*{said}"):
         read(npz(ARRAYS | changes))
-
-
-def test_a_file_without_maps_is_refused():
-    with pytest.raises(MapsError, match="has no attention maps; expected at least one of the arrays encoder_weights"):
-        look(npz({"sentence": np.array("a")}))
 
 
 @pytest.mark.parametrize("shape", ["(200, 256, 4096, 4096)", "(1, 1, 99999999999, 1)", "(-1, 1, 1, 1)", "(2, 2, 5, 6)"])
@@ -126,19 +113,12 @@ def test_a_small_file_that_unpacks_to_much_is_refused():
         look(bomb)
 
 
-def test_pickles_are_never_opened(tmp_path):
-    with pytest.raises(MapsError, match="'object'"):
-        look(packed({"encoder_weights.npy": npy("(1, 1, 1, 1)", "|O", b"cposix\nsystem\n(S'false'\ntR.")}))
-
-
 @pytest.mark.parametrize(
     "content",
     [
-        packed({"encoder_weights.npy": npz(ARRAYS)}),
         packed({"encoder_weights.npy": npy("(1, 1, 1, 1)", version=9)}),
         packed({"encoder_weights.npy": npy("(" * 300)}),
         packed({"encoder_weights.npy": b""}),
-        packed({"encoder_weights": npy("(1, 1, 1, 1)")}),
         packed({"../encoder_weights.npy": npy("(1, 1, 1, 1)")}),
         packed({f"{n}.npy": b"" for n in range(40)}),
         packed({"encoder_weights.npy": npy("(1, 1, 1, 1)")}, how=zipfile.ZIP_LZMA),
@@ -146,9 +126,7 @@ def test_pickles_are_never_opened(tmp_path):
         packed({"encoder_weights.npy": npy("(1, 1, 1, 1)")}, comment=b"more"),
         b"",
         b"PK",
-        bytes(1000),
         npz(ARRAYS)[:-30],
-        npz(ARRAYS)[30:],
         npz(ARRAYS).replace(b"encoder_keys", b"encoder_weig"),
     ],
 )
@@ -180,17 +158,17 @@ def test_a_spoilt_file_gives_the_maps_or_a_sentence(data):
         assert np.isfinite(maps.maps("encoder")).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f8"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, ">f8"])
 def test_weights_are_unpacked_part_by_part(monkeypatch, dtype):
     monkeypatch.setattr(npzfile, "CHUNK", 7)
-    found = read(npz(ARRAYS | {"encoder_weights": ARRAYS["encoder_weights"].astype(dtype)}))
+    found = read(npz(ARRAYS | {"encoder_weights": np.asfortranarray(ARRAYS["encoder_weights"].astype(dtype))}))
     np.testing.assert_allclose(found.maps("encoder"), ARRAYS["encoder_weights"], atol=1e-3)
     assert found.of("encoder").queries == tuple(SOURCE)
 
 
 def test_a_small_file_takes_no_more_memory_than_is_said():
-    """80 MB of weights in a small file: floats of 8 bytes, whole and copied, took four times that."""
-    large = np.zeros((10, 2, 1000, 1000))
+    """48 MB of weights in a small file: floats of 8 bytes, whole and copied, took four times that."""
+    large = np.zeros((3, 2, 1000, 1000))
     large[..., 0] = 1
     file = io.BytesIO()
     labels = ["a"] * 1000
@@ -200,4 +178,4 @@ def test_a_small_file_takes_no_more_memory_than_is_said():
     read(file.getvalue())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 200_000_000
+    assert peak < 100_000_000

@@ -1,29 +1,23 @@
-"""Given maps on the pages: a file beside the checkpoints is listed, chosen, looked at, and opened by its address."""
+"""A file of maps beside the checkpoints is listed, looked at as it was given, and opened by its address."""
 
 import re
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from glassformer.attention import maps_panel as flow
 from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
-from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.map_axes import sides
-from glassformer.runs.visible_trace import VisibleMaps
 from glassformer.state import session
-from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
 from tests.extensions.scripts import TRAINING
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, check
-from tests.pages.reading import address, everything, figure, go_back, numbers, payload, sentences, view
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, ROOT, STEP, check
+from tests.pages.reading import address, figure, go_back, numbers, sentences
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from transformer import given_maps, load_maps, save_maps
@@ -63,51 +57,14 @@ def rows_of(test):
     ]
 
 
-def test_all_heads_of_every_attention_are_drawn_with_their_own_sizes(maps):
-    test = maps()
-    for kind, shape in (("encoder", (3, 4)), ("decoder", (2, 2)), ("cross", (2, 2))):
-        packed = figure(test, f"overview_{kind}")["layout"]["meta"]["grid"]
-        assert (len(packed["layers"]), len(packed["heads"])) == shape
-    said = everything(test)
-    assert "tiny\\-mt" in said
-    assert "the cats" in said
-    assert "softmax" not in payload(test, "overview_cross")["caption"]  # by which formula is not known
-    assert not test.get("text_input")
-
-
 def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
     test = maps(kind="encoder", panel="head", layer=3, head=4, query=2, key=3)
     np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5)[2, 3], atol=1e-6)
     assert rows_of(test) == list(SOURCE)
+    closed = maps(kind="decoder", panel="head", layer=1, head=1)
+    assert np.isnan(the_map(closed)[0, 1:].astype(float)).all(), "closed cells are not drawn as zero"
     assert f"{weights(3, 4, 5, 5)[2, 3, 1, 2]:.4f}" in "".join(one.value for one in test.markdown)
     assert EXPLAIN not in [button.key for button in test.button]
-
-
-def test_closed_cells_are_not_drawn_as_zero(maps):
-    test = maps(kind="decoder", panel="head", layer=1, head=1)
-    assert np.isnan(the_map(test)[0, 1:].astype(float)).all()
-    assert "closed by the mask" in payload(test, "head_map")["figure"]
-
-
-def test_flow_has_every_head_of_the_layer(maps):
-    data = payload(maps(panel="flow", layer=2), flow.FLOW)
-    assert data["queries"] == list(TARGET)
-    assert data["keys"] == list(SOURCE)
-    assert "softmax" not in data["caption"]
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_what_heads_do_is_measured_from_the_weights_alone(maps, kind):
-    test = maps(panel="table", kind=kind, layer=1, head=2)
-    values = numbers(figure(test, "head_table_map")["data"][0]["z"])
-    given = all_three().of(kind)
-    entropies = -(given.weights * np.log2(np.where(given.weights > 0, given.weights, 1))).sum(-1)
-    most = np.log2(np.maximum(given.mask.sum(-1), 2))
-    rows = given.mask.sum(-1) >= 2
-    np.testing.assert_allclose(values, (entropies / most)[..., rows].mean(-1), atol=1e-3)
-    headings = "".join(test.dataframe[0].value.columns)
-    assert "norm" not in headings  # that needs the model's values
-    assert payload(test, "head_table_rows")
 
 
 def test_one_weight_and_other_pages_say_that_they_need_a_model_and_what_to_do(maps, open_page):
@@ -120,12 +77,6 @@ def test_one_weight_and_other_pages_say_that_they_need_a_model_and_what_to_do(ma
         assert address(test)["model"] == "tiny.npz"
         check(test.selectbox(key=session.MODEL).set_value("reverse").run())
         assert "needs a model" not in sentences(test)
-
-
-def test_the_glossary_is_all_there(open_page, folder):
-    test = open_page(GLOSSARY, model="tiny.npz")
-    assert not sentences(test)
-    assert payload(test, "glossary_list")
 
 
 def test_the_address_names_the_maps_and_reopens_the_same(maps, open_page):
@@ -166,14 +117,6 @@ def test_a_file_that_is_gone_is_said_to_be(maps, folder, monkeypatch):
     assert "The checkpoint “tiny.npz” does not exist" in sentences(test)
 
 
-def test_what_an_address_asks_for_and_maps_do_not_have_is_said(maps):
-    test = maps(model="gpt.npz", kind="encoder", layer=9)
-    said = sentences(test)
-    assert "these maps do not include it. Decoder self-attention is shown instead" in said
-    assert "Layer 9 was requested, but the last layer of this model is layer 5" in said
-    assert "Rollout was requested" in sentences(maps(model="half.npz", together="rollout"))
-
-
 def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps):
     test = maps(kind="encoder", layer=3, head=4, panel="head")
     check(test.selectbox(key=session.MODEL).set_value("reverse").run())
@@ -182,44 +125,6 @@ def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps
     check(test.selectbox(key=session.MODEL).set_value("gpt.npz").run())
     assert the_map(test).shape == (8, 8)
     assert figure(test, "head_map")["layout"]["title"]["text"].startswith("Decoder self-attention")
-
-
-def test_options_are_those_that_the_file_allows(maps):
-    keys = {toggle.key for toggle in maps(panel="head").toggle}
-    assert {"words", "hide_special"} <= keys
-    keys = {toggle.key for toggle in maps(model="gpt.npz", panel="head").toggle}
-    assert "words" in keys  # Ġ says where words begin
-    assert "hide_special" not in keys
-    test = maps(model="half.npz", panel="head", hide=1)
-    assert "hide_special" not in {toggle.key for toggle in test.toggle}
-    assert "rollout" not in test.selectbox(key="aggregate").options
-    assert the_map(test).shape == (5, 5)
-    assert maps(panel="head").selectbox(key="aggregate").options
-
-
-def test_pieces_are_merged_and_special_ones_hidden_as_the_labels_say(maps):
-    test = maps(kind="encoder", panel="head", layer=1, head=1, words=1, hide=1)
-    assert rows_of(test) == ["the", "cats"]
-    one = weights(3, 4, 5, 5)[0, 0]
-    merged = np.array([[rows[:, 1].mean(), rows[:, 2:4].sum(1).mean()] for rows in (one[1:2], one[2:4])])
-    np.testing.assert_allclose(the_map(test), merged, atol=1e-6)
-
-
-def test_rows_of_another_sum_are_said_to_be_so(maps):
-    test = maps(model="half.npz", panel="head", layer=1, head=1)
-    assert "need not sum to 1" in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
-    assert "sum to 1" not in payload(test, "head_map")["caption"]
-
-
-def test_a_rollout_needs_all_three_attentions(maps):
-    test = maps(panel="head", together="rollout")
-    np.testing.assert_allclose(the_map(test).sum(1), 1, atol=1e-4)
-
-
-def test_a_hidden_next_piece_hides_no_rows_of_given_maps(maps):
-    test = maps(kind="decoder", panel="table", layer=1, head=1, guess=1)
-    assert "over 4 rows" in everything(test)
-    assert view(test).guess
 
 
 def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_one(open_page, folder):
@@ -257,22 +162,14 @@ def test_the_example_makes_a_file_that_opens_and_stands_in_the_readme(tmp_path, 
     assert f"```py\n{EXAMPLE}\n```" in (ROOT / "docs" / "opening.md").read_text(encoding="utf-8")
 
 
-def test_saved_tables_are_of_the_maps_and_their_sentence(maps):
-    test = maps(model="tiny.npz")
-    about = payload(test, "overview_cross")["about"]
-    assert {"checkpoint": "tiny.npz", "sentence": "the cats"}.items() <= dict(about).items()
-
-
-def test_all_cells_of_all_heads_can_be_saved(folder):
-    again = partial(loading.open_maps, "tiny.npz")
-    given = again()
-    table = grid.columns(again, "cross", sides(VisibleMaps(given, View()), "cross"))
-    np.testing.assert_array_equal(table["weight"], given.maps("cross").ravel())
-
-
 @pytest.mark.parametrize(
     ("page", "part"),
-    [*((ATTENTION, part) for part in ("overview", "head", "flow", "walk", "table")), (STEP, ""), (CHECKPOINTS, "")],
+    [
+        *((ATTENTION, part) for part in ("overview", "walk")),
+        *(pytest.param(ATTENTION, part, marks=pytest.mark.deep) for part in ("head", "flow", "table")),
+        (STEP, ""),
+        (CHECKPOINTS, ""),
+    ],
 )
 def test_every_sentence_is_said_in_the_readers_language(open_page, folder, page, part):
     (folder / "broken.npz").unlink()

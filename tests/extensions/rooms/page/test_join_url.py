@@ -1,4 +1,4 @@
-"""The address and the QR code by which a class comes into a room."""
+"""A class comes into a room by an address that reaches the server, and by a QR code that a phone reads."""
 
 import html
 import re

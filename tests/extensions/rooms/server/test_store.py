@@ -1,4 +1,4 @@
-"""Rooms that replicas share by a real redis-server: exact, heard at once, and back by themselves whatever ends."""
+"""Rooms that replicas share are exact and heard at once, and outlive a replica that ends or is killed."""
 
 import contextlib
 import subprocess
@@ -79,16 +79,7 @@ def test_a_state_is_the_same_after_it_was_written_and_read(state, students):
 
 
 @pytest.mark.parametrize(
-    "found",
-    [
-        "http://x",
-        "redis://h:99999/0",
-        "redis:h",
-        "127.0.0.1:6379",
-        "redis://h/zero",
-        "redis://a:secret@h/x",
-        "redis://h/x?password=secret",
-    ],
+    "found", ["http://x", "redis://h:99999/0", "127.0.0.1:6379", "redis://a:secret@h/x", "redis://h/x?password=secret"]
 )
 def test_what_is_no_address_of_a_store_is_said_without_its_password(found):
     with pytest.raises(StoreError, match="it must be the address of a Redis or Valkey server") as caught:
@@ -120,18 +111,15 @@ def test_an_app_with_a_wrong_address_does_not_start():
 def test_what_one_does_the_other_knows_at_once(two, monkeypatch):
     monkeypatch.setattr(store_shared, "BEAT_SECONDS", 1000.0)  # it is told, and does not find out by comparing
     here, there = two
-    taught, heard, seconds = opened(here, there), threading.Event(), []
+    taught, heard = opened(here, there), threading.Event()
     assert here.boot == there.boot
     assert there.is_teacher(taught.code, taught.secret)
     with there.listening(taught.code, "", heard.set, counts=False):
-        for n in range(30):
+        for n in range(10):
             heard.clear()
-            began = time.perf_counter()
             here.do(taught, Room.move, "masks", {"src": str(n)})
             assert heard.wait(WAIT)
-            seconds.append(time.perf_counter() - began)
             assert there.public(taught.code) == here.public(taught.code)
-    print(f"a move is heard by the other after {sorted(seconds)[15] * 1000:.1f} ms, at most {max(seconds) * 1000:.1f}")
     there.end(taught)
     until(lambda: here.public(taught.code) is None)
     refused("no-room", here.do, taught, Room.show)
@@ -229,20 +217,15 @@ def test_a_replica_that_ends_leaves_the_rooms_to_the_others(redis_server):
             assert new.boot == there.boot
 
 
-def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(redis_server):
+def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(redis_server, monkeypatch):
+    monkeypatch.setattr(store_shared, "SILENT_SECONDS", 1.6 * store_shared.BEAT_SECONDS)
     redis_server.empty()
     with replicas(redis_server.url, 1) as [rooms]:
         taught = rooms.open()
         rooms.do(taught, Room.ask, ASKED)
         tokens = [rooms.join(taught.code) for _ in range(200)]
-        command = [
-            sys.executable,
-            "-m",
-            "tests.extensions.replicas.replica",
-            redis_server.url,
-            taught.code,
-            *tokens[::2],
-        ]
+        module = "tests.extensions.replicas.replica"
+        command = [sys.executable, "-m", module, redis_server.url, taught.code, *tokens[::2]]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
             try:
                 assert child.stdout.readline() == "ready\n"
@@ -256,7 +239,5 @@ def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(red
                 assert rooms.public(taught.code).shown == (Round(200, (68, 66, 66)),)
             finally:
                 child.kill()
-        began = time.monotonic()
         until(lambda: rooms.counted(taught.code).students == 0)
-        print(f"students of a killed replica are gone after {time.monotonic() - began:.1f} s")
         assert rooms.counted(taught.code).expected == 200

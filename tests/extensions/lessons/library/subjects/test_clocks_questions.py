@@ -1,15 +1,11 @@
-"""Questions about tables of positions, against sines, cosines and a rotation written in numpy."""
-
-from dataclasses import replace
+"""What is asked about tables of positions has the answer of sines, cosines and a rotation in numpy."""
 
 import numpy as np
 import pytest
 
-from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson_files import lessons
-from glassformer.extensions.lessons.library.subjects import clocks_questions, picks_in
+from glassformer.extensions.lessons.library.case import Case
+from glassformer.extensions.lessons.library.subjects import clocks_questions
 from glassformer.extensions.lessons.library.survey import case_of
-from glassformer.extensions.what_if.interventions import ShiftPositions
 from tests.extensions.lessons.library.posed import picked
 from tests.healthy import healthy
 from transformer.errors import QueryError
@@ -44,19 +40,6 @@ def test_the_pair_with_the_larger_angle_turns_faster(name):
     assert posed.picked["dims"] == f"{2 * fast + 1}.{2 * slow + 1}", "an address counts from 1"
     for pair, option in zip((fast, slow), answer.options[:2], strict=True):
         assert f"dimensions {2 * pair} and {2 * pair + 1}" in option.label
-
-
-@pytest.mark.parametrize("name", SINUSOIDAL)
-def test_behind_a_turn_the_pair_alone_is_blind_and_both_faster_and_slower_ones_see(name):
-    posed = picked(clocks_questions.one_clock, case(name))
-    sine, table = posed.picked["sine"], table_by_hand(posed)
-    turn = round(clocks_questions.turn_length(posed).values["turn"])
-    apart = ((table[turn] - table[0]) ** 2).reshape(-1, 2).sum(axis=1)  # [pair]
-    own, faster, slower = apart[sine // 2], apart[: sine // 2].sum(), apart[sine // 2 + 1 :].sum()
-    assert own < 0.05
-    assert min(faster, slower) > 10
-    said = str(lessons()["clocks"].steps[1].reveal["always"].said({"radians": 0.255, "turn": 24.7}))
-    assert "faster or slower" in said
 
 
 @pytest.mark.parametrize("name", SINUSOIDAL)
@@ -107,33 +90,6 @@ def test_a_shift_is_one_rotation_of_a_formula_only(name):
     assert 48 < 2 * np.pi / angle_by_hand(first, d) < 84
 
 
-@pytest.mark.parametrize("name", SENTENCES)
-def test_lengths_tell_a_formula_from_a_learned_table(name):
-    posed = picked(clocks_questions.lengths, case(name))
-    table = table_by_hand(posed)
-    least, most = (extreme(np.sqrt((table**2).sum(axis=1))) for extreme in (np.min, np.max))
-    assert (posed.picked["least"], posed.picked["most"]) == pytest.approx((least, most))
-    answer = clocks_questions.where_from(posed)
-    assert answer.right == ("formula" if name in SINUSOIDAL else "learned")
-    if name in SINUSOIDAL:
-        assert least == pytest.approx(answer.values["root"], rel=1e-4)
-
-
-@pytest.mark.parametrize("name", SENTENCES)
-def test_the_output_is_that_of_the_shifted_run(name):
-    posed = picked(clocks_questions.small_shift, case(name))
-    other = posed.checkpoint.run(replace(posed.trace.query, interventions=(ShiftPositions("all", posed.picked["k"]),)))
-    answer = clocks_questions.shifted_output(posed)
-    assert answer.right == answer.variant == ("same" if other.tgt_ids == posed.trace.tgt_ids else "other")
-    assert answer.values["after"] == other.output_text
-
-
-def test_a_word_at_the_end_of_the_table_is_not_shifted():
-    long = case_of(healthy("reverse"), "abcdefghijkl")
-    with pytest.raises(QuestionNotApplicable, match="shorter"):
-        clocks_questions.shifted_output(picked(clocks_questions.small_shift, long))
-
-
 def test_the_longest_word_is_read_and_no_longer_one():
     answer = clocks_questions.longest_word(picked(clocks_questions.lengths, case("reverse")))
     k = answer.values["k"]
@@ -141,16 +97,3 @@ def test_the_longest_word_is_read_and_no_longer_one():
     assert len(reverse.run("a" * k).src_ids) == reverse.config.max_len
     with pytest.raises(QueryError):
         reverse.run("a" * (k + 1))
-
-
-@pytest.mark.parametrize("pick", [clocks_questions.two_clocks, clocks_questions.one_clock])
-def test_learned_positions_are_no_clocks(pick):
-    with pytest.raises(QuestionNotApplicable, match="not the sines and cosines"):
-        pick(case("reverse"))
-
-
-@pytest.mark.parametrize("pick", picks_in(clocks_questions).values(), ids=lambda pick: pick.__name__)
-def test_positions_inside_attention_are_no_table(pick):
-    llama = healthy("llama")
-    with pytest.raises(QuestionNotApplicable, match="does not add a table of positions"):
-        pick(case_of(llama, "ab="))

@@ -1,16 +1,14 @@
-"""Questions about faults, against models that have each fault built in, and against masks written by hand."""
+"""What is asked about faults has the answer of models that have the fault built in."""
 
 import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import QuestionNotApplicable
 from glassformer.extensions.lessons.library.subjects import faults_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.extensions.doctor.library.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
 from tests.extensions.lessons.library.posed import picked
-from tests.healthy import SHIPPED, healthy
-from transformer.checkpoint.load import load
+from tests.healthy import healthy
 from transformer.runs.interventions import parse
 
 SENTENCES = {"zh-en": "老师昨天没有看见那只猫。", "en-fr": "She often wants a book.", "reverse": "housekeeper"}
@@ -47,28 +45,6 @@ def test_parameters_read_with_another_number_of_heads(case):
     assert case.changed(*parse(answer.values["do"])).output_text == output
 
 
-def test_only_the_loss_tells_the_number_of_heads():
-    case = case_of(healthy("en-fr"), SENTENCES["en-fr"])
-    answer = faults_questions.evidence_for_heads(case)
-    own = case.checkpoint
-    texts = [*sorted(own.card.tried(), key=len, reverse=True)[: faults_questions.EXAMPLES], SENTENCES["en-fr"]]
-    cases = [case_of(own, text) for text in texts]
-    expected = {}
-    for n in (1, 2, 4, 8):
-        model = own if n == own.config.n_heads else told(n_heads=n)(own)
-        assert model.config.count_parameters() == own.config.count_parameters()
-        expected[n] = np.mean([loss_of(model, one, one.trace.tgt_ids) for one in cases])
-    listed = dict(pair.split(": ") for pair in answer.values["losses"].split(" · "))
-    assert {int(n): float(loss) for n, loss in listed.items()} == pytest.approx(expected, abs=6e-4)
-    assert min(expected, key=expected.__getitem__) == answer.values["own"] == own.config.n_heads
-
-
-def test_right_outputs_of_the_card_are_judged_where_there_are_some(case):
-    answer = faults_questions.evidence_for_heads(case_of(healthy("zh-en"), SENTENCES["zh-en"]))
-    assert answer.variant == "right"
-    assert answer.values["given"] == faults_questions.EXAMPLES
-
-
 @pytest.mark.parametrize("sentence", SEVERAL)
 def test_rows_that_move_are_those_of_a_model_with_that_fault(sentence):
     case = case_of(healthy("zh-en"), sentence)
@@ -93,14 +69,9 @@ def test_evidence_of_all_faults_is_planted_somewhere():
     assert len(planted) > 2
 
 
-def test_a_leak_is_found_by_its_loss_alone():
-    assert faults_questions.doctors_test_of_a_leak(case_of(load(SHIPPED / "reverse-leak"), "glass")).right == "leak"
-    assert faults_questions.doctors_test_of_a_leak(case_of(healthy("reverse"), "glass")).right == "neither"
-
-
-def test_pads_change_an_output_from_that_number_on(case):
-    if case.checkpoint.name == "reverse":
-        case = case_of(case.checkpoint, "glass")
+@pytest.mark.parametrize(("name", "sentence"), [("en-fr", SENTENCES["en-fr"]), ("reverse", "glass")])
+def test_pads_change_an_output_from_that_number_on(name, sentence):
+    case = case_of(healthy(name), sentence)
     answer = faults_questions.pads_until_it_shows(case)
     pads, config = case.checkpoint.config.pad_id, case.checkpoint.config
     blind = of_class(SourcePadsSeen)(case.checkpoint)
@@ -122,11 +93,6 @@ def test_the_first_nan_is_in_the_weights(case):
     assert answer.values["site"] == "decoder.0.self_attn.weights"
     assert answer.values["rows"] == answer.values["n"] == len(case.trace.read_ids)
     assert 0 < answer.values["bad"] < answer.values["all"]
-
-
-def test_a_model_that_guards_its_rows_by_a_number_has_no_nan():
-    with pytest.raises(QuestionNotApplicable):
-        faults_questions.first_nan(case_of(healthy("bert"), "a b"))
 
 
 def test_pieces_are_shifted_as_a_tokenizer_with_one_piece_more_would(case):

@@ -1,21 +1,15 @@
-"""The residual stream, against plain numpy on what one pass recorded, and against changes made by hand."""
+"""What is asked about the residual stream has the answer of numpy on a recorded pass, and of taps by hand."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-import torch
 
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson_files import lessons
-from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import stream_questions as stream
-from glassformer.extensions.lessons.library.survey import case_of as survey_case
 from tests.extensions.lessons.library.posed import RUNS, case_at
-from tests.healthy import healthy
-from transformer.model.taps import NO_TAP, Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import parse
-from transformer.runs.recording_pass import read_source
 from transformer.runs.replay import replay
 
 SENTENCES = [*RUNS, ("gpt2", "a dog")]
@@ -71,20 +65,6 @@ def test_what_is_left_of_the_start_is_a_cosine(name: str, sentence: str) -> None
     assert answer.right == max((word for word in least if least[word] <= kept), key=lambda word: least[word])
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
-def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.first_norm)
-    answer = stream.standardised(case)
-    assert answer.right == "token"
-    assert answer.values["mean"] == pytest.approx(0, abs=1e-3)
-    assert answer.values["one"] == pytest.approx(1, abs=0.02)
-
-
-def test_a_norm_without_a_mean_is_not_asked_for() -> None:
-    with pytest.raises(QuestionNotApplicable, match="no layer norm that subtracts the mean"):
-        stream.standardised(case_at("llama", "a dog", stream.first_norm))
-
-
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sentence: str) -> None:
     case = case_at(name, sentence, stream.lens_step)
@@ -134,55 +114,3 @@ def test_what_two_changes_cost_is_what_taps_by_hand_cost(name: str, sentence: st
         assert answer.values[word] == pytest.approx(cost, abs=2e-3)
     gap = answer.values["alone"] - answer.values["skip"]
     assert answer.right == ("equal" if abs(gap) < 0.5 else "alone" if gap > 0 else "skip")
-
-
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
-def test_a_piece_among_others_is_compared_with_itself(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.source_token)
-    key = int(case.picked["key"]) - 1
-    _, changes = stream._elsewhere(case, key)
-    ids = list(case.trace.src_ids)
-    for change in changes:
-        assert change.place != key
-        ids[change.place] = change.piece
-    model, last = case.checkpoint.model, case.checkpoint.config.n_encoder_layers - 1
-    site = f"encoder.{last}.ffn.residual"
-    mine = replay(case.checkpoint, case.trace, [site])[site][key]
-
-    _, seen = read_source(model, torch.tensor([ids]), [site], tap=NO_TAP)
-    answer = stream.among_others(case)
-    assert answer.values["start"] == pytest.approx(1, abs=1e-6)
-    assert answer.values["last"] == pytest.approx(between(mine, seen[site][0, key].numpy()), abs=1e-5)
-
-
-def test_an_encoder_alone_has_a_stream_but_no_output() -> None:
-    case = case_at("bert", "a dog sees a cat", stream.stream_row)
-    assert case.picked["side"] == "source"
-    stream.left_of_the_start(case)
-    for question in (stream.stream_or_sublayer, stream.lens_step):
-        with pytest.raises(QuestionNotApplicable):
-            question(case)
-    with pytest.raises(QuestionNotApplicable, match="no encoder"):
-        case_at("gpt2", "a dog", stream.source_token)
-
-
-@pytest.mark.parametrize(("name", "sentence"), [("zh-en", "我喜欢喝咖啡。"), ("reverse", "lantern")])
-def test_the_stream_of_a_pre_norm_model_is_its_beginning_plus_all_that_is_added(name, sentence):
-    run = survey_case(healthy(name), sentence)
-    silent, path = (pose(lessons()["stream"].steps[n], run) for n in (6, 7))
-    assert (silent.answer.right, silent.answer.values["apart"]) == ("start", "exactly 0")
-    config = run.checkpoint.config
-    row, last = run.trace.row_of(path.picked["step"] - 1), config.n_decoder_layers - 1
-    parts = [f"decoder.{n}.{part}.output" for n in range(last + 1) for part in ("self_attn", "cross_attn", "ffn")]
-    found = replay(run.checkpoint, run.trace, ["decoder.embedding.output", f"decoder.{last}.output", *parts])
-    whole = found["decoder.embedding.output"][row] + sum(found[one][row] for one in parts)
-    assert whole == pytest.approx(found[f"decoder.{last}.output"][row], abs=1e-4)
-    assert path.answer.right == path.answer.variant == "before"
-    assert path.answer.values["n"] == len(parts)
-
-
-def test_a_post_norm_model_is_told_that_it_has_no_such_path():
-    run = survey_case(healthy("reverse"), "lantern")
-    post = dataclasses.replace(run.checkpoint, config=dataclasses.replace(run.checkpoint.config, norm="post"))
-    with pytest.raises(QuestionNotApplicable, match="not a pre-norm model"):
-        pose(lessons()["stream"].steps[6], dataclasses.replace(run, checkpoint=post))

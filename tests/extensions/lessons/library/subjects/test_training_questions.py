@@ -1,4 +1,4 @@
-"""Questions about training, against files read by hand, losses in numpy, and runs that are made another way."""
+"""What is asked about training has the answer of its files, of losses in numpy, and of runs by hand."""
 
 import csv
 import math
@@ -58,21 +58,6 @@ def test_the_epoch_that_was_kept_did_best_on_the_dev_file(case):
     assert answer.values["score"] == shown[case.checkpoint.name]
 
 
-def test_a_folder_without_a_curve_is_asked_nothing_of_it(case):
-    with pytest.raises(QuestionNotApplicable, match=r"training\.csv"):
-        training_questions.kept_epoch(case_of(healthy("s4"), "1 2 3"))
-
-
-def test_guessing_costs_the_logarithm_of_the_vocabulary(case):
-    n = len(case.checkpoint.tgt_tokenizer.pieces)
-    answer = training_questions.guessing(case)
-    assert answer.values["nats"] == pytest.approx(-np.log(np.full(n, 1 / n)).mean())
-    labels = {option.word: option.label for option in answer.options}
-    assert labels["nats"] == f"{math.log(n):.2f}"
-    assert labels["bits"] == f"{math.log2(n):.2f}"
-    assert answer.right == "nats"
-
-
 def test_the_costliest_piece_is_that_of_the_largest_loss(read):
     ids, losses, _ = losses_by_hand(read, read.picked["reference"])
     answer = training_questions.costliest_piece(read)
@@ -95,12 +80,6 @@ def test_the_right_piece_is_read_and_what_follows_is_counted(read):
     hits = [best[place] == ids[place] for place in range(missed + 1, len(ids))]
     assert (answer.values["k"], answer.values["rest"]) == (sum(hits), len(hits))
     assert answer.right == ("all" if all(hits) else "some" if any(hits) else "none")
-
-
-def test_a_card_s_translation_is_taken_before_a_search(case):
-    chinese = healthy("zh-en")
-    example = next(iter(chinese.card.glosses))
-    assert training_questions.reference(case_of(chinese, example))["reference"] == chinese.card.glosses[example]
 
 
 def test_a_model_trained_on_a_leak_writes_nothing_right_and_one_that_was_not_does(leak):

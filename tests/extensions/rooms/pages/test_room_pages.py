@@ -1,11 +1,13 @@
-"""A bare address in a room."""
+"""In a room a bare address means what its teacher looks at, and the wall has one QR code."""
 
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Question
 from glassformer.state import session
+from tests.extensions.scripts import PROJECTOR
 from tests.pages.conftest import PAGES, check
-from tests.pages.reading import address, type_source
+from tests.pages.reading import address
 from tests.pages.test_start import browser_asks as browser_asks
 from tests.pages.test_start import standing
 from tests.pages.test_start import start as start
@@ -33,12 +35,12 @@ def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_pa
         ROOMS.end(taught)
 
 
-def test_an_address_says_the_same_to_everybody(start, browser_asks):
-    browser_asks("en")
-    assert standing(start(room="ACD347"))[0] == "zh-en"
-
-
-def test_nobody_is_switched_in_a_room(open_page):
-    test = open_page(PAGES["step"], room="ACD347")
-    type_source(test, "I like tea.")
-    assert standing(test) == ("zh-en", "I like tea.")
+def test_the_wall_has_one_qr_code_also_beside_a_question(open_page):
+    taught = ROOMS.open()
+    try:
+        for question in (None, Question("aloud.1", "Which?", ("A", "B"), aloud=True)):
+            ROOMS.do(taught, Room.ask, question)
+            drawn = "".join(one.proto.body for one in open_page(PROJECTOR, room=taught.code).main.get("html"))
+            assert drawn.count("<img") == 1
+    finally:
+        ROOMS.end(taught)

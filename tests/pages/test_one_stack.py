@@ -1,0 +1,231 @@
+"""On a decoder alone and on an encoder alone every page shows what there is, and says of the rest why not."""
+
+import numpy as np
+import pytest
+
+from glassformer.attention.map_pictures import FLOW
+from glassformer.attention.one_weight import one_weight_panel as one_weight
+from glassformer.inside.ffn import ffn_panel
+from glassformer.inside.stream import stream_pictures
+from glassformer.masks import mask_pictures
+from glassformer.positions.sentence import sentence_panel
+from glassformer.runs import loading
+from glassformer.runs.picture_registry import PAGES
+from glassformer.state import session
+from glassformer.step import step_pictures
+from tests.glassformer.unpacking import numbers_of
+from tests.pages.conftest import ATTENTION, INSIDE, MASKS, POSITIONS, check
+from tests.pages.reading import (
+    address,
+    charts_of,
+    everything,
+    figure,
+    go_to,
+    numbers,
+    opened,
+    payload,
+    run_of,
+    sentences,
+    step,
+    told,
+    told_or_noted,
+    view,
+)
+from tests.pages.test_flow import sent
+from tests.transformer.one_stack import alone
+from transformer.runs.replay import replay
+from transformer.runs.running import run_batch
+
+STACKS = ["decoder", "encoder"]
+TEXT, OTHER = "ba lo mi", "lo"
+both = pytest.mark.parametrize("stack", STACKS)
+
+
+def run(stack, **how):
+    """The run that a page shows, and its checkpoint."""
+    checkpoint = opened(f"{stack} alone")
+    return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(TEXT, **how))
+
+
+def z_of(test, key):
+    return numbers(figure(test, key)["data"][0]["z"])
+
+
+# ---------------------------------------------------------------- the sentence and its steps
+
+
+def test_a_decoder_alone_reads_its_prompt_and_is_shaded_by_the_rows_of_the_steps(open_one_stack):
+    test, (_, trace) = open_one_stack("decoder", step=2, layer=1, head=2), run("decoder")
+    shown = run_of(test)
+    assert test.text_input(key=session.SOURCE).label == "Prompt"
+    assert step(test) == 2
+    assert [chip["piece"] for chip in shown["source"]] == list(trace.src_pieces)
+    assert [chip["piece"] for chip in shown["target"]] == list(trace.tgt_pieces)
+    assert shown["start_piece"] == trace.src_pieces[-1]
+    n_prompt = len(trace.src_pieces)
+    shading = numbers_of(shown["shading"]).reshape(trace.n_steps, n_prompt)
+    np.testing.assert_allclose(shading, trace.decoder_self[0, 1, trace.first_row :, :n_prompt], atol=1e-5)
+    drawn = figure(test, step_pictures.cross_map.key)
+    cells, seen = numbers(drawn["data"][0]["z"]), trace.decoder_mask
+    np.testing.assert_array_equal(np.isfinite(cells), seen)
+    np.testing.assert_allclose(cells[seen], trace.decoder_self[0, 1][seen], atol=1e-5)
+    assert drawn["layout"]["meta"]["follow"]["rows"] == [trace.row_of(t) for t in range(trace.n_steps)]
+
+
+# ---------------------------------------------------------------- attention
+
+
+@both
+@pytest.mark.parametrize("panel", ["overview", "head", "flow", "walk", "table"])
+def test_every_part_opens_with_the_attention_that_there_is(open_one_stack, stack, panel):
+    test = open_one_stack(stack, ATTENTION, panel=panel, layer=2, head=3, guess=1, words=1, hide=1)
+    assert len(test.selectbox(key="kind").options) == 1
+    assert not test.error
+    assert "was requested" not in sentences(test)
+
+
+@both
+def test_one_map_is_the_traces_and_its_rows_are_those_that_read(open_one_stack, stack):
+    asked = STACKS[stack == "decoder"]
+    test, (_, trace) = open_one_stack(stack, ATTENTION, panel="head", kind=asked, layer=2, head=2), run(stack)
+    assert f"{asked.capitalize()} self-attention was requested, but this model does not have it." in sentences(test)
+    drawn, allowed = z_of(test, "head_map"), trace.mask(stack)
+    np.testing.assert_allclose(drawn[allowed], trace.maps(stack)[1, 1][allowed], atol=1e-6)
+    assert np.isnan(drawn[~allowed]).all()
+    assert ("comes later in the text" in everything(test)) == (stack == "decoder")
+    meta = figure(test, "head_map")["layout"]["meta"]
+    rows = [row.split("<b>")[1].removesuffix("</b>") for row in meta["cells"]["rows"]]
+    assert rows[1] == trace.src_pieces[1]  # a piece of the prompt predicts nothing that was written
+    steps = [trace.row_of(step) for step in range(trace.n_steps)] if stack == "decoder" else []
+    assert meta["follow"]["rows"] == steps
+    assert not steps or rows[trace.first_row] == f"{trace.src_pieces[-1]} → {trace.tgt_pieces[0]}"
+    test = open_one_stack(stack, ATTENTION, panel="flow", layer=2)
+    data, received = sent(test)
+    np.testing.assert_allclose(received[:, allowed], trace.maps(stack)[1][:, allowed], atol=1e-5)
+    assert (data["row_of_step"], payload(test, FLOW)["kind"]) == (steps, f"{stack.capitalize()} self-attention")
+
+
+def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, monkeypatch):
+    model = alone("decoder", tmp_path, n_heads=4, n_kv_heads=2, d_head=3)
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(ATTENTION, model="decoder alone", src=TEXT, panel="walk", layer=1, head=3, query=3)
+    shared = "The 4 heads share 2 key-value heads. Here, k and v come from key-value head 2, which heads 3 to 4 use."
+    assert shared in told_or_noted(test)
+    trace = loading.runner().trace(model, model.query(TEXT))
+    weights, allowed = numbers(figure(test, "walk_weights")["data"][0]["y"]), trace.decoder_mask[2]
+    np.testing.assert_allclose(weights[allowed], trace.decoder_self[0, 2, 2][allowed], atol=1e-5)
+
+
+def test_one_weight_follows_the_step_of_a_decoder_alone_and_begins_an_encoders_first_row(open_one_stack):
+    test = open_one_stack("decoder", ATTENTION, panel="walk", layer=1, head=1, step=2)
+    _, trace = run("decoder")
+    options = test.selectbox(key=one_weight.QUERY_CHOICE).options
+    assert options[0] == f"The current step ({trace.row_of(1) + 1}: {trace.row_label(trace.row_of(1))})"
+    assert len(options) == 1 + len(trace.row_labels())
+    check(go_to(test, 3))
+    assert str(trace.row_label(trace.row_of(2))) in told_or_noted(test).replace("\u2060", "")
+    test = open_one_stack("encoder", ATTENTION, panel="walk", layer=1, head=1)
+    assert test.selectbox(key=one_weight.QUERY_CHOICE).value == 0
+
+
+# ---------------------------------------------------------------- inside
+
+
+@both
+@pytest.mark.parametrize("part", ["model", "stream", "lens", "ffn", "pieces"])
+def test_every_part_shows_what_there_is(open_one_stack, stack, part):
+    test = open_one_stack(stack, INSIDE, inside=part)
+    drawn = set(PAGES["inside"].parts[part].pictures)
+    if stack == "encoder":
+        drawn = set() if part == "lens" else drawn - {"ffn_effect"}
+        assert part != "lens" or "so it has no logit lens" in sentences(test)
+    assert charts_of(test) == drawn
+    assert not test.error
+
+
+def test_a_token_of_the_prompt_is_looked_at_without_a_step(open_one_stack):
+    test = open_one_stack("decoder", INSIDE, inside="stream", step=2)
+    checkpoint, trace = run("decoder")
+    assert test.selectbox(key="stream_token").index == 0
+    check(test.selectbox(key="stream_token").set_value(1).run())
+    assert step(test) == 2
+    assert (view(test).query, address(test)["query"]) == (1, "2")
+    found = replay(checkpoint, trace, ["decoder.embedding.output"])["decoder.embedding.output"].astype(float)
+    before = numbers(figure(test, stream_pictures.added.key)["data"][0]["y"])
+    np.testing.assert_allclose(before[0], np.sqrt((found[1] ** 2).mean()), rtol=1e-4)
+    check(test.selectbox(key="stream_token").set_value(trace.row_of(2)).run())
+    assert (step(test), view(test).query) == (3, None)
+    test = open_one_stack("decoder", INSIDE, inside="ffn", query=1)
+    assert test.selectbox(key=ffn_panel.TOKEN).value == 0
+    assert "At this token of the prompt" in told(test)  # its neuron changes no piece of the output
+
+
+def test_a_side_that_there_is_not_is_said_and_not_drawn(open_one_stack):
+    for page, part in ((INSIDE, {"inside": "stream"}), (INSIDE, {"inside": "pieces"}), (POSITIONS, {})):
+        test = open_one_stack("encoder", page, side="target", **part)
+        assert "this model has no decoder" in sentences(test)
+        assert "Target" not in str([one.options for one in test.segmented_control if one.key == "side"])
+
+
+# ---------------------------------------------------------------- positions and masks
+
+
+@both
+def test_the_only_table_is_drawn_and_the_typed_sentence_is_what_the_stack_reads(open_one_stack, stack):
+    test, (checkpoint, trace) = open_one_stack(stack, POSITIONS, apart=0), run(stack)
+    table = getattr(checkpoint.model, stack).embedding.positions.table.detach().numpy()
+    np.testing.assert_array_equal(z_of(test, "position_table"), table)
+    assert f"The model has no other table of positions, because it is {stack}-only." in told_or_noted(test)
+    test = open_one_stack(stack, POSITIONS, positions="sentence")
+    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == trace.n_tokens(stack)
+
+
+@pytest.mark.parametrize(
+    ("stack", "name"), [("decoder", "target"), ("decoder", "causal"), ("decoder", "decoder"), ("encoder", "cross")]
+)
+def test_masks_cover_prompt_and_output_or_the_padding_of_an_encoder(open_one_stack, stack, name):
+    test, checkpoint = open_one_stack(stack, MASKS, mask=name, sentence=2, **{"with": OTHER}), run(stack)[0]
+    trace = run_batch(checkpoint, [checkpoint.query(text) for text in (TEXT, OTHER)])[1]
+    n, n_real = len(trace.read_ids if stack == "decoder" else trace.src_ids), trace.n_tokens(stack)
+    query, key = np.indices((n, n))
+    expected = {"causal": key <= query, "decoder": (key < n_real) & (key <= query)}.get(name, key < n_real)
+    np.testing.assert_array_equal(np.isfinite(z_of(test, "mask_bool")), expected)
+    assert name == "target" or not expected.all()
+    falls = "The mask “Cross-attention” was chosen, but this model does not use it. “Source padding” is shown instead."
+    assert (falls in sentences(test)) == (name == "cross")
+
+
+def test_each_stack_is_checked_for_what_it_masks(open_one_stack):
+    test, (_, trace) = open_one_stack("decoder", MASKS, masks="checks", max=5), run("decoder", max_new=5)
+    rows = figure(test, mask_pictures.causality.key)["layout"]["meta"]["table"]["rows"]
+    moved, place = np.array([row[2] for row in rows]), test.selectbox(key="mask_changed").value
+    assert len(moved) == trace.n_tokens("decoder")
+    assert (moved[:place] == 0).all()
+    assert moved[place] > 1e-3
+    assert len(test.success) == 2
+    test, (_, trace) = open_one_stack("encoder", MASKS, masks="checks"), run("encoder")
+    assert "This encoder-only model has no causal mask" in sentences(test)
+    rows = figure(test, mask_pictures.source_pads.key)["layout"]["meta"]["table"]["rows"]
+    assert len(rows) == len(trace.src_ids)
+    assert len(test.success) == 1
+
+
+# ---------------------------------------------------------------- guessing
+
+
+def test_guessing_shows_the_prompt_and_nothing_of_what_comes(open_one_stack):
+    _, trace = run("decoder")
+    n_rows, best = trace.first_row + 1, trace.vocabulary[int(trace.log_probs[0].argmax())]
+    test = open_one_stack("decoder", MASKS, mask="decoder", guess=1, **{"with": OTHER})
+    assert z_of(test, "mask_bool").shape == (n_rows, n_rows)
+    assert f"→ {best}" not in everything(test)
+    asked = open_one_stack("decoder", MASKS, masks="checks", changed=2, guess=1, max=5)
+    assert f"and “{best}” in the second" not in sentences(asked)
+    assert "Guess mode" not in sentences(open_one_stack("encoder", MASKS, guess=1))
+    test = open_one_stack("decoder", POSITIONS, positions="sentence", guess=1)
+    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == n_rows
+    rows = figure(open_one_stack("decoder", ATTENTION, panel="head", guess=1), "head_map")["layout"]["meta"]["cells"]
+    assert (len(rows["rows"]), "→ ?" in rows["rows"][-1]) == (n_rows, True)
+    test = open_one_stack("decoder", INSIDE, inside="ffn", guess=1)
+    assert z_of(test, "ffn_map").shape[0] == n_rows
+    assert "ffn_effect" not in charts_of(test)
