@@ -49,21 +49,12 @@ def test_what_is_wrong_is_found(text, expected):
 
 
 def test_a_cut_that_says_so_and_a_sentence_over_several_lines_pass():
-    assert wrong("⟦Oouutpuut…") == []
-    assert wrong("⟦Oouutpuut…<br>⟦Laayeer⟧") == []
-    assert wrong("⟦Oouutpuut<br>laayeer⟧") == []
+    assert [wrong(text) for text in ("⟦Oouutpuut…", "⟦Oouutpuut…<br>⟦Laayeer⟧", "⟦Oouutpuut<br>laayeer⟧")] == [[]] * 3
 
 
-def test_words_of_records_and_mappings_are_data():
+def test_texts_of_a_figure_are_those_that_people_read_and_words_of_records_are_data():
     assert words_of(["▁like", {"a b": ("Hund",)}]) == {"like", "Hund"}
-
-
-def test_texts_of_a_figure_are_those_that_people_read():
-    figure = {
-        "data": [{"type": "bar", "name": "Bars", "hovertext": [["a"]], "x": ["not read"], "marker": {"color": "#fff"}}],
-        "layout": {
-            "title": {"text": "Title", "xref": "paper"},
-            "meta": {"table": {"columns": ["Name"], "rows": [["b", 1]]}},
-        },
-    }
+    bars = {"type": "bar", "name": "Bars", "hovertext": [["a"]], "x": ["not read"], "marker": {"color": "#fff"}}
+    table = {"columns": ["Name"], "rows": [["b", 1]]}
+    figure = {"data": [bars], "layout": {"title": {"text": "Title", "xref": "paper"}, "meta": {"table": table}}}
     assert texts_of_figure(figure) == ["Bars", "a", "Title", "Name", "b"]
