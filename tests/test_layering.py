@@ -126,6 +126,14 @@ def knows_streamlit(source: Source) -> Iterator[str]:
             yield f"{source.path}:{found.line} has Streamlit from glassformer.shared.i18n, if at all"
 
 
+def private_of_streamlit(source: Source) -> Iterator[str]:
+    """Imports of what is inside of Streamlit, but for types; `glassformer.server.streamlit_private` has it by name."""
+    types = ("streamlit.navigation.page", "streamlit.runtime.uploaded_file_manager")
+    for found in imports(source) if source.part in MAY_IMPORT else ():
+        if found.name.startswith("streamlit.") and not found.name.startswith(types):
+            yield f"{source.path}:{found.line} imports {found.name}, which is private"
+
+
 def _module(source: Source) -> str:
     return ".".join(source.path.with_suffix("").parts).removesuffix(".__init__")
 
@@ -180,7 +188,10 @@ def leans_on_an_extension(source: Source) -> Iterator[str]:
             yield f"{source.path}:{found.line} a test of the kernel may not import {found.name}"
 
 
-RULES = [wrong_layers, wrong_needs, knows_streamlit, borrowed_from_torch, too_long, leans_on_an_extension]
+RULES = [
+    *(wrong_layers, wrong_needs, knows_streamlit, private_of_streamlit, borrowed_from_torch, too_long),
+    leans_on_an_extension,
+]
 
 
 def complaints(root: Path) -> list[str]:
@@ -248,6 +259,7 @@ def write(root: Path, path: str, text: str) -> None:
         ("glassformer/extensions/doctor/library/a.py", "import plotly", "the library knows nothing of plotly"),
         ("glassformer/a.py", "import streamlit as st", "from glassformer.shared.i18n"),
         ("glassformer/a/a_pictures.py", "from glassformer.shared.i18n import st", "from glassformer.shared.i18n"),
+        ("app.py", "from streamlit.web import server", "which is private"),
         ("main.py", "from tools import serve", "may not import tools"),
         ("pages/explore/step.py", "from . import attention", "another page"),
         ("transformer/trace.py", "import glassformer.charts", "may not import glassformer"),

@@ -1,4 +1,4 @@
-"""Two outputs beside each other, and the difference of two maps."""
+"""Two outputs beside each other: each piece with its probabilities in both runs, and where they differ."""
 
 import pytest
 
@@ -14,46 +14,32 @@ ROWS = [
 ]  # fmt: skip
 
 
-def traces(figure):
-    return {trace.name: trace for trace in figure.data}
-
-
-def test_each_mark_is_its_number_and_what_is_not_there_has_none():
+def test_each_mark_is_its_number_and_differences_are_marked_without_colour():
     figure = aligned_outputs(ROWS, title="two", first=1)
-    found = traces(figure)
-    assert list(found["left-hand piece in the left-hand run"].x) == [0.5, 0.9]
+    found = {trace.name: trace for trace in figure.data}
+    assert list(found["left-hand piece in the left-hand run"].x) == [0.5, 0.9]  # what is not there has none
     assert list(found["right-hand piece in the right-hand run"].x) == [0.6, 0.8, 0.7]
     assert list(found["left-hand piece in the right-hand run"].x) == [0.6, 0.1]
     bars = found["KL(left ‖ right) in nats"]
     assert (list(bars.x), list(bars.y), bars.xaxis) == ([0.25, 2.5], [0, 1], "x2")
-
-
-def test_pieces_stand_on_both_sides_and_differences_are_marked_without_colour():
-    layout = aligned_outputs(ROWS, title="two", first=1).layout
-    assert list(layout.yaxis.ticktext) == ["a", "≠ b", "≠ –"]
-    assert list(layout.yaxis2.ticktext) == ["a", "≠ c", "≠ d"]
-    assert [shape.y0 for shape in layout.shapes] == [0.5]
-    assert [note.text for note in layout.annotations] == ["first difference"]
+    assert list(figure.layout.yaxis.ticktext) == ["a", "≠ b", "≠ –"]
+    assert list(figure.layout.yaxis2.ticktext) == ["a", "≠ c", "≠ d"]
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.5]
+    table = figure.layout.meta["table"]
+    assert len(table["columns"]) == 11
+    assert table["rows"][1] == [2, 2, "b", 2, "c", 0, 0.9, 0.1, 0.8, 0.2, 2.5]
+    assert table["rows"][2] == [3, None, None, 3, "d", 0, None, None, 0.7, 0.1, None]
 
 
 def test_without_another_vocabulary_there_are_no_divergences():
     rows = [Row(left="a", right="b", same=False, left_step=0, right_step=0, p_left=0.5, p_right=0.6)]
     figure = aligned_outputs(rows, title="two", first=0)
-    assert set(traces(figure)) == {"left-hand piece in the left-hand run", "right-hand piece in the right-hand run"}
+    names = {trace.name for trace in figure.data}
+    assert names == {"left-hand piece in the left-hand run", "right-hand piece in the right-hand run"}
     assert "xaxis2" not in figure.layout.to_plotly_json()
 
 
-def test_the_table_has_all_numbers():
-    table = aligned_outputs_spec(ROWS, title="two", first=1)["layout"]["meta"]["table"]
-    assert len(table["columns"]) == len(table["rows"][0]) == 11
-    assert table["rows"][1] == [2, 2, "b", 2, "c", 0, 0.9, 0.1, 0.8, 0.2, 2.5]
-    assert table["rows"][2] == [3, None, None, 3, "d", 0, None, None, 0.7, 0.1, None]
-
-
-def test_a_row_that_is_not_there_is_refused():
+def test_a_row_that_is_not_there_is_refused_and_nothing_written_is_an_empty_chart():
     with pytest.raises(ValueError, match="Row 7 of 3"):
         aligned_outputs_spec(ROWS, title="two", first=7)
-
-
-def test_nothing_written_is_an_empty_chart():
     assert aligned_outputs_spec([], title="two", first=None)["data"] == []

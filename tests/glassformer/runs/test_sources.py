@@ -1,4 +1,4 @@
-"""Sources of models: the order of what can be chosen, and that the first that knows a name or an entry says so."""
+"""Models of all sources can be chosen in one order, and what a source has opened is run again by it."""
 
 import pytest
 

@@ -1,5 +1,6 @@
-"""A class that comes again and again stays within what a process may have open, and who comes too much is told."""
+"""A server stays within what a process may have open, and every answer has the headers that protect a reader."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from glassformer.server import descriptors
-from glassformer.server.descriptors import DescriptorLimitMiddleware
+from glassformer.server.descriptors import HEADERS, DescriptorLimitMiddleware, SecurityHeadersMiddleware
 from tests.source_code import ROOT
 
 
@@ -71,3 +72,44 @@ def test_none_left_is_scarce_too(monkeypatch):
     monkeypatch.setattr(os, "listdir", none_left)
     monkeypatch.setattr(descriptors, "limit", lambda: 1024)
     assert descriptors.problem() is not None
+
+
+# ------------------------------------------------------------------------------------------------ headers
+
+
+def answer(app_headers, kind="http", path="/"):
+    """What a client gets from an app with these headers."""
+
+    async def app(scope, receive, send):
+        await send({"type": f"{kind}.response.start", "status": 200, "headers": app_headers})
+        await send({"type": f"{kind}.response.body", "body": b"text"})
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(SecurityHeadersMiddleware(app, "<a.js>; rel=modulepreload")({"type": kind, "path": path}, None, send))
+    return sent
+
+
+def test_every_answer_has_the_headers_one_that_is_there_is_kept_and_nobody_may_frame_the_app():
+    start, body = answer([(b"content-type", b"text/html"), (b"referrer-policy", b"no-referrer")])
+    given = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+    expected = given | {b"content-type": b"text/html", b"referrer-policy": b"no-referrer"}
+    assert expected.items() <= dict(start["headers"]).items()
+    assert len(start["headers"]) == len(dict(start["headers"]))
+    assert body == {"type": "http.response.body", "body": b"text"}
+    assert answer([], kind="websocket")[0]["headers"] == []
+    assert "frame-ancestors 'self'" in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "is_told"),
+    [("text/html; charset=utf-8", "/", True), ("text/html", "/step", True), ("text/html", "/step/", False),
+     ("text/javascript", "/static/js/index.js", False)],
+)  # fmt: skip
+def test_a_page_tells_which_scripts_it_will_ask_for(kind, path, is_told):
+    given = [(b"content-type", kind.encode())]
+    headers = dict(answer(given, path=path)[0]["headers"])
+    assert headers.get(b"link") == (b"<a.js>; rel=modulepreload" if is_told else None)

@@ -1,4 +1,4 @@
-"""A page says that it is loading before any script has come."""
+"""A page says that it is loading before any script has come, and the bare address leads to the start page."""
 
 import asyncio
 import gzip
@@ -6,7 +6,7 @@ import gzip
 import pytest
 from starlette.datastructures import Headers
 
-from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware, leads_to
 
 HTML = b'<html><head></head><body><div id="root"></div></body></html>'
 
@@ -85,3 +85,40 @@ def test_a_packed_page_stays_packed():
 def test_streamlit_is_told_that_the_app_is_above_a_page(path, base, told):
     _, body = answer(path=path, base=base)
     assert (b'BACKEND_BASE_URL: new URL(".", location)' in body) is told
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("", "start"),
+        ("lang=qps", "start?lang=qps"),
+        ("embed=true&embed_options=dark_theme", "start?embed=true&embed_options=dark_theme"),
+        ("step=3", "step?step=3"),
+        ("src=", "step?src="),
+        ("model=en-fr&src=a%20%26+b&lang=qps", "step?model=en-fr&src=a%20%26+b&lang=qps"),
+    ],
+)
+def test_the_bare_address_leads_to_the_start_page_or_as_before_to_the_step_page(query, page):
+    assert leads_to(query) == page
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "kind", "sent_on"),
+    [("", "/", "http", True), ("", "/attention", "http", False), ("", "/", "websocket", False),
+     ("glass", "/glass/", "http", True), ("/glass/", "/", "http", False)],
+)  # fmt: skip
+def test_only_that_address_is_sent_on(base, path, kind, sent_on):
+    sent = []
+
+    async def app(scope, receive, send):
+        sent.append("the app")
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(RootRedirectMiddleware(app, base)({"type": kind, "path": path, "query_string": b"step=2"}, None, send))
+    if not sent_on:
+        assert sent == ["the app"]
+        return
+    assert sent[0]["status"] == 307
+    assert dict(sent[0]["headers"])[b"location"] == b"step?step=2"

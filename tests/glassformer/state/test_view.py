@@ -22,13 +22,10 @@ def declare(monkeypatch):
     all_fields.cache_clear()
 
 
-def test_a_page_reads_its_own_fields():
+def test_a_page_reads_its_own_fields_and_equal_views_are_equal_however_they_came_about():
     view = View(layer=1).but(mask="cross", layer=2, with_beam=True)
     assert (view.layer, view.of(MasksLook).mask, view.of(MasksLook).pads) == (2, "cross", MasksLook.pads)
     assert (view.get("layer"), view.get("mask"), view.get("with_beam"), view.get("term")) == (2, "cross", True, "")
-
-
-def test_equal_views_are_equal_however_they_came_about():
     one, other = View().but(mask="cross", at=3), View().but(at=3).but(pads=9, mask="cross").but(pads=4)
     assert (one, hash(one)) == (other, hash(other))
     assert one.but(mask="decoder", at=None) == View()
