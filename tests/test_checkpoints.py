@@ -1,4 +1,4 @@
-"""The checkpoints that are shipped: whole, described, small, and their examples run."""
+"""The checkpoints that are shipped are whole, described and small, and their examples run."""
 
 import csv
 import hashlib

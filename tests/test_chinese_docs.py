@@ -1,4 +1,4 @@
-"""A Chinese page of the documentation has what its English page has: code, links, headings, rows, items, pictures."""
+"""A Chinese page of the documentation has the code, links, headings, rows and pictures of its English page."""
 
 import re
 from pathlib import Path

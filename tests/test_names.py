@@ -1,4 +1,4 @@
-"""Names and first lines by which one finds one's way: the rules of `docs/contributing/words.md` for docstrings, too."""
+"""A module's first line says what it is, a class is there once, and docstrings are plain and name what there is."""
 
 import ast
 import builtins

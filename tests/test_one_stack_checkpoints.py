@@ -1,4 +1,4 @@
-"""The shipped decoder-only and encoder-only models do their tasks on what they have never seen, and maps show how."""
+"""The shipped decoder-only and encoder-only models do their tasks on unseen inputs, and maps show how."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is installed: what is at its top level, what comes along, and what the library needs."""
+"""What is installed has two packages and what the app starts with, and the library needs nothing of the app."""
 
 import importlib.util
 import os

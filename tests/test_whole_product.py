@@ -1,4 +1,4 @@
-"""What holds of the product with all its extensions: no name is there for nothing, and nothing is left out."""
+"""Of the product with all its extensions no name is there for nothing, and nothing is left out."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Many visitors at once on a real server: nobody sees what is another's, and the check for that can fail."""
+"""Of many visitors at once on a real server nobody sees what is another's, and the check for that can fail."""
 
 import asyncio
 import itertools

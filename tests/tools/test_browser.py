@@ -1,4 +1,4 @@
-"""Finding a browser. Installing one is tried by CI itself, on a machine without."""
+"""The browser that CHROME names is used, or one is found, or installed where that is allowed."""
 
 import pytest
 

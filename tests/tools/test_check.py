@@ -1,4 +1,4 @@
-"""`make check`: which tests are nearest to a change, and what becomes of those for which there is no time."""
+"""`make check` runs the tests nearest to a change first, and counts those for which there is no time."""
 
 import subprocess
 import sys

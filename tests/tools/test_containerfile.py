@@ -1,4 +1,4 @@
-"""The Containerfile names only what there is; no engine is needed to see that, and none is there to build it."""
+"""The Containerfile names only what there is, and its server asks nobody what it is called."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What `tools.imports` follows, and what it does not."""
+"""`tools.imports` tells what a page needs, what leads to an extension, and what goes in a circle."""
 
 import pytest
 
@@ -28,6 +28,7 @@ def tree(tmp_path):
 
 
 def test_what_a_page_needs_is_followed_but_for_types(tree):
+    assert graph(files(tree))["glassformer.extensions.doctor"] == {"glassformer.state.view"}
     needed = closure("pages.explore.masks", graph(files(tree)))
     assert needed == {
         "pages.explore.masks", "glassformer", "glassformer.masks", "glassformer.masks.panels", "glassformer.state",

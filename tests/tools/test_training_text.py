@@ -1,4 +1,4 @@
-"""What is added to a corpus: what people type first, and nothing of what it is scored on."""
+"""What people type first is added to a corpus, and nothing of what it is scored on."""
 
 import hashlib
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.attention.drawn_maps import drawn_map, piece_map, rollout_note
+from glassformer.attention.drawn_maps import drawn_map, piece_map
 from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
@@ -68,21 +68,6 @@ def test_rollout_of_each_kind_by_hand(opened):
     np.testing.assert_allclose(drawn.weights, source / 0.75, **TOLERANCE)
     np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, **TOLERANCE)
     assert drawn.title == "Cross-attention: rollout through layers 1 to 2"
-
-
-def test_what_a_rollout_is_stands_beside_it(english):
-    said = rollout_note(english[1], View(layer=1, aggregate="rollout"), "cross")
-    assert "layer from 1 to 2" in said
-    assert "0.75 = 1 − ½^2" in said
-    assert rollout_note(english[1], View(layer=1, head=0, aggregate="rollout"), "cross") == ""
-
-
-def test_rows_of_decoder_maps_say_what_they_read_and_predict(english):
-    expected = ["<s> → ▁J", "▁J → '", "' → aime", "aime → ▁le", "▁le → ▁café", "▁café → .", ". → </s>"]
-    for kind in ("decoder", "cross"):
-        assert draw(english, kind).queries == expected
-    assert draw(english, "decoder").keys == ["<s>", "▁J", "'", "aime", "▁le", "▁café", "."]
-    assert draw(english, "encoder").queries == draw(english, "cross").keys == ["▁I", "▁like", "▁coffee", ".", "</s>"]
 
 
 def test_words_sum_over_keys_and_average_over_queries(english):

@@ -1,4 +1,4 @@
-"""The written arithmetic: a learner who computes from what is written finds what is written."""
+"""A learner who computes from the numbers of a formula finds the result that is written."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import transformer
 from glassformer.attention.one_weight import one_weight_text
-from glassformer.attention.one_weight.one_weight_text import number, products, result, shown_keys, softmax_table, tex
+from glassformer.attention.one_weight.one_weight_text import number, result, shown_keys, softmax_table, tex
 from tests.transformer.featured import featured
 from transformer.analysis.one_weight import sites, walk
 from transformer.i18n.sentence import written as as_written
@@ -96,18 +96,6 @@ def test_sums_can_be_done_again(every_walk):
             by_hand, written = sum_of(formula)
             assert same(written, by_hand), formula
             assert same(written, exact), formula
-
-
-def test_the_chosen_key_is_a_term_of_the_output_even_when_it_is_small(every_walk):
-    one = min(every_walk, key=lambda w: w.weights[w.key] if w.allowed[w.key] else 2)
-    dimension, formula = one_weight_text.head_output(one)
-    assert rf"{tex(number(one.weights[one.key]))}\cdot" in formula
-    assert abs(one.head_out[dimension]) == np.abs(one.head_out).max()
-    assert f"o_{{{dimension}}} &=" in formula  # counted from 0, as on every page
-    dimension, formula = one_weight_text.share(one)
-    assert f"y_{{{dimension}}} &=" in formula
-    few = products("x", np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    assert few == r"\begin{aligned}x &= 1\cdot 3\\ &+ 2\cdot 4\\ &= 11\end{aligned}"
 
 
 def test_scores_and_their_mask_can_be_done_again(every_walk):

@@ -1,9 +1,7 @@
 """Two outputs beside each other: each piece with its probabilities in both runs, and where they differ."""
 
-import pytest
-
 from glassformer.charts import aligned_outputs
-from glassformer.charts.aligned import Row, aligned_outputs_spec
+from glassformer.charts.aligned import Row
 
 ROWS = [
     Row(left="a", right="a", same=True, left_step=0, right_step=0, p_left=0.5, p_right=0.6, p_crossed=0.6,
@@ -37,9 +35,3 @@ def test_without_another_vocabulary_there_are_no_divergences():
     names = {trace.name for trace in figure.data}
     assert names == {"left-hand piece in the left-hand run", "right-hand piece in the right-hand run"}
     assert "xaxis2" not in figure.layout.to_plotly_json()
-
-
-def test_a_row_that_is_not_there_is_refused_and_nothing_written_is_an_empty_chart():
-    with pytest.raises(ValueError, match="Row 7 of 3"):
-        aligned_outputs_spec(ROWS, title="two", first=7)
-    assert aligned_outputs_spec([], title="two", first=None)["data"] == []

@@ -1,4 +1,4 @@
-"""Bars of next pieces, of weights and of draws are what was computed; what cannot be drawn is marked and says why."""
+"""Bars of next pieces, weights and draws are what was computed; what cannot be drawn says why."""
 
 import html
 

@@ -111,16 +111,3 @@ def test_blocks_of_heads_stand_below_each_other_with_an_empty_row_between():
 )
 def test_numbers_of_heads_are_written_as_they_are(values, signed, written):
     assert [*numbers(heads([Block("Cross", np.array([values]))], signed=signed)).values()] == written
-
-
-def test_a_cell_of_a_head_may_say_more_and_have_a_mark_and_many_layers_stay_within_the_height():
-    says = np.array([["from 0", "", ""], ["", "", "to 1"]], object)
-    spec = heads([Block("Cross", TWO), Block("Encoder", ONE, says, ONE > 0.15)])
-    assert spec["data"][0]["text"] == [["", "", ""], ["", "", ""], *says.tolist()]
-    assert spec["data"][0]["hovertemplate"].endswith("<br>%{text}<extra></extra>")
-    stars = [(one["x"], one["y"]) for one in spec["layout"]["annotations"] if one["text"] == "*"]
-    assert stars == [pytest.approx((0.4, 2.88))]
-    many = heads([Block("Decoder", np.zeros((48, 16)))])
-    assert many["layout"]["height"] < 800
-    assert numbers(many) == {}
-    assert charts.head_effects([], title="t", value_name="v", signed=True).data == ()

@@ -77,16 +77,6 @@ def test_the_memory_goes_to_every_cross_attention_and_nowhere_else():
     assert any((line.x0, line.y0, line.x1) == (found["source.end"][1], memory, 50) for line in figure.layout.shapes)
 
 
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_one_stack_stands_in_the_middle_and_has_no_memory_to_carry(side):
-    figure = alone(side)
-    edges = [edge for box in boxes(figure).values() for edge in box[:2]]
-    assert abs((min(edges) + max(edges)) / 2 - 50) < 3
-    lines = [line for line in figure.layout.shapes if line.type == "line"]
-    assert all(min(edges) <= line.x0 <= max(edges) for line in lines)
-    assert len(lines) < len([line for line in drawn().layout.shapes if line.type == "line"]) / 2
-
-
 def test_text_is_literal_hover_says_the_counts_and_the_table_has_each_block_once():
     encoder, decoder = stack("source"), stack("target")
     odd = block("source.ids", text="<b>", name="<i>", parameters=1234, multiply_adds=0)

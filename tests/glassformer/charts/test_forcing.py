@@ -43,12 +43,6 @@ def test_inputs_stand_above_labels_shifted_by_one_and_a_place_sees_itself_and_wh
     assert shades == pytest.approx([min(i / 2 / 5.0, 1) for i in range(11)])
 
 
-def test_a_line_leads_from_each_label_to_where_it_is_read():
-    lines = [shape for shape in shift()["layout"]["shapes"] if shape["type"] == "line"]
-    assert len(lines) == (COLUMNS - 1) + (11 - COLUMNS - 1)
-    assert all(line["x1"] > line["x0"] and line["y1"] < line["y0"] for line in lines)
-
-
 @pytest.mark.parametrize(("count", "place"), [(3, None), (48, 47), (49, 0), (49, 48), (400, 200), (400, 399)])
 def test_the_window_holds_the_place_and_is_whole_bands(count, place):
     found = window(count, place)
@@ -104,10 +98,3 @@ def test_losses_of_pieces_and_of_hidden_pieces_are_bars_with_their_mean():
     assert figure.layout.meta["table"]["rows"][1] == [3, "b", 4.0, pytest.approx(np.exp(-4)), 40, "<x>", 0.5]
     with pytest.raises(ValueError, match="2 pieces need"):
         charts.hidden_pieces_spec(["a", "b"], [0.1], places=[1, 2], chosen=None, **given)
-
-
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="1 labels need"):
-        charts.shift_spec(["a"], ["a"], [], guessing=1.0, chosen=None, title="t")
-    with pytest.raises(ValueError, match="one probability"):
-        charts.two_texts_spec(("a", "b"), ("x", "y"), ([1.0], []), parts_at=None, tail=0, title="t")

@@ -1,4 +1,4 @@
-"""All heads of all layers in one picture: each tile holds its head's weights, closed where its layer's mask closes."""
+"""In the picture of all heads each tile holds its head's weights, closed where its layer's mask closes."""
 
 import base64
 
@@ -54,7 +54,7 @@ def test_each_tile_holds_its_heads_weights_to_a_step_of_the_scale(own_scale, log
     maps = maps_of(2, 3, 4, 5)
     figure = draw(maps, own_scale=own_scale, log=log)
     found = values(figure)
-    assert [figure.data[0].z[:, head : head + 5].max() == 1 for head in (0, 5, 10)] == [own_scale] * 3
+    assert not own_scale or [figure.data[0].z[:, head : head + 5].max() for head in (0, 5, 10)] == [1, 1, 1]
     tops = tiled(np.broadcast_to(maps.max(axis=(2, 3), keepdims=True), maps.shape)) if own_scale else 1
     if log:
         np.testing.assert_allclose(found, np.maximum(tiled(maps), tops * LOG_FLOOR), rtol=0.02)
@@ -129,15 +129,6 @@ def test_a_weight_that_is_no_number_is_left_blank_and_said():
     figure = draw(maps)
     assert np.argwhere(np.isnan(figure.data[0].z)).tolist() == [[2, 3]]
     assert "cells have no finite value" in figure.layout.title.subtitle.text
-
-
-def test_heads_that_share_keys_and_values_stand_under_a_bracket():
-    maps = maps_of(2, 6, 3, 3)
-    layout = draw(maps, group=3).layout
-    assert [(note.text, note.x) for note in layout.annotations] == [("K, V 1", 4.0), ("K, V 2", 13.0)]  # of 18 columns
-    assert [shape.line.width for shape in layout.shapes if shape.x0 == shape.x1 == 8.5][-1] == 3
-    assert not draw(maps).layout.annotations
-    assert spec_of(maps, group=3)["layout"]["meta"]["grid"]["heads"][3] == "head 4 (key-value head 2)"
 
 
 def test_a_line_parts_the_prompt_from_the_output_through_all_tiles():

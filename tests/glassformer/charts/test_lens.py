@@ -7,7 +7,6 @@ import pytest
 
 from glassformer import charts
 from glassformer.charts.lens import HOW_TO_READ_TABLE, Depth, in_cell
-from glassformer.charts.stream import MOST_LINES
 from glassformer.charts.theme import MARK_COLOR, figure_in, literal
 from glassformer.inside.lens.lens_pictures import OpenLens, open_lens
 from glassformer.runs.picture_registry import PICTURES
@@ -102,14 +101,6 @@ def test_each_token_is_a_line_with_a_gap_after_it():
     for values, chosen in ((VALUES, 4), (VALUES, -1), (VALUES[:2], 1)):
         with pytest.raises(ValueError, match="one each"):
             charts.stream_lines(DEPTHS, values, TOKENS, **(LINES | {"chosen": chosen}))
-
-
-def test_very_many_tokens_are_a_range_that_says_so():
-    values = np.random.default_rng(0).random((3, MOST_LINES + 1)).astype(np.float32)
-    figure = charts.stream_lines(DEPTHS, values, ["a"] * (MOST_LINES + 1), **LINES)
-    low, high, strong = figure.data
-    np.testing.assert_array_equal([low.y, high.y, strong.y[:-1]], [values.min(1), values.max(1), values[:, 1]])
-    assert f"{MOST_LINES + 1} tokens" in figure.layout.title.subtitle.text
 
 
 def test_what_was_added_stands_beside_the_stream_with_its_share():

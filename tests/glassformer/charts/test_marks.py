@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.grammar import at_mean, stroke, upright
+from glassformer.charts.grammar import stroke, upright
 from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, bars, heat, lines
 from glassformer.charts.theme import MARK_COLOR, NEUTRAL_COLOR, SCALES, SIGNED_SCALE, figure_in, literal
 from transformer.i18n import say
@@ -26,7 +26,7 @@ def axis(side="source", **more):
 # ------------------------------------------------------------------------------------------------ bars
 
 
-@pytest.mark.parametrize("more", [{}, {"ends": "{:+.2g}".format, "signed": True}, {"chosen": 1}])
+@pytest.mark.parametrize("more", [{}, {"ends": "{:+.2g}".format, "signed": True}, {"chosen": 8}])
 def test_bars_have_their_numbers_a_table_and_escaped_names_and_the_chosen_one_stands_out(more):
     ends = {"ends": lambda i: more["ends"](VALUES[i])} if "ends" in more else {}
     made = bars(say("t"), axis(clicks=[9, 8, 7, 6]), NUMBERS, Numbers(say("id"), VALUES + 1), **more | ends)
@@ -44,12 +44,6 @@ def test_bars_have_their_numbers_a_table_and_escaped_names_and_the_chosen_one_st
     assert (shades[1] != shades[0]) == bool(more)
     with pytest.raises(ValueError, match="one for each"):
         bars(say("t"), axis(), NUMBERS, Numbers(say("id"), np.zeros(3)))
-
-
-def test_rows_that_do_not_count_are_not_in_the_mean():
-    (line,) = at_mean(np.array([np.nan, 1.0, 0.5]))
-    assert (line["y0"], line["y1"]) == (0.75, 0.75)
-    assert at_mean(np.full(3, np.nan)) == []
 
 
 def test_the_histogram_stands_under_the_function_and_both_have_one_0():
@@ -138,14 +132,6 @@ def test_lines_over_numbers_have_names_clicks_and_gaps():
     assert alt == "Errors. <one>: 3 × 10⁻⁸ to 1 × 10⁻⁷. Horizontal axis: Shift."
     _, alt = series(SHIFTS, *(Series(f"head {n}", [n, 1, 2], LOOK) for n in range(9)))
     assert "9 series: 0 to 8" in alt
-
-
-@pytest.mark.parametrize(("look", "kind", "sizes"), [(LOOK, "lines+markers", [6, 13, 6]), (BARS, "bar", None)])
-def test_the_chosen_mark_stands_out(look, kind, sizes):
-    figure, _ = series(THREE, Series("v", [1.0, 2.0, 3.0], look, kind, chosen=1))
-    assert list(figure.data[0].marker.line.width) == [0, 2, 0]
-    assert (None if sizes is None else list(figure.data[0].marker.size)) == sizes
-    assert "line" not in look["marker"]  # the look may be another series' too
 
 
 def test_places_with_names_have_them_on_hover_and_in_the_table_and_scales_stand_below_each_other():

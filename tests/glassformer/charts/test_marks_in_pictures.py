@@ -11,7 +11,6 @@ from glassformer.runs.picture_registry import PICTURES
 from glassformer.state.click import Click
 from glassformer.step.step_pictures import MEASURES, unsure_curve
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
-from transformer.analysis import position_study
 from transformer.analysis.stream import rms
 
 
@@ -36,14 +35,6 @@ def test_a_rotation_is_drawn_as_the_cosine_of_its_angle(drawn):
     turned = f"pair <b>1</b>: dimensions 1 and {1 + len(speeds)}<br>turned by p · {np.degrees(speeds[1]):.4g}°"
     assert figure.data[0].customdata[2, 1].tolist() == ["<b>2</b>", turned]
     assert [plot.clicked(Click(0, (3, pair), None)) for pair in (1, 9)] == [1, None]
-
-
-def test_a_map_of_heads_names_distances(drawn):
-    _, figure, plot = drawn("bias_map", "alibi", layer=0, head=1)
-    z = figure.data[0].z
-    np.testing.assert_allclose(z[0], z[0, -2] * np.arange(z.shape[1])[::-1])
-    assert figure.data[0].customdata[1, -2].tolist() == ["<b>2</b>", "distance <b>-1</b>"]
-    assert plot.clicked(Click(0, (2, 0), None)) == 2
 
 
 def test_similarity_is_coloured_by_sign_only_if_there_are_signs(drawn):
@@ -75,16 +66,6 @@ def test_the_lengths_of_heads_say_their_share_and_take_clicks_above_low_bars(ope
         said = f"Head 2<br>length <b>{norms[1]:g}</b><br>share of the summed lengths <b>{shares[1]:.1%}</b>"
         assert whole.hovertext[1] == said
         assert [shade == NEUTRAL_COLOR for shade in low.marker.color] == [head == 1 for head in range(len(norms))]
-
-
-def test_dimensions_have_a_band_each_with_the_formula_beside(drawn):
-    scene, figure, _ = drawn("position_curves")
-    formula = position_study.formula(scene.count, scene.d_model)
-    for place, dim in enumerate(scene.dims):
-        table, paper = figure.data[2 * place], figure.data[2 * place + 1]
-        np.testing.assert_allclose(table.y, scene.values[: scene.count, dim], rtol=1e-6)
-        np.testing.assert_allclose(paper.y, formula[:, dim], rtol=1e-5, atol=1e-7)
-        assert table.yaxis == paper.yaxis == (f"y{place + 1}" if place else None)
 
 
 @pytest.mark.parametrize(("fewer", "kind"), [(0, "bar"), (1, "scatter")])

@@ -47,14 +47,6 @@ def test_cells_are_drawn_where_they_are_written_in_their_convention_and_say_why(
     assert {"&#36;1&#36;", "&#60;b&#62;"} <= {*figure.layout.xaxis.ticktext}
 
 
-@pytest.mark.parametrize(("n", "written"), [(8, ("0", "−∞")), (9, ("0", "")), (30, None)])
-def test_a_cell_is_written_in_where_it_has_room(n, written):
-    mask = np.tril(np.ones((n, n), bool))
-    figure = draw_map(mask, reasons={"later": ~mask}, cell=(0, 0), convention="additive")
-    texts = [tuple(trace.text[0][:2]) for trace in figure.data if trace.text is not None]
-    assert texts == ([] if written is None else [written])
-
-
 @pytest.mark.parametrize("reasons", [{"future": FUTURE}, {"future": ~MASK, "padding": PADDING}, {"x": MASK}])
 def test_every_closed_cell_needs_one_reason(reasons):
     with pytest.raises(ValueError, match="one reason"):

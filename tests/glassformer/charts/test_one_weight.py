@@ -59,14 +59,3 @@ def test_closed_keys_are_hatched_and_say_why_and_their_number_is_nowhere():
     assert spec["layout"]["yaxis"]["range"] == [0, 1]
     with pytest.raises(ValueError, match="for 3 keys"):
         key_row((1.0, 2.0))
-
-
-@pytest.mark.parametrize(
-    ("values", "within"),
-    [((1.0, 2.0, 3.0), (0, 3)), ((-1.0, -2.0, -3.0), (-3, 0)), ((0.0,) * 3, (0, 0)), ((np.nan, np.inf, 2.0), (0, 2))],
-)
-def test_the_axis_holds_zero_and_all_numbers(values, within):
-    low, high = key_row(values)["layout"]["yaxis"]["range"]
-    assert low <= within[0] <= within[1] <= high
-    assert low < high
-    assert np.isfinite([low, high]).all()

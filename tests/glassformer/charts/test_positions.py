@@ -5,8 +5,6 @@ import pytest
 
 from glassformer import charts
 from glassformer.charts.theme import literal
-from glassformer.inside.model.model_pictures import marks_of_lengths
-from glassformer.positions.table.table_pictures import decades
 
 
 def test_a_rotation_is_rings_crosses_and_an_angle():
@@ -22,27 +20,12 @@ def test_a_rotation_is_rings_crosses_and_an_angle():
     assert figure.layout.yaxis.scaleanchor == "x"  # or a circle would be none
 
 
-def test_fitted_and_held_out_positions_are_told_apart():
-    points, held_out = np.random.default_rng(0).normal(size=(5, 2)), np.array([False, True, False, True, False])
-    figure = charts.shift_points(points, points, pair=0, shift=1, title="Shift", held_out=held_out, unpaired=True)
-    assert [list(trace.hovertext) for trace in figure.data[1:]] == [["p = 0", "p = 2", "p = 4"], ["p = 1", "p = 3"]]
-    with pytest.raises(ValueError, match="do not fit"):
-        charts.shift_points(points, points[:4], pair=0, shift=1, title="t")
-
-
 def test_a_pair_goes_around_its_circle():
     points = charts.turning_circle(np.pi / 2, 6, title="t").data[0]
     np.testing.assert_allclose([points.x, points.y], [[1, 0, -1, 0, 1, 0], [0, 1, 0, -1, 0, 1]], atol=1e-6)
     assert list(points.text) == ["0", "1", "2", "3", "", ""]  # later ones would cover them
     assert list(points.textposition[:4]) == ["middle right", "top center", "middle left", "bottom center"]
     assert list(points.customdata) == [0, 90, 180, 270, 360, 450]
-
-
-def test_errors_have_an_axis_that_holds_all_but_an_exact_0():
-    low, high = decades([[1e-7, 0.0, 3e-8], [1.0, 2.0, 3.0]])["range"]
-    assert low < np.log10(3e-8)
-    assert high > np.log10(3)
-    assert decades([[0.0]])["type"] == "log"
 
 
 def test_shares_of_costs_are_of_each_sum():
@@ -55,11 +38,3 @@ def test_shares_of_costs_are_of_each_sum():
     assert list(charts.cost_shares(["a"], [0], [0], title="t").data[0].x) == [0]
     with pytest.raises(ValueError, match="one of each"):
         charts.cost_shares(["a"], [1, 2], [1], title="t")
-
-
-def test_marks_of_lengths_stand_at_them():
-    (shade, chosen, crossing), notes = marks_of_lengths(3.0, 2, 2, 4)
-    assert (shade["x0"], shade["x1"], chosen["x0"], crossing["x0"]) == (2, 4, 2, 3)
-    shown = {str(note["text"]): note["x"] for note in notes}
-    assert (shown["n = 2"], shown["n² overtakes"]) == pytest.approx((np.log10(2), np.log10(3)))
-    assert [shape["x0"] for shape in marks_of_lengths(10.0, 4, 2, 4)[0]] == [2]  # no shade, no crossing in view

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from glassformer import charts
 from glassformer.charts.search_tree import Growing, Leaf, Twig, lanes
-from glassformer.charts.theme import MARK_COLOR
 
 
 def twig(place, parent, step, piece="x", kind="open", **more):
@@ -72,16 +71,6 @@ def test_each_beginning_is_one_mark_that_carries_its_place():
     results = next(trace for trace in figure.data if trace.mode == "markers+text" and trace.customdata is not None)
     assert list(results.customdata) == [3, 4]
     assert figure.layout.shapes[0].x0 == 1.5
-
-
-def test_lines_lead_from_what_is_continued_and_say_how_strong():
-    lines = {trace.name: trace for trace in drawn(shown=0).data if trace.mode == "lines" and trace.name}
-    assert len(lines) == 4
-    edges = {name: len(trace.x) // 3 for name, trace in lines.items()}
-    assert edges == {"dropped": 2, "kept for a while": 1, "leads to a result": 1, "the chosen result": 2}
-    assert lines["the chosen result"].line.color == MARK_COLOR
-    widths = [lines[name].line.width for name in edges]
-    assert widths == sorted(widths)
 
 
 def test_pieces_and_results_are_no_markup_and_the_start_stands_beside_its_mark():

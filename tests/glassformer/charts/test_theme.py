@@ -1,4 +1,4 @@
-"""Text in a chart is shown letter by letter, labels that are cut stay whole beside, and each colour has a dark twin."""
+"""Text in a chart is shown letter by letter, cut labels stay whole beside, and each colour has a dark twin."""
 
 import html
 import re

@@ -4,9 +4,6 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
-from graphlib import CycleError
-from os.path import normpath
-from pathlib import PurePosixPath
 
 import numpy as np
 import plotly.graph_objects as go
@@ -48,13 +45,6 @@ RUN = StepperRun(
 # ---------------------------------------------------------------- assets
 
 
-def test_what_is_served_is_plotlys_script_and_ours():
-    served = assets.served()
-    assert set(served) == {assets.PLOTLY_FILE, assets.script_file()}
-    assert b"Plotly" in served[assets.PLOTLY_FILE]
-    assert served[assets.script_file()].decode() == assets.script()
-
-
 def test_our_script_is_named_by_its_text_puts_text_in_as_text_and_asks_no_other_machine(monkeypatch):
     for name, text in assets.modules().items():
         for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval(", "http:", "https:"):
@@ -64,28 +54,6 @@ def test_our_script_is_named_by_its_text_puts_text_in_as_text_and_asks_no_other_
     assets.script_file.cache_clear()
     assert assets.script_file() != before
     assets.script_file.cache_clear()
-
-
-def test_the_script_holds_every_module_after_those_that_it_imports():
-    script = assets.script()
-    begins = {name: script.index(f'modules["{name}"] = (() => {{') for name in assets.modules()}
-    assert len(begins) > 30
-    for name, text in assets.modules().items():
-        paths = re.findall(r'^import .* from "(.+?)";', text, flags=re.MULTILINE)
-        before = [normpath(PurePosixPath(name).parent / path) for path in paths]
-        assert all(begins[other] < begins[name] for other in before)
-    exports = re.findall(r"^(?:import|export) .*", script, flags=re.MULTILINE)
-    assert exports == [f'export const {name} = modules["{at}"].component;' for name, at in assets.COMPONENTS.items()]
-
-
-def test_modules_that_import_each_other_are_refused(monkeypatch):
-    one, other = (
-        'import { b } from "./b.js";\nexport const a = b;\n',
-        'import { a } from "./a.js";\nexport const b = a;\n',
-    )
-    monkeypatch.setattr(assets, "modules", lambda: {"c/a.js": one, "c/b.js": other})
-    with pytest.raises(CycleError):
-        assets.script.__wrapped__()
 
 
 def test_a_loader_is_short_and_names_its_component_and_pages_fetch_our_script_ahead():

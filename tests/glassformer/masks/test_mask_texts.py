@@ -71,6 +71,8 @@ def test_a_mask_along_the_wrong_axis_closes_something_else():
 
 
 def test_a_companion_is_decoded_by_the_model_as_it_is_changed_and_nothing_is_forced():
-    changes = (SilentHead("cross", 1, 0),)
-    own = Query("hash", "abc", decoding=Beam(size=3), max_new=20, forced=(5, 6), hypothesis=2, interventions=changes)
+    own = Query(
+        checkpoint="hash", source="abc", decoding=Beam(size=3), max_new=20, forced=(5, 6), hypothesis=2,
+        interventions=(SilentHead("cross", 1, 0),),
+    )  # fmt: skip
     assert companion_query(own, "de") == replace(own, source="de", forced=(), hypothesis=0)

@@ -106,13 +106,6 @@ def test_a_picture_that_stands_still_is_the_same_at_each_step(opened, key):  # n
 
 @pytest.mark.deep
 @pytest.mark.parametrize("number", range(len(RUNS)))
-@pytest.mark.parametrize("key", pictures("frames"))
-def test_frames_of_every_run_are_what_the_server_draws(opened, key, number):  # noqa: F811
-    follows_the_step(opened, key, number)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("number", range(len(RUNS)))
-@pytest.mark.parametrize("key", pictures("still"))
-def test_what_stands_still_does_so_in_every_run(opened, key, number):  # noqa: F811
-    stands_still(opened, key, number)
+@pytest.mark.parametrize("key", [*pictures("frames"), *pictures("still")])
+def test_pictures_of_every_run_are_what_the_server_draws_at_each_step(opened, key, number):  # noqa: F811
+    (follows_the_step if PICTURES[key].follows == "frames" else stands_still)(opened, key, number)

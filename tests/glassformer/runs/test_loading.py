@@ -1,4 +1,4 @@
-"""Where checkpoints are looked for, and that a broken one is listed and never fatal."""
+"""Checkpoints are found in all folders that were named, and a broken one is listed and never fatal."""
 
 import os
 import shutil

@@ -110,15 +110,6 @@ def test_unknown_special_and_forced_pieces_are_marked_and_a_cut_output_says_so(t
 # ---------------------------------------------------------------- candidates
 
 
-def test_the_candidates_come_best_first_with_their_ranks(trace):
-    listed = candidate_list(visible(trace, step=2))
-    assert listed.pieces[0] == "a"
-    assert listed.chosen == 0
-    assert listed.ranks == list(range(1, N_CANDIDATES + 1))
-    assert listed.probabilities == sorted(listed.probabilities, reverse=True)
-    assert (listed.drawn_from, listed.others, listed.how_chosen) == (None, None, "chosen")
-
-
 def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers(reverse):
     own = reverse.run("glass").tgt_ids
     other = next(i for i in range(4, 20) if i not in own)

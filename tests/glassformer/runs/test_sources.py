@@ -37,14 +37,6 @@ def test_folders_come_first_then_what_sources_open_of_the_others_then_what_is_th
     assert list(loading.choosable()) == ["c"]
 
 
-def test_a_name_that_no_source_knows_means_nothing(have, tmp_path):
-    have(Source())
-    assert (sources.folder("x"), sources.at("x"), sources.opened("x"), sources.gone("x", "y")) == (None,) * 4
-    assert not sources.changes("x")
-    found = entry("x", tmp_path)
-    assert (sources.opens(found), sources.label(found), sources.told(found)) == (None,) * 3
-
-
 def test_what_a_source_has_opened_is_run_again_by_it(have, checkpoint_folder):
     checkpoint = load(checkpoint_folder)
 

@@ -1,4 +1,4 @@
-"""The frames of a picture are what the server would draw at each step; what is hidden or too large has none."""
+"""A browser that fetches frames gets what the server would draw; what is hidden or too large has none."""
 
 import gzip
 import json

@@ -46,20 +46,6 @@ def test_one_after_the_other_in_the_order_of_coming():
     assert order == list(range(20))
 
 
-def test_as_many_at_once_as_there_are_turns():
-    turns, both = FairSemaphore(at_once=2, lease=LONG), threading.Barrier(2)
-
-    def work():
-        with turns.one():
-            both.wait(10)
-
-    threads = [begun(work), begun(work)]
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive()
-    assert not both.broken
-
-
 def test_a_turn_within_a_turn_is_the_same_and_an_error_ends_it():
     turns = FairSemaphore(lease=LONG)
     with pytest.raises(ValueError, match="wrong"), turns.one(), turns.one():

@@ -1,25 +1,19 @@
-"""What touches private parts of Streamlit stays off when they are not as they were, and the log says what is lost."""
+"""What touches private parts of Streamlit is off when they are not as they were, and the log says what is lost."""
 
 import asyncio
-import inspect
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
 
 import pytest
 import streamlit
-from streamlit import config, net_util
-from streamlit.components.v2.presentation import make_bidi_component_presenter
+from streamlit import net_util
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
-from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState, Value
 
 from glassformer.server import server_options, streamlit_private
 from glassformer.server.descriptors import n_open
@@ -30,13 +24,10 @@ from glassformer.server.streamlit_private import (
     UPLOADS,
     LateLoop,
     _at,
-    _late,
-    briefly,
     dispatching,
     found,
     is_on,
     keeping,
-    once,
     problem,
 )
 
@@ -179,57 +170,6 @@ def test_what_was_pressed_for_a_run_is_called_back_for_once(reached, monkeypatch
     assert called == ([["answer"], ["report"]] if reached == "its callbacks" else [["report", "answer"]])
 
 
-def test_streamlit_alone_loses_it():
-    """Else `keeping` is needed no more."""
-    session = Session()
-    session.request_rerun(pressed("answer"))
-    session.request_rerun(pressed("report"))
-    assert session.asked[-1] == ["report"]
-    source = inspect.getsource(app_session.AppSession.request_rerun)
-    assert source.index("_scriptrunner.request_stop()") < source.index("_create_scriptrunner(rerun_data)")
-
-
-def look(populate):
-    """What a rerun's first message says of the look."""
-    message = CustomThemeConfig()
-    populate(message)
-    populate(message.dark, "theme.dark")
-    populate(message.sidebar, "theme.sidebar")
-    return message
-
-
-def test_the_look_is_streamlits_own_and_its_options_are_read_once(monkeypatch):
-    own, read, real = app_session._populate_theme_msg, [], config.get_options_for_section
-    expected = look(own)
-    monkeypatch.setattr(config, "get_options_for_section", lambda section: read.append(section) or real(section))
-    populate = once(own)
-    look(populate).dark.background_color = "red"  # each message has its own
-    assert look(populate) == expected
-    assert len(read) == len(set(read)) == 3
-    message = CustomThemeConfig()
-    once(lambda part, section: None)(message.sidebar, "theme.sidebar")
-    assert not message.HasField("sidebar")  # a section that says nothing is not sent
-
-
-def shown(make, event):
-    """What a session shows of a component whose state is given, and of which an event may have come just now."""
-    state = SessionState()
-    widgets = state._new_widget_state
-    widgets.set_widget_metadata(
-        WidgetMetadata("events", lambda value: value, lambda value: value, "json_trigger_value")
-    )
-    if event is not None:
-        widgets.states["events"] = Value([{"event": "clicked", "value": event}])
-    return make("events", "own", {"step"})({"step": 3}, state)
-
-
-@pytest.mark.parametrize("event", [None, 7])
-def test_a_component_says_what_it_says_without_this(event):
-    found = shown(briefly(make_bidi_component_presenter), event)
-    assert found == shown(make_bidi_component_presenter, event)
-    assert found == {"step": 3} | ({} if event is None else {"clicked": 7})
-
-
 def test_an_event_loop_has_nothing_open_until_it_runs_as_any_other():
     async def work():
         await asyncio.sleep(0)
@@ -244,11 +184,3 @@ def test_an_event_loop_has_nothing_open_until_it_runs_as_any_other():
         loop.close()
     assert all(loop.is_closed() for loop in loops)
     assert n_open() == before
-
-
-def test_sessions_of_streamlit_have_such_loops():
-    made = _late(asyncio).new_event_loop()
-    assert isinstance(made, LateLoop)
-    made.close()
-    source = Path(app_session.__file__).read_text(encoding="utf-8")
-    assert source.count("asyncio.new_event_loop()") == 2, "Streamlit makes a session's loop in another way"

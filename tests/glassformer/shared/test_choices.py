@@ -1,4 +1,4 @@
-"""Controls of the view: what they show is the view's, what they write is their field, and labels are no values."""
+"""A control shows the view, writes its field alone, and its labels are no values."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

@@ -1,4 +1,4 @@
-"""What a saved file is called, and what its table says: which checkpoint, which sentence, every number exactly."""
+"""A saved table says what it is of, holds every number exactly, and no formula of a stranger's."""
 
 import io
 from dataclasses import replace

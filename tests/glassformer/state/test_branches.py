@@ -1,4 +1,4 @@
-"""Branches in an address."""
+"""Branches of an output stand in an address, as short as that goes, and are read again."""
 
 import pytest
 from hypothesis import given

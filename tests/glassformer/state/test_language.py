@@ -1,4 +1,4 @@
-"""Which language a session speaks: named in the address, chosen, the browser's, or English."""
+"""A session speaks the language of its address, the one chosen, the browser's, or English."""
 
 import threading
 

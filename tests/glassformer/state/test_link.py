@@ -1,4 +1,4 @@
-"""Addresses: what is written is read again, and what strangers write is put right and said."""
+"""An address that is written is read again, and what strangers write is put right and said."""
 
 import unicodedata
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The view: what pages share, what each page and extension alone looks at, and that they never mean two things."""
+"""Each page and extension reads its own fields of the view, which never mean two things."""
 
 import pytest
 
