@@ -10,6 +10,7 @@ from glassformer.attention.drawn_maps import drawn_map, piece_map
 from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
+from transformer.analysis.rollout import cross_rollout, self_rollout
 
 ROOT = Path(__file__).parents[3] / "checkpoints"
 KINDS = ("encoder", "decoder", "cross")
@@ -51,34 +52,16 @@ def test_one_head_is_the_traces_own_map_and_mean_and_maximum_are_of_a_layer_or_o
     assert "each cell shows the largest weight, so rows do not sum to 1" in whole.notes
 
 
-def test_rollout_of_each_kind_by_hand(opened):
-    trace = opened[1]
-
-    def mixing(layer):
-        return layer.mean(axis=0).astype(np.float64) / 2 + np.eye(layer.shape[-1]) / 2
-
-    encoder, decoder = trace.encoder_self, trace.decoder_self
-    memory = np.linalg.multi_dot([mixing(layer) for layer in encoder[::-1]])
-    np.testing.assert_allclose(draw(opened, "encoder", aggregate="rollout").weights, memory, **TOLERANCE)
-    two = mixing(decoder[1]) @ mixing(decoder[0])
-    np.testing.assert_allclose(draw(opened, "decoder", layer=1, aggregate="rollout").weights, two, **TOLERANCE)
-    first, second = (trace.cross[layer].mean(axis=0).astype(np.float64) @ memory for layer in (0, 1))
-    source = 0.5 * (mixing(decoder[1]) @ (0.5 * first)) + 0.5 * second
+def test_a_rollout_is_of_the_layers_up_to_the_chosen_one(opened):
+    means = {kind: opened[1].maps(kind).mean(axis=1, dtype=np.float64)[:, None] for kind in KINDS}
+    encoder, decoder, cross = (means[kind] for kind in KINDS)
+    whole = draw(opened, "encoder", aggregate="rollout").weights
+    np.testing.assert_allclose(whole, self_rollout(encoder), **TOLERANCE)
+    two = draw(opened, "decoder", layer=1, aggregate="rollout").weights
+    np.testing.assert_allclose(two, self_rollout(decoder[:2]), **TOLERANCE)
     drawn = draw(opened, "cross", layer=1, aggregate="rollout")
-    np.testing.assert_allclose(drawn.weights, source / 0.75, **TOLERANCE)
-    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, **TOLERANCE)
+    np.testing.assert_allclose(drawn.weights, cross_rollout(encoder, decoder[:2], cross[:2]), **TOLERANCE)
     assert drawn.title == "Cross-attention: rollout through layers 1 to 2"
-
-
-def test_words_sum_over_keys_and_average_over_queries(english):
-    weights = english[1].cross[0, 1].astype(np.float64)
-    drawn = draw(english, layer=0, head=1, words=True)
-    assert drawn.queries == ["<s> → J'aime", "J'aime → le", "le → café.", "café. → </s>"]
-    assert drawn.keys == ["I", "like", "coffee.", "</s>"]
-    columns = np.stack([weights[:, 0], weights[:, 1], weights[:, 2] + weights[:, 3], weights[:, 4]], axis=1)
-    rows = [columns[0:3].mean(axis=0), columns[3], columns[4:6].mean(axis=0), columns[6]]
-    np.testing.assert_allclose(drawn.weights, rows, **TOLERANCE)
-    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)
 
 
 def test_a_maximum_of_words_is_no_sum_of_maxima(english):
@@ -97,14 +80,6 @@ def test_the_words_of_the_decoders_own_columns_are_those_it_reads(english):
     np.testing.assert_array_equal(drawn.allowed, np.array(expected, dtype=bool))
 
 
-def test_chinese_keeps_its_pieces():
-    checkpoint = load(ROOT / "zh-en")
-    opened = checkpoint, run(checkpoint, checkpoint.query("我喜欢喝咖啡。"))
-    pieces, words = draw(opened, "encoder"), draw(opened, "encoder", words=True)
-    assert [piece.removeprefix("▁") for piece in pieces.keys] == words.keys
-    np.testing.assert_allclose(pieces.weights, words.weights, **TOLERANCE)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("words", [False, True])
 def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(english, kind, words):
@@ -121,6 +96,9 @@ def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(eng
 
 def test_the_row_of_each_step_and_the_chosen_cell_are_found_among_words(english):
     drawn = draw(english, words=True)
+    assert drawn.queries == ["<s> → J'aime", "J'aime → le", "le → café.", "café. → </s>"]
+    assert drawn.keys == ["I", "like", "coffee.", "</s>"]
+    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)
     assert drawn.row_of_step() == [row for row, (first, end) in enumerate(drawn.rows) for _ in range(first, end)]
     assert draw(english, "encoder").row_of_step() == []
     hidden = draw(english, hide_special=True)

@@ -66,6 +66,7 @@ def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(
         job.tell("half")
         job.stopped.wait(WAIT)
         gate.wait(WAIT)  # its thread reaches a pause when the second one has begun
+        job.pause()
 
     first = some.ask("key", slow)
     until(lambda: some.look("key").so_far == "half")
