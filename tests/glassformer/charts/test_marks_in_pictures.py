@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer import charts
 from glassformer.charts.theme import NEUTRAL_COLOR, SCALES, SIGNED_SCALE, figure_in, literal
 from glassformer.positions.sentence import sentence_pictures
 from glassformer.runs.picture_registry import PICTURES
@@ -91,3 +92,16 @@ def test_no_mark_of_the_curve_is_cut_or_runs_into_the_next(count):
     assert (1 - first) * a_step >= sizes[0] / 2 == 6.5
     assert (last - count) * a_step >= sizes[-1] / 2
     assert max(sizes[1:]) <= max(7 if count == 2 else 0, a_step)
+
+
+def test_a_rotation_is_rings_crosses_and_an_angle():
+    wanted, found = np.random.default_rng(0).normal(size=(2, 4, 2)).astype(np.float32)
+    figure = charts.shift_points(wanted, found, pair=3, shift=2, title="Shift", angle=np.pi / 2 + 2 * np.pi)
+    arc, rings, crosses = figure.data
+    np.testing.assert_array_equal(np.stack([rings.x, rings.y], axis=1), wanted)
+    np.testing.assert_array_equal(np.stack([crosses.x, crosses.y], axis=1), found)
+    assert (arc.x[1], arc.y[1]) == (0, 0.5)  # from the top
+    assert (arc.x[-2], arc.y[-2]) == pytest.approx((0.5, 0), abs=1e-6)  # clockwise, whole turns left out
+    assert "450°" in arc.hovertemplate
+    assert figure.layout.xaxis.title.text == "Dimension 6 (sine)"
+    assert figure.layout.yaxis.scaleanchor == "x"  # or a circle would be none

@@ -72,22 +72,6 @@ def test_every_colour_has_a_dark_twin_and_charts_have_no_colour_but_the_themes()
     assert own == ["theme.py"]
 
 
-def test_scales_grow_steadily_darker_or_have_zero_in_their_middle():
-    for scale in SCALES.values():
-        shades = [shade for _, shade in scale]
-        assert [_light(shade) for shade in shades] == sorted((_light(shade) for shade in shades), reverse=True)
-        dark = [DARK_COLORS[shade] for shade in shades]
-        assert [_light(shade) for shade in dark] == sorted(_light(shade) for shade in dark)
-    light = [_light(shade) for _, shade in SIGNED_SCALE]
-    assert (light[:5], light[4:]) == (sorted(light[:5]), sorted(light[4:], reverse=True))
-    assert SIGNED_SCALE[4][0] == 0.5
-
-
-def _light(colour):
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
 def test_a_sentence_gets_a_capital_and_data_at_its_beginning_stays_as_it_was_typed():
     assert capitalised(say("the loss is {n}", n=2)) == "The loss is 2"
     assert capitalised(say("{path}: is missing.", path="appfiles/config.json")) == "appfiles/config.json: is missing."

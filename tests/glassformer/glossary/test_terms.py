@@ -62,17 +62,3 @@ def test_a_place_is_a_page_and_its_address_opens_it(place):
     assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, parse(place.changes))
     if place.changes:
         assert checkpoint.run(replace(opened.query(checkpoint.content_hash), source="ab")).n_steps
-
-
-@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
-def test_a_place_that_is_not_there_is_of_a_page_or_a_change_that_was_deleted(place, monkeypatch):
-    monkeypatch.setattr(glossary_page.menu, "has", lambda path: path in PAGES)
-    assert glossary_page.is_there(place) == (place in THERE.values())
-    gone = replace(place, fields={"search_panel": "gone"})
-    assert not glossary_page.is_there(gone)
-    monkeypatch.setattr(glossary_page.menu, "has", lambda path: False)
-    assert not glossary_page.is_there(place)
-    monkeypatch.undo()
-    monkeypatch.setattr(glossary_page, "kinds", dict)
-    if place in THERE.values():
-        assert glossary_page.is_there(place) == (not place.changes)

@@ -52,15 +52,3 @@ def test_fields_of_an_extension_that_is_gone_are_unknown(declare):
     assert read_link({"corpus": ("search",), "mask": ("cross",)}) == (Link(view=View().but(mask="cross")), ())
     assert View().but(corpus_panel="search") == View()
     assert write_link(Link(view=View().but(corpus_panel="search", term="piece"))) == {"term": "piece"}
-
-
-def test_a_new_extension_declares_its_own(declare):
-    class Mine(Look):
-        """Fields."""
-
-        mine: bool = flag("mine")
-
-    declare(Mine)
-    link, notes = read_link({"mine": ("1",), "layer": ("2",)})
-    assert (link.view.of(Mine).mine, link.view.layer, notes) == (True, 1, ())
-    assert list(write_link(link)) == ["layer", "mine"]
