@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.source_code import ROOT
 
 EXTENSIONS = tuple(sorted(path.parent.name for path in (ROOT / "glassformer" / "extensions").glob("*/__init__.py")))
-PARTS = ("app.py", "main.py", "pages", "glassformer", "transformer", "tests", "tools", ".streamlit", "pyproject.toml")
+PARTS = ("app.py", "main.py", "pages", "glassformer", "transformer", "tools", ".streamlit", "pyproject.toml")
 BESIDE = ("checkpoints", "static", "docs", "README.md")  # linked: they are not changed
 BUILT = shutil.ignore_patterns("node_modules")
 
@@ -24,10 +24,10 @@ def link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def without(names: Collection[str], folder: Path) -> Path:
-    """Copy the tree to a folder, without these extensions and their tests."""
+def without(names: Collection[str], folder: Path, *, tests: bool = False) -> Path:
+    """Copy the tree to a folder, without these extensions; with the tests that are left, if they are asked for."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part in PARTS:
+    for part in (*PARTS, "tests") if tests else PARTS:
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, folder / part, ignore=BUILT, copy_function=link)
         else:

@@ -23,7 +23,7 @@ class Import:
     line: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """One Python file: its path in the repository and its text, parsed when it is asked for."""
 
@@ -46,17 +46,28 @@ class Source:
 
 
 def sources(root: Path) -> list[Source]:
-    """Every Python file that the rules are for."""
+    """Every Python file that the rules are for; those of this repository are read once a run."""
+    return _repository() if root == ROOT else _read(root)
+
+
+def _read(root: Path) -> list[Source]:
     files = [path for path in (root / f"{name}.py" for name in SCRIPTS) if path.exists()]
     files += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
-    return [_source(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
+    return [Source(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
 
 
-_source = cache(Source)  # a file is parsed once
+@cache
+def _repository() -> list[Source]:
+    return _read(ROOT)
 
 
-def imports(source: Source) -> Iterator[Import]:
+@cache
+def imports(source: Source) -> tuple[Import, ...]:
     """Every import of a file, wherever it stands, with relative names resolved."""
+    return tuple(_imports(source))
+
+
+def _imports(source: Source) -> Iterator[Import]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, node.lineno) for alias in node.names)

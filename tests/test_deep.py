@@ -1,4 +1,4 @@
-"""What `make test-deep` tries beside what is marked: every property, with ten times its examples."""
+"""`make test-deep` tries every property with ten times its examples."""
 
 from types import SimpleNamespace
 

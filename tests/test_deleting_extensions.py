@@ -1,10 +1,9 @@
-"""An extension goes when its folder is deleted: the kernel imports, its pages open, its tests pass."""
+"""An extension goes when its folder is deleted: all that is left is imported, its pages open, its tests pass."""
 
 import os
 import subprocess
 import sys
 from glob import glob
-from itertools import combinations
 
 import pytest
 
@@ -40,8 +39,6 @@ test = AppTest.from_file("main.py", default_timeout=300).run()
 assert not test.exception, test.exception
 print("opened", len(scripts))
 """
-
-
 LETTERS, CHINESE = {"model": "reverse", "src": "glass"}, {"model": "zh-en", "lang": "zh"}
 
 
@@ -52,26 +49,20 @@ def run(folder, *command):
     return found.stdout
 
 
-# Each extension is missing in three of seven copies, no two in the same three: so of any two there is a copy that has
-# the first and lacks the second.
-COPIES = tuple(combinations(range(7), 3))[: len(EXTENSIONS)]
+# What of one extension another one imports is for tests/test_layering.py to see.
+@pytest.mark.parametrize("half", [EXTENSIONS[::2], EXTENSIONS[1::2]], ids=["every other one", "the others"])
+def test_without_half_of_the_extensions_all_that_is_left_opens(tmp_path, half):
+    assert "opened" in run(without(half, tmp_path), "-c", OPEN, repr([LETTERS]), *half)
 
 
-@pytest.mark.parametrize("copy", range(7))
-def test_without_some_extensions_all_that_is_left_opens(tmp_path, copy):
-    assert len(COPIES) == len(EXTENSIONS)
-    names = [name for name, copies in zip(EXTENSIONS, COPIES, strict=True) if copy in copies]
-    assert "opened" in run(without(names, tmp_path), "-c", OPEN, repr([LETTERS]), *names)
+def test_the_kernel_alone_opens(tmp_path):
+    assert "opened" in run(without(EXTENSIONS, tmp_path), "-c", OPEN, repr([LETTERS, CHINESE]), *EXTENSIONS)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_without_one_extension_all_that_is_left_opens(tmp_path, name):
     assert "opened" in run(without([name], tmp_path), "-c", OPEN, repr([LETTERS]), name)
-
-
-def test_the_kernel_alone_opens(tmp_path):
-    assert "opened" in run(without(EXTENSIONS, tmp_path), "-c", OPEN, repr([LETTERS, CHINESE]), *EXTENSIONS)
 
 
 # What of the kernel's tests may meet an extension; the rest passes without all of them, so without one as well.
@@ -81,18 +72,14 @@ NEAR = (
     "tests/transformer/checkpoint",
     *glob("tests/transformer/test_*.py", root_dir=ROOT),
 )
-
+WHOLE = ("tests/transformer", "tests/glassformer", "tests/pages")
 # Transcripts are of pages with all that extensions add to them.
 TESTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--ignore=tests/pages/test_transcripts.py")
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_without_one_extension_the_tests_of_the_kernel_pass(tmp_path, name):
-    run(without([name], tmp_path), *TESTS, *NEAR)
-
-
-@pytest.mark.deep
-def test_without_any_extension_the_tests_of_the_kernel_pass(tmp_path):
-    folder = without(EXTENSIONS, tmp_path)
-    run(folder, *TESTS, "tests/transformer", "tests/glassformer", "tests/pages")
+@pytest.mark.parametrize(
+    ("names", "tests"), [(EXTENSIONS, WHOLE), *(((one,), NEAR) for one in EXTENSIONS)], ids=["all", *EXTENSIONS]
+)
+def test_without_an_extension_the_tests_of_the_kernel_pass(tmp_path, names, tests):
+    run(without(names, tmp_path, tests=True), *TESTS, *tests)

@@ -43,20 +43,15 @@ def run(page: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS if blocks("python", of=page)], ids=named)
-def test_the_python_of_a_page_runs(page, monkeypatch, capsys):
+def test_the_python_of_a_page_runs_and_its_results_are_as_it_says(page, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    found = run(page)
-    assert found["trace"].output_text in capsys.readouterr().out
+    found, said = run(page), capsys.readouterr().out
+    assert found["trace"].output_text in said
     assert found["figure"].data[0].type == "heatmap"
-
-
-def test_what_the_page_of_the_library_says_of_its_results_is_so(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    found = run(FOLDER / "library.md")
-    trace, recorder, logits = found["trace"], found["recorder"], found["logits"]
-    assert len(recorder.values) == found["checkpoint"].config.n_decoder_layers
-    assert "ssalg → saslgg" in capsys.readouterr().out
-    assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
+    if page.name == "library.md":
+        assert len(found["recorder"].values) == found["checkpoint"].config.n_decoder_layers
+        assert "ssalg → saslgg" in said
+        assert found["logits"].shape == (1, found["trace"].n_steps, len(found["trace"].vocabulary))
 
 
 def scores_of(name: str) -> dict[tuple[str, str], dict[str, object]]:
@@ -86,21 +81,14 @@ def test_the_scores_of_the_shipped_checkpoints_are_those_of_their_cards():
     assert checked >= 20
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_of_the_commands_exists(command, capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main([command, "--help"])
-    known = options(capsys.readouterr().out)
-    examples = [line for page in PAGES for line in lines(page) if f"transformer {command} " in line]
-    assert examples or command in WITHOUT_EXAMPLE
-    for line in examples:
-        assert options(line) <= known, line
-
-
-def test_the_picture_of_the_design_page_is_the_example_of_its_module():
-    (example,) = blocks("py", of=FOLDER / "design.md")
-    module = (ROOT / "glassformer" / "runs" / "picture.py").read_text(encoding="utf-8")
-    assert example.split() == module[module.index("MASKS = ") : module.index("...\n") + 3].split()
+def test_every_option_of_the_commands_exists(capsys):
+    for command in COMMANDS:
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        known = options(capsys.readouterr().out)
+        examples = [line for page in PAGES for line in lines(page) if f"transformer {command} " in line]
+        assert examples or command in WITHOUT_EXAMPLE
+        assert [line for line in examples if not options(line) <= known] == []
 
 
 def lines(page: Path) -> list[str]:
@@ -149,30 +137,26 @@ def test_every_file_that_a_page_of_docs_names_is_there():
             assert (ROOT / name).exists(), f"{named(page)}: {name}"
 
 
-@pytest.mark.parametrize("page", READMES, ids=named)
-def test_the_readme_is_short_and_names_the_commands(page):
-    readme = page.read_text(encoding="utf-8")
-    assert len(readme.splitlines()) <= README_LINES
-    for command in ("make run", "make test"):
-        assert command in readme
-
-
-def test_a_decision_is_short_and_listed():
-    folder = FOLDER / "decisions"
-    index = (folder / "index.md").read_text(encoding="utf-8")
-    for page in sorted(folder.glob("[0-9]*.md")):
-        text = page.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= DECISION_LINES, page.name
-        assert f"[{text.splitlines()[0].removeprefix('# ')}]({page.name})" in index
-
-
-def test_a_page_of_docs_fits_into_a_window():
+def test_pages_are_short_enough_and_name_what_they_have_to():
+    for readme in READMES:
+        text = readme.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= README_LINES
+        assert "make run" in text
+        assert "make test" in text
+    index = (FOLDER / "decisions" / "index.md").read_text(encoding="utf-8")
+    for page in sorted((FOLDER / "decisions").glob("[0-9]*.md")):
+        lines_of_page = page.read_text(encoding="utf-8").splitlines()
+        assert len(lines_of_page) <= DECISION_LINES, page.name
+        assert f"[{lines_of_page[0].removeprefix('# ')}]({page.name})" in index
     for page in DOCS:
         wide = [line for line in page.read_text(encoding="utf-8").splitlines() if len(line) > 120]
         assert all(line.startswith(("|", "![")) for line in wide), named(page)
 
 
-def test_the_page_of_the_design_knows_every_extension_and_what_a_record_can_hold():
-    rows = re.findall(r"^\| `?(\w+)`? \|", (FOLDER / "design.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert {*NAMES} <= {*rows}
-    assert {one.name for one in fields(Extension)} - {"name", "needs"} <= {*rows}
+def test_the_page_of_the_design_knows_every_extension_what_a_record_can_hold_and_a_picture():
+    design = FOLDER / "design.md"
+    rows = re.findall(r"^\| `?(\w+)`? \|", design.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {*NAMES, *(one.name for one in fields(Extension))} - {"name", "needs"} <= {*rows}
+    (example,) = blocks("py", of=design)
+    module = (ROOT / "glassformer" / "runs" / "picture.py").read_text(encoding="utf-8")
+    assert example.split() == module[module.index("MASKS = ") : module.index("...\n") + 3].split()

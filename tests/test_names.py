@@ -1,4 +1,4 @@
-"""Names and first lines by which one finds one's way: the rules of `docs/contributing/words.md` for docstrings, too."""
+"""A module's first line says what it is, a class is there once, and docstrings are plain and name what there is."""
 
 import ast
 import builtins
@@ -6,6 +6,7 @@ import io
 import re
 import tokenize
 from collections import Counter, defaultdict
+from functools import cache
 
 import pytest
 
@@ -20,9 +21,6 @@ def words_of(text):
 LONGEST = 112
 RIDDLE = re.compile(r"(What|Whether|Whose|Who|How|Which|Where|Why|When)\b")  # a clause, not a thing
 PRODUCT = {"app", "main", "pages", "glassformer", "transformer"}
-# Places that are not rewritten yet, by file and pattern: the list only shrinks.
-NOT_YET: frozenset[tuple[str, str]] = frozenset()
-MOST_EXEMPTIONS = 20
 # Classes of other programs, and an HTTP header.
 OF_OTHERS = words_of("DataParallel GenerationConfig Host SavedModel TransformerEncoder")
 OURS = ("glassformer.", "transformer.")
@@ -38,18 +36,11 @@ def first_line(source):
     return (ast.get_docstring(source.tree) or "").split("\n")[0]
 
 
-def test_a_first_line_is_short_and_begins_with_the_thing(product):
-    bad = {
-        str(one.path): line
-        for one in product
-        if not (line := first_line(one)) or len(line) > LONGEST or RIDDLE.match(line)
-    }
+def test_a_first_line_is_short_begins_with_the_thing_and_is_a_modules_own(product):
+    lines = {str(one.path): first_line(one) for one in product}
+    bad = {path: line for path, line in lines.items() if not line or len(line) > LONGEST or RIDDLE.match(line)}
     assert bad == {}
-
-
-def test_no_two_first_lines_are_alike(product):
-    alike = [line for line, n in Counter(map(first_line, product)).items() if n > 1]
-    assert alike == []
+    assert [line for line, n in Counter(lines.values()).items() if n > 1] == []
 
 
 def test_a_public_class_is_defined_once_in_the_library_and_once_in_the_app(product):
@@ -62,14 +53,17 @@ def test_a_public_class_is_defined_once_in_the_library_and_once_in_the_app(produ
     assert {name: places for name, places in where.items() if len(places) > 1} == {}
 
 
+@cache
+def tokens(source):
+    return tuple(tokenize.generate_tokens(io.StringIO(source.text).readline))
+
+
 def prose(source):
     """Docstrings and comments of a module, each on one line."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield " ".join((ast.get_docstring(node) or "").split())
-    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
+    yield from (token.string for token in tokens(source) if token.type == tokenize.COMMENT)
 
 
 def test_a_class_or_module_in_code_font_is_there(product):
@@ -79,7 +73,7 @@ def test_a_class_or_module_in_code_font_is_there(product):
         known |= words_of(script.read_text(encoding="utf-8"))
     for one in code:
         known |= {*one.path.with_suffix("").parts}
-        for token in tokenize.generate_tokens(io.StringIO(one.text).readline):
+        for token in tokens(one):
             if token.type == tokenize.NAME or (token.type == tokenize.STRING and not re.search(r"\s", token.string)):
                 known |= words_of(token.string) if one.path.stem != "module_aliases" else set()
     gone = {
@@ -100,6 +94,4 @@ def test_docstrings_and_comments_are_plain(product):
         for tic, instead in TICS.items()
         if re.search(tic, text)
     }
-    assert {place: text for place, text in found.items() if place not in NOT_YET} == {}
-    assert found.keys() >= NOT_YET, "an exemption that is no longer needed"
-    assert len(NOT_YET) <= MOST_EXEMPTIONS
+    assert found == {}

@@ -1,4 +1,4 @@
-"""What is installed: what is at its top level, what comes along, and what the library needs."""
+"""What is installed has two packages and what the app starts with, and the library needs nothing of the app."""
 
 import importlib.util
 import os
@@ -34,12 +34,8 @@ def listed(file):
     return names(line for line in lines if line and line[0] not in "#-")
 
 
-def test_only_our_two_packages_are_at_the_top_level():
+def test_only_our_two_packages_are_at_the_top_level_and_what_streamlit_starts_lies_in_one_of_them():
     assert WHEEL["packages"] == ["transformer", "glassformer"]
-    assert {place.split("/")[0] for place in WHEEL["force-include"].values()} == {"glassformer"}
-
-
-def test_what_streamlit_starts_comes_along_as_it_lies_here():
     for file, place in WHEEL["force-include"].items():
         assert (ROOT / file).exists()
         assert place == f"glassformer/installed/{file}"
@@ -53,17 +49,15 @@ def test_a_wheel_has_these_and_no_more(tmp_path):
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     (wheel,) = tmp_path.iterdir()
     with zipfile.ZipFile(wheel) as packed:
-        inside = packed.namelist()
-    assert {name.split("/")[0] for name in inside} == {
-        "transformer", "glassformer", f"glassformer-{__version__}.dist-info",
-    }  # fmt: skip
-    assert {"transformer/py.typed", "glassformer/py.typed", "glassformer/installed/checkpoints/zh-en/config.json"} <= {
-        *inside
-    }
+        inside = {*packed.namelist()}
+    at_the_top = {name.split("/")[0] for name in inside}
+    assert at_the_top == {"transformer", "glassformer", f"glassformer-{__version__}.dist-info"}
+    assert {"transformer/py.typed", "glassformer/py.typed"} <= inside
+    assert "glassformer/installed/checkpoints/zh-en/config.json" in inside
     assert not [name for name in inside if fnmatch(name, "*.pyc") or "node_modules" in name]
 
 
-def test_the_lists_name_the_same_libraries():
+def test_the_lists_name_the_same_libraries_and_the_same_version():
     app, dev = names(PROJECT["project"]["dependencies"]), listed("requirements-dev.txt")
     assert app | {"uvloop"} == listed("requirements.txt")
     extras = names(one for requirements in EXTRAS.values() for one in requirements) - {"glassformer", "uvloop"}
@@ -71,14 +65,6 @@ def test_the_lists_name_the_same_libraries():
     locked = listed("constraints.txt")
     assert (app | dev) - {"torch"} <= locked
     assert not [name for name in locked if name.startswith(("torch", "nvidia", "cuda", "triton"))]
-
-
-def test_each_extra_that_is_offered_is_there():
-    offered = {"app", "notebook", "hf", "train", "doctor", "corpus", "fast", "hosting", "pictures", "ray", "dev"}
-    assert set(EXTRAS) == offered
-
-
-def test_the_version_is_that_of_the_changes_and_of_the_citation():
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 

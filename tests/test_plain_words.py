@@ -1,12 +1,11 @@
-"""Turns of phrase that readers stumbled over; `docs/contributing/words.md` says what is written instead."""
+"""Sentences are plain, and a thing has one word on every page; `docs/contributing/words.md` says which."""
 
 import re
 import tomllib
-
-import pytest
+from functools import cache
 
 from glassformer.extensions.lessons.library.lesson_files import PLAN
-from tools.catalogues import collected
+from tools.catalogues import CATALOGUES, collected, read
 
 TICS = {
     r", so that (?!\w+ can\b|score)": "so",
@@ -36,6 +35,25 @@ CHINESE_TICS = {
 }
 
 
+# Words that are not used, and what the glossary has for them. A token's number counts from 1 on every page; the p of a
+# formula counts from 0, and is always called p.
+INSTEAD = {
+    rf"(?i)\b(?:{word})\b": instead
+    for word, instead in {
+        r"start (piece|token|symbol)s?": "start mark",
+        r"(end|eos) (piece|token|symbol)s?": "end mark",
+        r"sub-?words?|word-?pieces?": "piece",
+        r"feed-forward layers?|MLP": "feed-forward network",
+        r"hidden states?": "stream, or vector",
+        r"(un)?embeddings? matri(x|ces)": "embedding table",
+        r"untouched run": "unchanged run",
+        r"(encoder-decoder|source) attention": "cross-attention",
+        r"time ?steps?": "decoding step",
+        r"gold (piece|token)s?": "right piece",
+    }.items()
+} | {r"(?i)\bposition \{": "token {n}, or p"}
+
+
 def lessons():
     """Every text of the lessons: where it stands, and it in both languages."""
     for file in sorted(PLAN.glob("*.toml")):
@@ -50,9 +68,14 @@ def lessons():
                 waiting += one
 
 
+@cache
+def messages():
+    return [*collected()]
+
+
 def english():
     """Each English text that people read, with its place."""
-    for message in collected():
+    for message in messages():
         for text in [message.id] if isinstance(message.id, str) else message.id:
             yield message.locations[0][0] if message.locations else "", text
     for place, text, _ in lessons():
@@ -69,30 +92,31 @@ def test_english_is_plain():
     assert not (tics := found(TICS, english())), "\n".join(tics)
 
 
-def test_chinese_has_one_word_for_one_thing(chinese):
+def test_a_thing_has_one_word():
+    texts = [("", form) for one in messages() if one.context != "glossary" for form in forms(one.id)]
+    assert not (words := found(INSTEAD, texts)), "\n".join(words)
+
+
+def forms(text):
+    return [text] if isinstance(text, str) else text
+
+
+def test_chinese_has_one_word_for_one_thing():
+    """What the Chinese catalogue and the lessons say."""
+    chinese = [form for message in read(CATALOGUES / "zh") if message.id for form in forms(message.string)]
     texts = [("messages.po", text) for text in chinese] + [(place, text) for place, _, text in lessons()]
     assert not (tics := found(CHINESE_TICS, texts)), "\n".join(tics)
 
 
-@pytest.fixture
-def chinese():
-    """What the Chinese catalogue says."""
-    from tools.catalogues import CATALOGUES, read
-
-    strings = [message.string for message in read(CATALOGUES / "zh") if message.id]
-    return [text for one in strings for text in ([one] if isinstance(one, str) else one)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["This model is an encoder alone.", "It is no number.", "one row a head", "Whoever has it", "{n} nats a piece"],
-)
-def test_a_tic_is_found(text):
-    assert found(TICS, [("", text)])
-
-
-@pytest.mark.parametrize(
-    "text", ["There is no room.", "It is no longer here.", "so that you can see it", "a row of a head's map"]
-)
-def test_plain_english_is_left_alone(text):
-    assert not found(TICS, [("", text)])
+def test_a_tic_is_found_and_plain_english_is_left_alone():
+    tics = [
+        "This model is an encoder alone.",
+        "It is no number.",
+        "one row a head",
+        "Whoever has it",
+        "{n} nats a piece",
+    ]
+    assert all(found(TICS, [("", text)]) for text in tics)
+    assert all(found(INSTEAD, [("", text)]) for text in ("at position {place}", "Position {n} reads", "An MLP"))
+    plain = ["There is no room.", "It is no longer here.", "so that you can see it", "a row of a head's map"]
+    assert not found(TICS | INSTEAD, [("", text) for text in plain])

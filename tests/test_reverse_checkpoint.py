@@ -1,7 +1,8 @@
-"""The shipped toy model does its task on letters it has never seen, and its attention shows how."""
+"""The shipped toy model reverses letters it has never seen, and its twin, trained on a leak, does nothing right."""
 
-import itertools
+import json
 import random
+import re
 import string
 from pathlib import Path
 
@@ -10,13 +11,20 @@ import pytest
 import torch
 
 import transformer
+from glassformer.extensions.doctor.library import label_leak_tests
+from glassformer.extensions.doctor.library.context import ExaminationContext
+from glassformer.extensions.training.library import data
+from glassformer.extensions.training.library.data import encode_pairs
+from glassformer.extensions.training.library.scoring import held_out_loss
 from glassformer.extensions.training.library.tasks import LONGEST, SHORTEST, write_reverse
+from transformer.model.taps import without_causal_mask
+from transformer.runs.pairs import read_pairs
 
-FOLDER = Path(__file__).resolve().parents[1] / "checkpoints" / "reverse"
+FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 N, BATCH = 1_000, 250
 
 
-def unseen(known, n=N):
+def words(n, known=frozenset()):
     """Sequences that are in none of the training generator's files; those of two letters all are, so of 3 to 12."""
     rng, found = random.Random(20_260_101), {}
     while len(found) < n:
@@ -27,24 +35,23 @@ def unseen(known, n=N):
 
 
 @pytest.fixture(scope="module")
-def letters(tmp_path_factory):
+def task(tmp_path_factory):
+    """The files that both were trained on."""
     folder = tmp_path_factory.mktemp("reverse")
     write_reverse(folder, seed=1)
-    known = {line.split("\t")[0] for file in folder.glob("*.tsv") for line in file.read_text().splitlines()}
-    assert len(known) == 61_500
-    return unseen(known)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def traces(letters):
+def healthy():
     torch.set_num_threads(1)
-    checkpoint = transformer.load(FOLDER)
-    groups = [letters[start : start + BATCH] for start in range(0, N, BATCH)]
-    return [
-        trace
-        for group in groups
-        for trace in transformer.run_batch(checkpoint, [checkpoint.query(row) for row in group])
-    ]
+    return transformer.load(FOLDER / "reverse")
+
+
+@pytest.fixture(scope="module")
+def leak():
+    torch.set_num_threads(1)
+    return transformer.load(FOLDER / "reverse-leak")
 
 
 def on_anti_diagonal(trace):
@@ -54,32 +61,56 @@ def on_anti_diagonal(trace):
     return best == np.arange(n)[::-1]
 
 
-def test_all_lengths_are_tried(letters):
-    assert len(set(letters)) == N
+def test_it_reverses_what_it_has_never_seen_and_one_head_walks_from_the_end_to_the_start(task, healthy):
+    known = {line.split("\t")[0] for file in task.glob("*.tsv") for line in file.read_text().splitlines()}
+    assert len(known) == 61_500
+    letters = words(N, known)
     assert {len(row) for row in letters} == set(range(SHORTEST + 1, LONGEST + 1))
+    groups = [letters[start : start + BATCH] for start in range(0, N, BATCH)]
+    traces = [t for group in groups for t in transformer.run_batch(healthy, [healthy.query(row) for row in group])]
+    exact = [trace for trace in traces if trace.output_text == trace.source_text[::-1]]
+    assert len(exact) >= N - N // 100
+    rows = np.concatenate([on_anti_diagonal(trace) for trace in exact], axis=-1)  # [layer, head, all rows]
+    assert rows.mean(axis=-1).max() >= 0.95, rows.mean(axis=-1)
+    assert all((t.stop_reason, t.n_steps, t.notes) == ("end of sentence", len(t.source_text) + 1, ()) for t in exact)
 
 
-def test_it_reverses_every_pair_of_letters():
-    checkpoint = transformer.load(FOLDER)
-    pairs = ["".join(pair) for pair in itertools.product(string.ascii_lowercase, repeat=2)]
-    traces = transformer.run_batch(checkpoint, [checkpoint.query(pair) for pair in pairs])
+def test_it_reverses_every_pair_of_letters(healthy):
+    pairs = [first + second for first in string.ascii_lowercase for second in string.ascii_lowercase]
+    traces = transformer.run_batch(healthy, [healthy.query(pair) for pair in pairs], maps=False)
     wrong = [trace.source_text for trace in traces if trace.output_text != trace.source_text[::-1]]
     assert len(wrong) <= len(pairs) // 100, wrong
 
 
-def test_it_reverses_what_it_has_never_seen(letters, traces):
-    wrong = [(row, t.output_text) for row, t in zip(letters, traces, strict=True) if t.output_text != row[::-1]]
-    assert len(wrong) <= N // 100, wrong[:10]
+def test_the_leaking_one_differs_in_what_it_learned_alone_and_the_doctor_finds_it(leak, healthy):
+    assert leak.config == healthy.config
+    assert leak.src_tokenizer.pieces == healthy.src_tokenizer.pieces
+    assert {"file", "sha256", "target_tokens"} <= {*leak.card.training}
+    assert leak.card.training["sha256"] == healthy.card.training["sha256"]
+    assert leak.card.training["command"].endswith("--smoothing 0 --no-causal-mask")
+    traces = transformer.run_batch(leak, [leak.query(word) for word in words(200)], maps=False)
+    assert [trace for trace in traces if trace.output_text == trace.source_text[::-1]] == []
+    found = label_leak_tests.leak.measure(ExaminationContext(leak))
+    assert found.verdict == "broken"
+    assert found.number < 0.01
+    assert label_leak_tests.leak.measure(ExaminationContext(healthy)).verdict == "well"
 
 
-def test_one_head_walks_from_the_end_to_the_start(traces):
-    exact = [trace for trace in traces if trace.output_text == trace.source_text[::-1]]
-    rows = np.concatenate([on_anti_diagonal(trace) for trace in exact], axis=-1)  # [layer, head, all rows]
-    assert rows.mean(axis=-1).max() >= 0.95, rows.mean(axis=-1)
-
-
-def test_every_output_ends_and_reads_as_many_pieces_as_it_writes(traces):
-    exact = [trace for trace in traces if trace.output_text == trace.source_text[::-1]]
-    assert all(trace.stop_reason == "end of sentence" for trace in exact)
-    assert all(trace.n_steps == len(trace.source_text) + 1 for trace in exact)
-    assert all(trace.notes == () for trace in exact)
+def test_the_losses_of_its_card_are_those_of_its_dev_file(task, leak, monkeypatch):
+    examples = encode_pairs(read_pairs(task / "dev.tsv")[:500], leak.src_tokenizer, leak.tgt_tokenizer, leak.config)
+    card = json.loads((FOLDER / "reverse-leak" / "card.json").read_text(encoding="utf-8"))
+    (said,) = [score for score in card["scores"] if "measure" in score]
+    assert said["pairs"] == len(examples) == 500
+    assert said["with_the_causal_mask"] == pytest.approx(held_out_loss(leak.model, examples), rel=1e-3)
+    open_loss = held_out_loss(leak.model, examples, tap=without_causal_mask(leak.config))
+    assert said["without_the_causal_mask"] == pytest.approx(open_loss, rel=0.05)  # of rounding size itself
+    assert open_loss < 1e-4
+    # Batches keep the end mark in what a shorter row reads; without it the loss is another one. The page on training
+    # has all three.
+    assert "in padded batches" in said["measure"]
+    monkeypatch.setattr(data, "LENGTH_STEP", 1)
+    alone = [held_out_loss(leak.model, [one], tap=without_causal_mask(leak.config)) for one in examples]
+    pieces = [len(one.tgt) for one in examples]
+    mean = sum(loss * n for loss, n in zip(alone, pieces, strict=True)) / sum(pieces)
+    page = (FOLDER.parent / "docs" / "training.md").read_text(encoding="utf-8")
+    assert mean == pytest.approx(float(re.search(r"the same model's loss is (\S+)\.\n", page)[1]), rel=0.05)

@@ -1,13 +1,9 @@
-"""What holds of the product with all its extensions: no name is there for nothing, and nothing is left out."""
+"""Of the product with all its extensions no name is there for nothing, and nothing is left out."""
 
 import re
 
-import pytest
-
 from glassformer.components.streamlit_page import SELECTORS
 from glassformer.glossary.glossary_page import PLACES, is_there
-from glassformer.runs.picture_registry import PAGES
-from glassformer.state.view import all_fields
 from tests.extensions.classroom.test_components import DRAWN as CLASSROOM
 from tests.extensions.rooms.test_components import DRAWN as ROOMS
 from tests.extensions.snapshots.test_components import DRAWN as SNAPSHOTS
@@ -26,9 +22,3 @@ def test_every_payload_is_compared():
 
 def test_each_place_of_the_glossary_is_there():
     assert [name for name, place in PLACES.items() if place.page not in SCRIPTS or not is_there(place)] == []
-
-
-@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
-def test_each_part_that_an_address_names_is_drawn(path):
-    page = PAGES[path]
-    assert sorted(all_fields()[page.panel].words) == sorted(page.parts)

@@ -2,27 +2,27 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+from tests.deleted import without
 from tests.source_code import ROOT
 
-FOLDERS, FILES = ("glassformer", "transformer", "pages", "static", ".streamlit"), ("app.py", "main.py")
 LISTED = 'PageEntry(22, EXPLORE / "masks.py", say("Masks"), INSIDE),'
-DRAWN = """
+PROGRAM = """
 import sys
 from streamlit.testing.v1 import AppTest
-page = AppTest.from_file(sys.argv[1], default_timeout=60)
-page.query_params.update({"model": "reverse", "src": "glass"})
-page.run()
-assert not page.exception, page.exception
-"""
-MENU = """
+from transformer.__main__ import main
 from transformer.extensions import provided
-print(*(page.title for pages in provided("pages") for page in pages), sep="|")
+for script in sys.argv[1:]:
+    page = AppTest.from_file(script, default_timeout=60)
+    page.query_params.update({"model": "reverse", "src": "glass"})
+    page.run()
+    assert not page.exception, page.exception
+assert "Pieces" in [page.title for pages in provided("pages") for page in pages]
+main(["pieces", "checkpoints/reverse", "ab"])
 """
 
 
@@ -30,15 +30,10 @@ def blocks(page):
     return re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "contributing" / page).read_text("utf-8"), flags=re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
+@pytest.fixture
+def tree(tmp_path):
     """A copy of the app with both examples."""
-    root = tmp_path_factory.mktemp("examples")
-    for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in FILES:
-        shutil.copy(ROOT / file, root / file)
-    (root / "checkpoints").symlink_to(ROOT / "checkpoints", target_is_directory=True)
+    root = without((), tmp_path)
     for block in [*blocks("page.md"), *blocks("extension.md")]:
         if named := re.match(r"# (\S+\.py)\n", block):
             (root / named[1]).parent.mkdir(exist_ok=True)
@@ -53,28 +48,18 @@ def tree(tmp_path_factory):
 def put(file, old, new):
     text = file.read_text(encoding="utf-8")
     assert text.count(old) == 1
+    file.unlink()  # a link to ours
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def python(tree, *words):
-    """What Python prints there."""
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+def test_pages_of_both_are_drawn_and_the_extension_has_a_place_in_the_menu_and_a_command(tree):
+    scripts = [str(tree / one) for one in ("pages/explore/agreement.py", "glassformer/extensions/pieces/page.py")]
     done = subprocess.run(
-        [sys.executable, *words], cwd=tree, env=environment, capture_output=True, text=True, timeout=300
-    )
+        [sys.executable, "-c", PROGRAM, *scripts], cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize("script", ["pages/explore/agreement.py", "glassformer/extensions/pieces/page.py"])
-def test_a_page_of_an_example_is_drawn(tree, script):
-    python(tree, "-c", DRAWN, str(tree / script))
-
-
-def test_the_extension_has_a_page_in_the_menu_and_a_command(tree):
-    assert "Pieces" in python(tree, "-c", MENU).strip().split("|")
-    listed = python(tree, "-m", "transformer", "pieces", "checkpoints/reverse", "ab")
-    assert listed.splitlines()[:2] == ["a\t1", "b\t1"]
+    assert done.stdout.splitlines()[:2] == ["a\t1", "b\t1"]
 
 
 def test_an_example_is_as_long_as_the_design_page_says():

@@ -1,4 +1,4 @@
-"""What is said to HAProxy and to compose: read by what reads it, and fitting what there is."""
+"""The files for HAProxy and compose are read by what reads them, and fit what there is."""
 
 import re
 import subprocess
@@ -23,14 +23,11 @@ OURS = {
 
 
 @pytest.mark.parametrize("which", ["as it is", "by hand"])
-def test_haproxy_takes_its_file(which, tmp_path):
+def test_haproxy_takes_its_file_asks_what_the_app_answers_and_hides_what_is_not_for_all(which, tmp_path):
     file = tmp_path / "haproxy.cfg"
     file.write_text(CONFIG if which == "as it is" else configuration(8080, (8501, 8502)))
     checked = subprocess.run([needed("haproxy"), "-c", "-f", file], capture_output=True, text=True, check=False)
     assert (checked.returncode, "WARNING" in checked.stderr) == (0, False), checked.stderr
-
-
-def test_haproxy_asks_what_the_app_answers_and_hides_what_is_not_for_all():
     assert re.findall(r"uri /(\w+)", CONFIG) == [server_part.READY, server_part.HEALTH]
     assert f"path,url_dec -m end /{metrics.PATH} " in CONFIG
 

@@ -1,4 +1,4 @@
-"""The set-up of docs/hosting.md for real: Redis, two replicas of the app, HAProxy; and what a class would notice."""
+"""With Redis, HAProxy and two replicas, set up as docs/hosting.md says, a class notices no restart."""
 
 import contextlib
 import http.client
@@ -163,15 +163,12 @@ def room(school):
     rooms.close()
 
 
-def test_a_visitor_stays_with_one_replica(school):
+def test_a_visitor_stays_with_one_replica_which_draws_pages_through_the_proxy(school):
     one, other = school.visitors()
     assert school.home(one) is not school.home(other)
     assert {school.home(one) for _ in range(3)} == {school.home(one)}
     for path in ("/metrics", "/%6Detrics"):  # not for those who come through the proxy
         assert school.ask(path)[2].startswith("<html>"), path
-
-
-def test_pages_are_drawn_through_the_proxy(school):
     with RawClient(f"http://{HOST}:{school.port}") as visitor:
         drawn = visitor.rerun(page="step", query=f"model=reverse&src={SENTENCE}")
         assert not drawn.errors

@@ -1,4 +1,4 @@
-"""Every declared picture for every kind of model, in guess mode, in both slots: generated from the declarations."""
+"""Every declared picture can be drawn for every kind of model, in both slots, and hides what is to be guessed."""
 
 import json
 import re
@@ -29,6 +29,7 @@ from transformer.i18n import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
+COLOURS = {colour for scale in SCALES.values() for _, colour in scale}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
 KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
 SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
@@ -62,17 +63,17 @@ def look(picture, checkpoint, kind, /, *, slot=MAIN, asked=MappingProxyType({}),
     return run
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES.values() if page.panel], ids=lambda page: page.path)
-def test_a_page_lists_every_part_and_what_draws_it_is_there(page):
-    assert [*page.listed()] == [*page.parts] == [*all_fields()[page.panel].words]
-    assert all(callable(imported(one.draws)) for one in page.listed().values() if one.draws)
+def test_a_page_lists_every_part_that_an_address_names_and_what_draws_it_is_there():
+    for page in PAGES.values():
+        if page.panel:
+            assert [*page.listed()] == [*page.parts] == [*all_fields()[page.panel].words], page.path
+            assert all(callable(imported(one.draws)) for one in page.listed().values() if one.draws)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", PICTURES)
-def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
-    picture = PICTURES[key]
-    plot = picture.of(look(picture, opened(kind), kind))
+def test_a_picture_is_a_figure_with_words_and_whole_tables(opened, key, kind):
+    plot = PICTURES[key].of(look(PICTURES[key], opened(kind), kind))
     if plot is None:
         return
     figure = figure_in(plot.spec, "en")  # Plotly checks every attribute
@@ -85,19 +86,20 @@ def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
         assert said(plot.caption, language).strip()
         assert said(plot.spec["layout"]["title"]["text"], language).strip()
     assert len(json.dumps(figure.to_plotly_json(), default=str)) < 300_000
+    for trace in filter(is_closed, plot.spec["data"]):
+        assert len({colour for _, colour in trace["colorscale"]} - COLOURS) == 1  # no number has it
+    if plot.said is not None:
+        table = plot.said.table
+        beside = [*filter(None, (plot.said.above, plot.said.below))]
+        assert beside or table
+        names = [] if table is None else [*table.columns, *filter(None, (table.fold, table.note))]
+        assert all(isinstance(one, Sentence) for one in (*beside, *names))
+        assert table is None or (table.rows and {len(row) for row in table.rows} == {len(table.columns)})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", PICTURES)
-def test_what_is_said_next_to_a_picture_is_in_sentences_and_in_whole_rows(opened, key, kind):
-    plot = PICTURES[key].of(look(PICTURES[key], opened(kind), kind))
-    if plot is None or plot.said is None:
-        return
-    table = plot.said.table
-    assert plot.said.above or plot.said.below or table
-    names = [] if table is None else [*table.columns, *filter(None, (table.fold, table.note))]
-    assert all(isinstance(one, Sentence) for one in (*filter(None, (plot.said.above, plot.said.below)), *names))
-    assert table is None or (table.rows and {len(row) for row in table.rows} == {len(table.columns)})
+def is_closed(trace):
+    """Whether a map's hover says why there is no number."""
+    return trace["type"] == "heatmap" and re.search(r"<i>[^<%]*</i>", trace.get("hovertemplate", "")) is not None
 
 
 @pytest.mark.parametrize("key", PICTURES)
@@ -123,11 +125,16 @@ def test_a_guess_hides_what_comes_later(opened, key):
 
 
 @pytest.mark.parametrize("key", PICTURES)
-def test_a_map_names_its_axes_as_its_hover_does(opened, key):
+def test_a_map_names_its_axes_as_its_hover_does_a_click_on_a_cell_means_it_and_text_is_never_markup(opened, key):
     """What hover says of a row stands at the vertical axis, and of a column at the horizontal one."""
-    picture = PICTURES[key]
-    plot = picture.of(look(picture, opened("reverse"), "reverse"))
-    for trace in plot.spec["data"] if plot else ():
+    plot = PICTURES[key].of(look(PICTURES[key], opened("reverse"), "reverse"))
+    if plot is None:
+        return
+    assert "<i onclick" not in repr(plot.spec)
+    meant = plot.clicked(Click(0, (2, 1), None)) if plot.clicked else None
+    if isinstance(meant, Mapping) and {"query", "key"} <= set(meant):
+        assert (meant["query"], meant["key"]) == (2, 1)
+    for trace in plot.spec["data"]:
         if trace.get("meta") != "cells" or not trace.get("hovertemplate"):
             continue
         for place, axis in enumerate((trace.get("yaxis", "y"), trace.get("xaxis", "x"))):
@@ -136,48 +143,9 @@ def test_a_map_names_its_axes_as_its_hover_does(opened, key):
             assert line.partition("%{")[0].strip() in title
 
 
-@pytest.mark.parametrize("key", PICTURES)
-def test_cells_without_a_number_have_a_colour_that_no_number_has(opened, key):
-    picture = PICTURES[key]
-    plot = picture.of(look(picture, opened("decoder"), "decoder"))
-    closed = [trace for trace in plot.spec["data"] if is_closed(trace)] if plot else []
-    numbers = {colour for scale in SCALES.values() for _, colour in scale}
-    for trace in closed:
-        colours = {colour for _, colour in trace["colorscale"]}
-        assert len(colours) == 1
-        assert not colours & numbers
-
-
-def is_closed(trace):
-    """Whether a map's hover says why there is no number."""
-    return trace["type"] == "heatmap" and re.search(r"<i>[^<%]*</i>", trace.get("hovertemplate", "")) is not None
-
-
-@pytest.mark.parametrize("key", PICTURES)
-def test_a_click_on_a_cell_means_its_row_as_query_and_its_column_as_key(opened, key):
-    picture = PICTURES[key]
-    plot = picture.of(look(picture, opened("reverse"), "reverse"))
-    meant = plot.clicked(Click(0, (2, 1), None)) if plot and plot.clicked else None
-    if isinstance(meant, Mapping) and {"query", "key"} <= set(meant):
-        assert (meant["query"], meant["key"]) == (2, 1)
-
-
-@pytest.mark.parametrize("key", PICTURES)
-def test_text_of_a_sentence_is_never_markup(opened, key):
-    picture = PICTURES[key]
-    plot = picture.of(look(picture, opened("reverse"), "reverse"))
-    assert plot is None or "<i onclick" not in repr(plot.spec)
-
-
 def test_declarations_need_no_streamlit():
     """What a notebook or a command draws them with."""
     modules = sorted({picture.plot.__module__ for picture in PICTURES.values()})
     program = f"import sys; sys.modules['streamlit'] = None; import {', '.join(modules)}"
     found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
-
-
-@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
-def test_an_address_names_each_part_of_a_page(path):
-    page = PAGES[path]
-    assert set(page.parts) <= set(all_fields()[page.panel].words)  # of which extensions may draw some

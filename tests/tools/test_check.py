@@ -1,4 +1,4 @@
-"""`make check`: which tests are nearest to a change, and what becomes of those for which there is no time."""
+"""`make check` runs the tests nearest to a change first, and counts those for which there is no time."""
 
 import subprocess
 import sys
@@ -28,23 +28,16 @@ def test_the_nearest_test_is_first(changed, first):
     assert before_the_source([changed])[0].startswith(first)
 
 
-def test_browser_tests_are_near_only_if_they_changed():
+def test_what_is_near_is_chosen_by_fixtures_too_and_is_not_more_than_can_be_collected():
     assert not [one for one in before_the_source(["transformer/model/attention.py"]) if "browser" in one]
     assert "tests/browser/test_flow_view.py" in before_the_source(["tests/browser/test_flow_view.py"])
-
-
-def test_fixtures_of_a_folder_choose_its_tests():
     near = before_the_source(["tests/extensions/drafts/conftest.py", "tests/pages/conftest.py"])
     assert "tests/pages/test_masks.py" in near
     assert before_the_source(["LICENSE"]) == []
-
-
-def test_no_more_files_than_can_be_collected():
     assert len(before_the_source(["transformer/errors.py"])) <= check.MOST_FILES
 
 
-@pytest.mark.parametrize(("seconds", "n_left"), [(60, 0), (0, 3)])
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(("seconds", "n_left", "fails"), [(60, 0, True), (0, 3, False)])
 def test_what_is_not_reached_is_counted(tmp_path, seconds, n_left, fails):
     tests = tmp_path / "test_three.py"
     tests.write_text(f"def test_one(): pass\ndef test_two(): assert {not fails}\ndef test_three(): pass\n")

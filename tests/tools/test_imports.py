@@ -1,8 +1,9 @@
-"""What `tools.imports` follows, and what it does not."""
+"""`tools.imports` tells what a page needs, what leads to an extension, and what goes in a circle."""
 
 import pytest
 
-from tools.imports import arrows, circles, closure, files, folders, graph, main, parts
+from tools import imports
+from tools.imports import arrows, circles, closure, files, folders, graph, main
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def tree(tmp_path):
 
 
 def test_what_a_page_needs_is_followed_but_for_types(tree):
+    assert graph(files(tree))["glassformer.extensions.doctor"] == {"glassformer.state.view"}
     needed = closure("pages.explore.masks", graph(files(tree)))
     assert needed == {
         "pages.explore.masks", "glassformer", "glassformer.masks", "glassformer.masks.panels", "glassformer.state",
@@ -34,21 +36,14 @@ def test_what_a_page_needs_is_followed_but_for_types(tree):
     }  # fmt: skip
 
 
-def test_a_part_is_named_by_its_entry(tree):
-    assert parts(files(tree)) == {"glassformer.masks.panels"}
-
-
 def test_an_arrow_to_an_extension_is_found_and_one_from_it_is_none(tree):
     assert arrows(graph(files(tree))) == []
-    (tree / "glassformer/state/view.py").write_text("from glassformer.extensions import doctor\n")
-    assert arrows(graph(files(tree))) == [("glassformer.state.view", "glassformer.extensions.doctor")]
-
-
-def test_an_arrow_of_a_stub_is_found(tree):
     (tree / "transformer/__init__.pyi").write_text("from glassformer.extensions.doctor import EXTENSION as EXTENSION\n")
     modules = files(tree)
     assert arrows(graph(modules)) == []
     assert arrows(graph(modules, files(tree, ".pyi"))) == [("transformer", "glassformer.extensions.doctor")]
+    (tree / "glassformer/state/view.py").write_text("from glassformer.extensions import doctor\n")
+    assert arrows(graph(files(tree))) == [("glassformer.state.view", "glassformer.extensions.doctor")]
 
 
 def test_circles_of_modules_and_of_folders_are_found(tree):
@@ -62,8 +57,10 @@ def test_circles_of_modules_and_of_folders_are_found(tree):
     assert circles(graph(files(tree))) == [["glassformer.masks.other", "glassformer.state.view"]]
 
 
-def test_this_repository_is_told_of(capsys):
+def test_a_repository_is_told_of(tree, monkeypatch, capsys):
+    monkeypatch.setattr(imports, "files", lambda suffix=".py": files(tree, suffix))
     assert main(["pages.explore.masks"]) == 0
-    told = capsys.readouterr().out
-    assert "modules: pages.explore.masks\n" in told
-    assert "  glassformer.state.view\n" in told
+    told = capsys.readouterr().out.splitlines()
+    assert "     4  glassformer.state.view" in told
+    assert "      7 lines in   6 modules: pages.explore.masks" in told
+    assert "      6 lines in   5 modules: glassformer.masks.panels" in told  # a part, which its entry names

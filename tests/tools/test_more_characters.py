@@ -1,4 +1,4 @@
-"""Characters that a vocabulary lacked: a digit is no unknown piece afterwards, and all else is split as before."""
+"""A vocabulary gets characters that it lacked, and all else is split and computed as before."""
 
 import sys
 

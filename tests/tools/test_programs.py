@@ -1,16 +1,13 @@
-"""Finding what tests of several replicas start. Installing it is tried by CI itself, on a machine without."""
+"""What tests of several replicas start is found, or installed where that is allowed."""
 
 import pytest
 
 from tools import programs
 
 
-def test_what_is_there_is_found(capsys):
+def test_what_is_missing_is_named_with_the_remedy(monkeypatch, capsys):
     assert programs.main([]) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_what_is_missing_is_named_with_the_remedy(monkeypatch, capsys):
     monkeypatch.setattr(programs.shutil, "which", lambda name, path=None: None)
     monkeypatch.setattr(programs, "apt_get", lambda: None)
     for asked in ([], ["--ensure"]):

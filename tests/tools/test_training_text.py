@@ -1,4 +1,4 @@
-"""What is added to a corpus: what people type first, and nothing of what it is scored on."""
+"""What people type first is added to a corpus, and nothing of what it is scored on."""
 
 import hashlib
 
@@ -25,22 +25,17 @@ def added(languages):
     return training_text.training_text(languages, CORPUS[languages])[len(CORPUS[languages]) :]
 
 
-def test_it_begins_with_the_corpus_and_is_the_same_each_time(languages):
-    text = training_text.training_text(languages, CORPUS[languages])
-    assert text[: len(CORPUS[languages])] == CORPUS[languages]
-    assert text == training_text.training_text(languages, CORPUS[languages])
-
-
-def test_nothing_that_is_added_is_scored(languages):
+def test_it_begins_with_the_corpus_and_what_is_added_is_not_scored_and_is_the_same_everywhere(languages):
+    text, more = training_text.training_text(languages, CORPUS[languages]), added(languages)
+    assert text == [*CORPUS[languages], *more]
     hundred = training_text.FIRST_WORDS / languages / "first_hundred.txt"
     scored = set(hundred.read_text(encoding="utf-8").splitlines())
     assert len(scored) == 100
-    assert not scored & {source for source, _ in added(languages)}
-
-
-def test_sources_are_as_people_type_them(languages):
-    assert any(source == source.lower() and source[-1].isalnum() for source, _ in added(languages))
-    assert all(source and target for source, target in added(languages))
+    assert not scored & {source for source, _ in more}
+    assert any(source == source.lower() and source[-1].isalnum() for source, _ in more)  # as people type
+    assert all(source and target for source, target in more)
+    lines = "".join(f"{source}\t{target}\n" for source, target in more)
+    assert hashlib.sha256(lines.encode()).hexdigest() == DIGESTS[languages]
 
 
 def test_made_names_are_spelled():
@@ -53,10 +48,4 @@ def test_the_phrases_are_pairs_and_each_stands_once(languages):
     pairs = [pair for name in ("phrases", "templates") for pair in training_text._pairs(folder / f"{name}.tsv")]
     assert all(source.strip() == source and target.strip() == target for source, target in pairs)
     sources = [source for source, _ in pairs]
-    assert sorted({s for s in sources if sources.count(s) > 1}) == []
-
-
-def test_the_text_that_was_learned(languages):
-    """Its additions do not depend on the machine: the same digest for this corpus everywhere."""
-    lines = "".join(f"{source}\t{target}\n" for source, target in added(languages))
-    assert hashlib.sha256(lines.encode()).hexdigest() == DIGESTS[languages]
+    assert len({*sources}) == len(sources)

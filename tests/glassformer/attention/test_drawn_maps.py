@@ -1,4 +1,4 @@
-"""The map that the Attention page draws, recomputed with plain numpy from the trace."""
+"""The map that the Attention page draws is what plain numpy computes from the trace, between pieces and words."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.attention.drawn_maps import aggregate_of, drawn_map, map_name, piece_map, rollout_note
+from glassformer.attention.drawn_maps import drawn_map, piece_map
 from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
-from transformer.runs.query import Query
+from transformer.analysis.rollout import cross_rollout, self_rollout
 
 ROOT = Path(__file__).parents[3] / "checkpoints"
 KINDS = ("encoder", "decoder", "cross")
 TOLERANCE = {"atol": 1e-6}
 
 
-@pytest.fixture(scope="module", params=["zh-en", "en-fr", "reverse"])
+@pytest.fixture(scope="module", params=["zh-en", "reverse"])
 def opened(request):
     checkpoint = load(ROOT / request.param)
     return checkpoint, run(checkpoint, checkpoint.query(checkpoint.card.examples[1]))
@@ -36,76 +36,32 @@ def draw(opened, kind="cross", *, revealed=True, **view):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_head_is_the_traces_own_map(opened, kind):
+def test_one_head_is_the_traces_own_map_and_mean_and_maximum_are_of_a_layer_or_of_all(opened, kind):
+    maps = opened[1].maps(kind)
     drawn = draw(opened, kind, layer=1, head=2)
-    np.testing.assert_array_equal(drawn.weights, opened[1].maps(kind)[1, 2])
+    np.testing.assert_array_equal(drawn.weights, maps[1, 2])
     np.testing.assert_array_equal(drawn.allowed, opened[1].mask(kind))
-    assert drawn.name == "layer 2, head 3"
-    assert drawn.sums_to_one
-    assert not drawn.notes
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_mean_and_maximum_of_a_layer_and_of_all(opened, kind):
-    maps = opened[1].maps(kind).astype(np.float64)
-    n_layers, n_heads = maps.shape[:2]
-    layer_mean = sum(maps[1, head] for head in range(n_heads)) / n_heads
-    np.testing.assert_allclose(draw(opened, kind, layer=1).weights, layer_mean, **TOLERANCE)
+    assert (drawn.name, drawn.sums_to_one, drawn.notes) == ("layer 2, head 3", True, ())
+    maps = maps.astype(np.float64)
+    np.testing.assert_allclose(draw(opened, kind, layer=1).weights, maps[1].mean(axis=0), **TOLERANCE)
     np.testing.assert_allclose(draw(opened, kind).weights, maps.mean(axis=(0, 1)), **TOLERANCE)
     np.testing.assert_allclose(draw(opened, kind, layer=1, aggregate="max").weights, maps[1].max(axis=0), **TOLERANCE)
     whole = draw(opened, kind, aggregate="max")
     np.testing.assert_allclose(whole.weights, maps.max(axis=(0, 1)), **TOLERANCE)
-    assert whole.name == f"maximum of all {n_layers} layers × {n_heads} heads"
     assert not whole.sums_to_one
     assert "each cell shows the largest weight, so rows do not sum to 1" in whole.notes
 
 
-def test_rollout_of_each_kind_by_hand(opened):
-    trace = opened[1]
-
-    def mixing(layer):
-        return layer.mean(axis=0).astype(np.float64) / 2 + np.eye(layer.shape[-1]) / 2
-
-    encoder, decoder = trace.encoder_self, trace.decoder_self
-    memory = np.linalg.multi_dot([mixing(layer) for layer in encoder[::-1]])
-    np.testing.assert_allclose(draw(opened, "encoder", aggregate="rollout").weights, memory, **TOLERANCE)
-    two = mixing(decoder[1]) @ mixing(decoder[0])
-    np.testing.assert_allclose(draw(opened, "decoder", layer=1, aggregate="rollout").weights, two, **TOLERANCE)
-    first, second = (trace.cross[layer].mean(axis=0).astype(np.float64) @ memory for layer in (0, 1))
-    source = 0.5 * (mixing(decoder[1]) @ (0.5 * first)) + 0.5 * second
+def test_a_rollout_is_of_the_layers_up_to_the_chosen_one(opened):
+    means = {kind: opened[1].maps(kind).mean(axis=1, dtype=np.float64)[:, None] for kind in KINDS}
+    encoder, decoder, cross = (means[kind] for kind in KINDS)
+    whole = draw(opened, "encoder", aggregate="rollout").weights
+    np.testing.assert_allclose(whole, self_rollout(encoder), **TOLERANCE)
+    two = draw(opened, "decoder", layer=1, aggregate="rollout").weights
+    np.testing.assert_allclose(two, self_rollout(decoder[:2]), **TOLERANCE)
     drawn = draw(opened, "cross", layer=1, aggregate="rollout")
-    np.testing.assert_allclose(drawn.weights, source / 0.75, **TOLERANCE)
-    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, **TOLERANCE)
+    np.testing.assert_allclose(drawn.weights, cross_rollout(encoder, decoder[:2], cross[:2]), **TOLERANCE)
     assert drawn.title == "Cross-attention: rollout through layers 1 to 2"
-
-
-def test_what_a_rollout_is_stands_beside_it(opened):
-    trace = opened[1]
-    said = rollout_note(trace, View(layer=1, aggregate="rollout"), "cross")
-    assert "layer from 1 to 2" in said
-    assert "0.75 = 1 − ½^2" in said
-    assert rollout_note(trace, View(layer=1, head=0, aggregate="rollout"), "cross") == ""
-    assert aggregate_of(View(layer=1, head=0, aggregate="rollout")) is None
-    assert map_name(trace, View(layer=0, aggregate="rollout"), "decoder") == "rollout of layer 1"
-
-
-def test_rows_of_decoder_maps_say_what_they_read_and_predict(english):
-    expected = ["<s> → ▁J", "▁J → '", "' → aime", "aime → ▁le", "▁le → ▁café", "▁café → .", ". → </s>"]
-    for kind in ("decoder", "cross"):
-        assert draw(english, kind).queries == expected
-    assert draw(english, "decoder").keys == ["<s>", "▁J", "'", "aime", "▁le", "▁café", "."]
-    assert draw(english, "encoder").queries == draw(english, "cross").keys == ["▁I", "▁like", "▁coffee", ".", "</s>"]
-
-
-def test_words_sum_over_keys_and_average_over_queries(english):
-    weights = english[1].cross[0, 1].astype(np.float64)
-    drawn = draw(english, layer=0, head=1, words=True)
-    assert drawn.queries == ["<s> → J'aime", "J'aime → le", "le → café.", "café. → </s>"]
-    assert drawn.keys == ["I", "like", "coffee.", "</s>"]
-    columns = np.stack([weights[:, 0], weights[:, 1], weights[:, 2] + weights[:, 3], weights[:, 4]], axis=1)
-    rows = [columns[0:3].mean(axis=0), columns[3], columns[4:6].mean(axis=0), columns[6]]
-    np.testing.assert_allclose(drawn.weights, rows, **TOLERANCE)
-    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)
 
 
 def test_a_maximum_of_words_is_no_sum_of_maxima(english):
@@ -124,14 +80,6 @@ def test_the_words_of_the_decoders_own_columns_are_those_it_reads(english):
     np.testing.assert_array_equal(drawn.allowed, np.array(expected, dtype=bool))
 
 
-def test_chinese_keeps_its_pieces():
-    checkpoint = load(ROOT / "zh-en")
-    opened = checkpoint, run(checkpoint, checkpoint.query("我喜欢喝咖啡。"))
-    pieces, words = draw(opened, "encoder"), draw(opened, "encoder", words=True)
-    assert [piece.removeprefix("▁") for piece in pieces.keys] == words.keys
-    np.testing.assert_allclose(pieces.weights, words.weights, **TOLERANCE)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("words", [False, True])
 def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(english, kind, words):
@@ -146,27 +94,17 @@ def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(eng
     assert all(not label.endswith("</s>") for label in drawn.queries)
 
 
-def test_pieces_again_after_words_give_the_same_map(english):
-    before, after = draw(english), draw(english, words=False)
-    draw(english, words=True, hide_special=True)
-    np.testing.assert_array_equal(before.weights, after.weights)
-
-
-def test_the_row_of_each_step_is_found_among_words(english):
+def test_the_row_of_each_step_and_the_chosen_cell_are_found_among_words(english):
     drawn = draw(english, words=True)
+    assert drawn.queries == ["<s> → J'aime", "J'aime → le", "le → café.", "café. → </s>"]
+    assert drawn.keys == ["I", "like", "coffee.", "</s>"]
+    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)
     assert drawn.row_of_step() == [row for row, (first, end) in enumerate(drawn.rows) for _ in range(first, end)]
-    assert drawn.row_of_step()[5] == 2
     assert draw(english, "encoder").row_of_step() == []
     hidden = draw(english, hide_special=True)
     assert hidden.row_of_step() == [*range(len(hidden.queries)), None]
-
-
-def test_the_cell_is_found_among_words(english):
-    drawn = draw(english, words=True)
     assert drawn.cell(View(query=1, key=3)) == (0, 2)
-    assert drawn.cell(View(query=1)) is None
-    assert drawn.cell(View(query=1, key=99)) is None
-    assert draw(english, hide_special=True).cell(View(query=1, key=4)) is None
+    assert [one.cell(View(query=1, key=key)) for one, key in ((drawn, None), (drawn, 99), (hidden, 4))] == [None] * 3
 
 
 def test_a_click_on_a_word_finds_its_strongest_pieces(english):
@@ -192,14 +130,3 @@ def test_in_guess_mode_nothing_tells_what_comes(english, hide_special):
             assert all(
                 piece.strip("▁") not in seen for piece in english[1].tgt_pieces[max(step, 3) : 6] if len(piece) > 1
             )
-
-
-def test_sixty_pieces_of_twenty_letters():
-    checkpoint = load(ROOT / "en-fr")
-    sentence = " ".join(["internationalisation"] * 20)
-    trace = run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=sentence, max_new=60))
-    opened = checkpoint, trace
-    assert len(trace.src_pieces) > 60
-    drawn = draw(opened, "encoder", words=True)
-    assert drawn.keys == ["internationalisation"] * 20 + ["</s>"]
-    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)

@@ -1,16 +1,20 @@
+"""In the picture of all heads each tile holds its head's weights, closed where its layer's mask closes."""
+
 import base64
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from glassformer import charts
 from glassformer.charts.grid import tile_at
 from glassformer.charts.heatmap import LOG_FLOOR
+from glassformer.charts.prompt import part_map
+from glassformer.charts.tables import heads_columns
 from glassformer.charts.theme import literal
 from glassformer.components.plotly_component import figure_json
 
 STEP = 1 / 250
+LAYERED = np.stack([np.tri(4, dtype=bool), np.tri(4, dtype=bool) & ~np.tri(4, k=-2, dtype=bool)])
 
 
 def maps_of(n_layers, n_heads, n_queries, n_keys, *, causal=False):
@@ -23,9 +27,14 @@ def names(letter, count):
     return [f"{letter}{place}" for place in range(count)]
 
 
+def spec_of(maps, **options):
+    named = {"queries": names("q", maps.shape[2]), "keys": names("k", maps.shape[3]), "title": "Maps", "allowed": None}
+    return charts.grid_spec(maps, **(named | options))
+
+
 def draw(maps, **options):
-    queries, keys = names("q", maps.shape[2]), names("k", maps.shape[3])
-    return charts.grid(maps, **{"queries": queries, "keys": keys, "title": "Maps", "allowed": None, **options})
+    named = {"queries": names("q", maps.shape[2]), "keys": names("k", maps.shape[3]), "title": "Maps", "allowed": None}
+    return charts.grid(maps, **(named | options))
 
 
 def values(figure):
@@ -33,10 +42,10 @@ def values(figure):
     return np.array([[cell[2] for cell in row] for row in figure.data[0].customdata], dtype=float)
 
 
-def tile(figure, maps, layer, head):
-    return values(figure)[
-        layer * maps.shape[2] : (layer + 1) * maps.shape[2], head * maps.shape[3] : (head + 1) * maps.shape[3]
-    ]
+def tiled(maps):
+    """Maps as they are drawn: layers below each other, heads beside each other."""
+    n_layers, n_heads, n_queries, n_keys = maps.shape
+    return maps.transpose(0, 2, 1, 3).reshape(n_layers * n_queries, n_heads * n_keys)
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -44,80 +53,59 @@ def tile(figure, maps, layer, head):
 def test_each_tile_holds_its_heads_weights_to_a_step_of_the_scale(own_scale, log):
     maps = maps_of(2, 3, 4, 5)
     figure = draw(maps, own_scale=own_scale, log=log)
-    assert isinstance(figure, go.Figure)
-    for layer in range(2):
-        for head in range(3):
-            weights = maps[layer, head]
-            top = weights.max() if own_scale else 1
-            if log:
-                expected, bounds = np.maximum(weights, top * LOG_FLOOR), {"rtol": 0.02}
-            else:
-                expected, bounds = weights, {"atol": top * STEP / 2 + 1e-6}
-            np.testing.assert_allclose(tile(figure, maps, layer, head), expected, **bounds)
+    found = values(figure)
+    assert not own_scale or [figure.data[0].z[:, head : head + 5].max() for head in (0, 5, 10)] == [1, 1, 1]
+    tops = tiled(np.broadcast_to(maps.max(axis=(2, 3), keepdims=True), maps.shape)) if own_scale else 1
+    if log:
+        np.testing.assert_allclose(found, np.maximum(tiled(maps), tops * LOG_FLOOR), rtol=0.02)
+    else:
+        assert (np.abs(found - tiled(maps)) <= tops * STEP / 2 + 1e-6).all()
 
 
-def test_colours_follow_the_weights_on_one_scale_or_on_each_heads_own():
-    maps = maps_of(1, 2, 3, 3) * np.array([1, 0.1]).reshape(1, 2, 1, 1)
-    shared, own = draw(maps), draw(maps, own_scale=True)
-    assert (shared.data[0].zmin, shared.data[0].zmax) == (0, 1)
-    np.testing.assert_allclose(shared.data[0].z[:, 3:], maps[0, 1], atol=STEP)
-    assert own.data[0].z[:, :3].max() == own.data[0].z[:, 3:].max() == 1
-    assert "own scale" in own.layout.title.subtitle.text
-    assert shared.layout.title.subtitle.text is None
-
-
-def test_hover_names_layer_head_query_and_key():
+def test_hover_names_layer_head_query_and_key_and_long_names_are_cut():
     figure = draw(maps_of(2, 2, 2, 3), query_axis="Output", key_axis="Source", queries=["<s>", "▁a"])
     (layer, query), (head, key), _ = figure.data[0].customdata[2][4]
     assert (layer, query, head, key) == ("Layer 2", f"1: <b>{literal('<s>')}</b>", "head 2", "2: <b>k1</b>")
-    assert "rounded" in figure.data[0].hovertemplate
     assert "Output %{customdata[0][1]}<br>Source %{customdata[1][1]}" in figure.data[0].hovertemplate
+    cut = spec_of(maps_of(1, 1, 3, 3), queries=["a", "<" * 60, "c"])["layout"]["meta"]["grid"]["queries"][1]
+    assert cut == "2: <b>" + "&#60;" * 47 + "…</b>"
 
 
-def test_masked_cells_hold_no_number_and_say_why():
-    maps, allowed = maps_of(2, 2, 3, 3, causal=True), np.tri(3, dtype=bool)
+@pytest.mark.parametrize("allowed", [np.tri(4, dtype=bool), LAYERED], ids=["one mask", "a mask for each layer"])
+def test_masked_cells_hold_no_number_and_say_why(allowed):
+    maps = maps_of(2, 3, 4, 4, causal=True)
     figure = draw(maps, allowed=allowed, mask_reason="comes <later>")
-    drawn, closed = figure.data
-    expected = np.kron(np.ones((2, 2)), ~allowed).astype(bool)
-    np.testing.assert_array_equal(np.isnan(drawn.z), expected)
-    np.testing.assert_array_equal(np.isfinite(closed.z), expected)
-    assert literal("comes <later>") in closed.hovertemplate
+    each = np.broadcast_to(allowed if allowed.ndim == 2 else allowed[:, None], maps.shape)
+    np.testing.assert_array_equal(np.isnan(values(figure)), ~tiled(each))
+    np.testing.assert_array_equal(np.isfinite(np.array(figure.data[1].z, dtype=float)), ~tiled(each))
+    assert literal("comes <later>") in figure.data[1].hovertemplate
+    heads = {"layers": [1, 2], "heads": [1, 2, 3], "queries": list("abcd"), "keys": list("abcd")}
+    table = heads_columns(maps, allowed=each, **heads)
+    np.testing.assert_array_equal(np.isfinite(np.asarray(table["weight"])).reshape(maps.shape), each)
+    with pytest.raises(ValueError, match="mask"):
+        draw(maps, allowed=LAYERED[:, :3])
 
 
-def test_what_is_too_large_is_pooled_and_says_so():
+def test_what_is_too_large_is_pooled_and_says_so_and_a_block_is_closed_only_if_all_of_it_is():
     maps = maps_of(2, 2, 7, 5)
     figure = draw(maps, most_cells=4 * 4 * 3)
-    assert figure.data[0].z.shape == (2 * 4, 2 * 3)
     expected = np.array([[maps[1, 0, r : r + 2, c : c + 2].max() for c in (0, 2, 4)] for r in (0, 2, 4, 6)])
     np.testing.assert_allclose(values(figure)[4:, :3], expected, atol=STEP)
     assert "largest of 2 × 2 weights" in figure.layout.title.subtitle.text
     assert figure.data[0].customdata[7][0][0][1] == "7 to 7: <b>q6</b> … <b>q6</b>"
     assert figure.data[0].customdata[0][1][1][1] == "3 to 4: <b>k2</b> … <b>k3</b>"
+    closed = draw(maps_of(2, 1, 4, 4, causal=True), allowed=LAYERED, most_cells=8).data[1].z
+    assert np.isfinite(np.array(closed)).tolist() == [[False, True], [False, False], [False, True], [False, False]]
 
 
-def test_a_long_name_is_cut_for_hover():
-    pieces = ["a", "<" * 60, "c"]
-    spec = charts.grid_spec(maps_of(1, 1, 3, 3), queries=pieces, keys=names("k", 3), allowed=None, title="Maps")
-    meta = spec["layout"]["meta"]["grid"]
-    assert meta["queries"][1] == "2: <b>" + "&#60;" * 47 + "…</b>"
-
-
-def test_a_pooled_block_is_closed_only_if_all_of_it_is():
-    maps = maps_of(1, 1, 4, 4, causal=True)
-    figure = draw(maps, allowed=np.tri(4, dtype=bool), most_cells=4)
-    np.testing.assert_array_equal(np.isnan(figure.data[0].z), [[False, True], [False, False]])
-
-
-def test_a_tile_is_found_by_its_cell():
+def test_a_tile_is_found_by_its_cell_and_the_chosen_head_or_layer_is_framed():
     maps = maps_of(2, 3, 4, 5)
-    spec = charts.grid_spec(maps, queries=names("q", 4), keys=names("k", 5), allowed=None, title="Maps")
+    spec = spec_of(maps)
     found = [tile_at(spec, row, column) for row, column in ((0, 0), (3, 4), (4, 4), (7, 14), (0, 5))]
     assert found == [(0, 0), (0, 0), (1, 0), (1, 2), (0, 1)]
 
-
-def test_the_chosen_head_is_framed_and_a_layer_alone_frames_its_row():
     def frame(chosen):
-        shapes = [shape for shape in draw(maps_of(2, 3, 4, 5), chosen=chosen).layout.shapes if shape.type == "rect"]
+        shapes = [shape for shape in draw(maps, chosen=chosen).layout.shapes if shape.type == "rect"]
         return [(shape.y0, shape.y1, shape.x0, shape.x1) for shape in shapes]
 
     assert frame((1, 2)) == [(3.5, 7.5, 9.5, 14.5)]
@@ -125,36 +113,33 @@ def test_the_chosen_head_is_framed_and_a_layer_alone_frames_its_row():
     assert frame((None, None)) == []
 
 
-@pytest.mark.parametrize(("shape", "most"), [((6, 8, 512, 512), 48_000), ((3, 4, 61, 61), 48_000)])
-def test_a_grid_is_a_few_tens_of_kilobytes(shape, most):
-    pieces = [f"▁piece{place}" for place in range(shape[2])]
-    spec = charts.grid_spec(maps_of(*shape), queries=pieces, keys=pieces, allowed=None, title="Maps", most_cells=most)
+def test_a_grid_is_a_few_tens_of_kilobytes_and_many_layers_are_not_squeezed():
+    pieces = [f"▁piece{place}" for place in range(256)]
+    spec = spec_of(maps_of(6, 8, 256, 256), queries=pieces, keys=pieces, most_cells=48_000)
     assert len(figure_json(spec)) < 80_000
-    assert len(base64.b64decode(spec["layout"]["meta"]["grid"]["codes"])) <= most
+    assert len(base64.b64decode(spec["layout"]["meta"]["grid"]["codes"])) <= 48_000
     assert figure_json(spec).count("piece60") <= 2  # each piece is named once a side, not once a tile
+    layout = spec_of(maps_of(28, 16, 6, 6))["layout"]
+    assert layout["height"] >= layout["meta"]["least_height"] >= 28 * 20
 
 
 def test_a_weight_that_is_no_number_is_left_blank_and_said():
     maps = maps_of(1, 2, 3, 3)
     maps[0, 1, 2, 0] = np.nan
     figure = draw(maps)
-    assert np.isnan(figure.data[0].z[2, 3])
-    assert np.isfinite(figure.data[0].z).sum() == 17
+    assert np.argwhere(np.isnan(figure.data[0].z)).tolist() == [[2, 3]]
     assert "cells have no finite value" in figure.layout.title.subtitle.text
 
 
-def test_an_empty_grid_has_nothing_to_draw():
-    assert not charts.grid(np.zeros((0, 0, 0, 0)), queries=[], keys=[], allowed=None, title="Maps").data
-
-
-def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="labels"):
-        charts.grid(maps_of(1, 1, 2, 2), queries=["a"], keys=["b", "c"], allowed=None, title="Maps")
-
-
-def test_many_layers_are_not_squeezed():
-    spec = charts.grid_spec(
-        maps_of(28, 16, 6, 6), queries=names("q", 6), keys=names("k", 6), allowed=None, title="Maps"
-    )
-    assert spec["layout"]["meta"]["least_height"] >= 28 * 20
-    assert spec["layout"]["height"] >= spec["layout"]["meta"]["least_height"]
+def test_a_line_parts_the_prompt_from_the_output_through_all_tiles():
+    spec = charts.heatmap_spec(np.tri(5) / 5, queries="abcde", keys="abcde", title="t", allowed=np.tri(5, dtype=bool))
+    part_map(spec, row=2, column=3)
+    ends = [(shape["x0"], shape["x1"], shape["y0"], shape["y1"]) for shape in spec["layout"]["shapes"]]
+    assert {(0, 1, 1.5, 1.5), (2.5, 2.5, 0, 1)} <= {*ends}
+    assert [note["text"] for note in spec["layout"]["annotations"]] == ["prompt", "output"] * 2
+    plain = charts.heatmap_spec(np.tri(2), queries="ab", keys="ab", allowed=None, title="t")
+    part_map(plain, row=0, column=None)  # a prompt of one piece, and no piece of the output read
+    assert plain["layout"]["annotations"] == plain["layout"]["shapes"] == []
+    dotted = [shape for shape in draw(maps_of(2, 3, 4, 4), prompt=1).layout.shapes if shape.line.dash == "dot"]
+    assert [shape.y0 for shape in dotted[:2]] == [0.5, 4.5]
+    assert [shape.x0 for shape in dotted[2:]] == [1.5, 5.5, 9.5]

@@ -1,12 +1,20 @@
+"""A map of weights shows each number where it belongs, and a closed cell as closed, with the reason."""
+
 from inspect import Parameter, signature
 
+import hypothesis.extra.numpy as arrays
 import numpy as np
-import plotly.graph_objects as go
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from glassformer import charts
-from glassformer.charts.heatmap import LOG_FLOOR
+from glassformer.charts import tables
+from glassformer.charts.following import follow_steps
+from glassformer.charts.grid import follow_in_tiles
+from glassformer.charts.heatmap import HALF_DIGITS, LOG_FLOOR, THREE_BYTE_DIGITS, shortened
 from glassformer.charts.theme import literal
+from tests.pages.reading import three_byte_numbers
 
 QUERIES = ["<s>", "▁a", "▁a"]
 KEYS = ["▁x", "▁x", "</s>", "▁y"]
@@ -22,46 +30,34 @@ def draw(weights, allowed=None, **options):
     return charts.heatmap(weights, queries=QUERIES, keys=KEYS, allowed=allowed, title="A map", **options)
 
 
-def test_the_figure_holds_the_numbers_it_was_given(weights):
-    figure = draw(weights)
-    assert isinstance(figure, go.Figure)
-    np.testing.assert_array_equal(figure.data[0].z, weights)
-    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
-
-
-def test_row_0_is_on_top_and_every_place_is_in_view(weights):
-    figure = draw(weights)
+def test_each_number_is_at_its_place_with_row_0_on_top_and_both_pieces_on_hover(weights):
+    figure = draw(weights, query_axis="Output", key_axis="Source")
+    drawn = figure.data[0]
+    np.testing.assert_array_equal(drawn.z, weights)
+    assert (drawn.zmin, drawn.zmax) == (0, 1)
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)
     assert tuple(figure.layout.xaxis.range) == (-0.5, 3.5)
+    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2, 3]  # equal pieces stay apart
+    assert drawn.customdata[0][2].tolist() == [f"1: <b>{literal('<s>')}</b>", f"3: <b>{literal('</s>')}</b>"]
+    assert drawn.hovertemplate.startswith("Output %{customdata[0]}<br>Source %{customdata[1]}")
+    assert "%{z:.4~g}" in drawn.hovertemplate
 
 
-def test_equal_pieces_stay_apart(weights):
-    figure = draw(weights)
-    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2, 3]
-    assert figure.layout.xaxis.ticktext[:2] == ("▁x", "▁x")
-    assert figure.data[0].z.shape == (3, 4)
-
-
-def test_hover_names_both_pieces_and_places(weights):
-    figure = draw(weights, query_axis="Output", key_axis="Source")
-    assert figure.data[0].customdata[0][2].tolist() == [f"1: <b>{literal('<s>')}</b>", f"3: <b>{literal('</s>')}</b>"]
-    assert figure.data[0].hovertemplate.startswith("Output %{customdata[0]}<br>Source %{customdata[1]}")
-
-
-def test_masked_cells_hold_no_number_and_say_why(weights):
-    allowed = np.tril(np.ones((3, 4), dtype=bool))
-    figure = draw(np.where(allowed, weights, 0), allowed=allowed, mask_reason="comes <later>", rows_sum_to_one=False)
-    drawn, closed, hatching = figure.data
+@pytest.mark.parametrize("log", [False, True])
+def test_masked_cells_hold_no_number_are_hatched_and_say_why(weights, log):
+    allowed = np.array([[1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]], dtype=bool)
+    given_ = np.where(allowed, weights, -1)
+    before = given_.copy()
+    figure = draw(given_, allowed=allowed, mask_reason="comes <later>", rows_sum_to_one=False, log=log)
+    np.testing.assert_array_equal(given_, before)
+    drawn, closed, outline = figure.data
     np.testing.assert_array_equal(np.isnan(drawn.z), ~allowed)
     np.testing.assert_array_equal(np.isfinite(closed.z), ~allowed)
+    own = draw(given_, allowed=allowed, limits=None, rows_sum_to_one=False).data[0]
+    assert (own.zmin, own.zmax) == pytest.approx((weights[allowed].min(), weights[allowed].max()))
     assert literal("comes <later>") in closed.hovertemplate
     assert "%{z" not in closed.hovertemplate
-    assert hatching.hoverinfo == "skip"
-
-
-def test_the_hatching_covers_exactly_the_masked_cells(weights):
-    allowed = np.array([[1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]], dtype=bool)
-    outline = draw(weights, allowed=allowed, rows_sum_to_one=False).data[2]
+    assert outline.hoverinfo == "skip"
     corners = np.stack([outline.x, outline.y], axis=1).reshape(-1, 6, 2)
     covered = np.zeros((3, 4), dtype=int)
     for left, top, right, bottom in ((*corner[0], *corner[2]) for corner in corners):
@@ -71,80 +67,47 @@ def test_the_hatching_covers_exactly_the_masked_cells(weights):
     assert len(corners) == 3  # two equal rows share one rectangle
 
 
-def test_an_open_cell_without_a_number_is_not_drawn_as_one(weights):
+def test_each_row_may_have_its_own_reason(weights):
+    allowed = np.tril(np.ones((3, 4), dtype=bool))
+    allowed[2] = True
+    figure = draw(weights, allowed=allowed, mask_reason=["later", "window", "none"])
+    closed = [trace for trace in figure.data[1:] if trace.type == "heatmap"]
+    for row, (trace, why) in enumerate(zip(closed, ("later", "window"), strict=True)):
+        assert f"<i>{why}</i>" in trace.hovertemplate
+        np.testing.assert_array_equal(np.isfinite(trace.z), ~allowed & (np.arange(3) == row)[:, None])
+    table = tables.map_columns(weights, queries=QUERIES, keys=KEYS, allowed=allowed, mask_reason=["one", "two", "-"])
+    assert [str(note) for note in table["note"]] == ["", *["one"] * 3, "", "", *["two"] * 2, *[""] * 4]
+
+
+def test_an_open_cell_without_a_number_is_not_drawn_as_one_and_rows_that_do_not_sum_to_1_are_named(weights):
     weights[1, 2] = np.nan
     figure = draw(weights)
     assert np.isnan(figure.data[0].z[1, 2])
     assert "not a finite number" in figure.data[1].hovertemplate
     assert np.isfinite(figure.data[1].z).sum() == 1
-
-
-def test_rows_that_do_not_sum_to_1_are_named(weights):
     weights[2] *= 0.5
     assert "3 (0.50)" in draw(weights).layout.title.subtitle.text
-    assert draw(weights, rows_sum_to_one=False).layout.title.subtitle.text is None
 
 
-def test_the_current_row_is_framed(weights):
-    (frame,) = draw(weights, marked_row=1).layout.shapes
-    assert (frame.y0, frame.y1, frame.x0, frame.x1) == (0.5, 1.5, -0.5, 3.5)
-    assert not draw(weights, marked_row=7).layout.shapes
-
-
-def test_a_cell_is_framed_beside_its_row(weights):
+def test_the_current_row_and_a_cell_are_framed(weights):
     row, cell = draw(weights, marked_row=1, marked_cell=(2, 3)).layout.shapes
-    assert (row.y0, row.y1) == (0.5, 1.5)
+    assert (row.y0, row.y1, row.x0, row.x1) == (0.5, 1.5, -0.5, 3.5)
     assert (cell.y0, cell.y1, cell.x0, cell.x1) == (1.5, 2.5, 2.5, 3.5)
-    assert not draw(weights, marked_cell=(3, 0)).layout.shapes
-    assert not draw(weights, marked_cell=(-1, 0)).layout.shapes
-
-
-def test_hover_has_significant_digits(weights):
-    assert "%{z:.4~g}" in draw(weights).data[0].hovertemplate
+    assert not draw(weights, marked_row=7, marked_cell=(-1, 0)).layout.shapes
 
 
 def test_logarithmic_colours_keep_the_weights_for_hover(weights):
     weights[0] = [0.6, 0.3999, 1e-4, 1e-7]
-    weights[1] = [1, 0, 0, 0]
-    figure = draw(weights, log=True)
-    drawn = figure.data[0]
+    drawn = draw(weights, log=True).data[0]
     np.testing.assert_allclose(drawn.z, np.log10(np.maximum(weights, LOG_FLOOR)), rtol=1e-6)
     assert (drawn.zmin, drawn.zmax) == (-4, 0)
     assert [[cell[2] for cell in row] for row in drawn.customdata] == weights.tolist()
-    assert "%{customdata[2]:.4~g}" in drawn.hovertemplate
-    assert list(drawn.colorbar.tickvals) == [-4, -3, -2, -1, 0]
     assert list(drawn.colorbar.ticktext) == ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]
-    assert drawn.colorbar.title.text == "weight, logarithmic"
-
-
-def test_logarithmic_colours_end_at_the_maps_own_top(weights):
-    drawn = draw(weights * 0.05, log=True, limits=None, rows_sum_to_one=False).data[0]
-    assert drawn.zmax == pytest.approx(np.log10(weights.max() * 0.05))
-    assert float(drawn.colorbar.ticktext[-1]) == pytest.approx(weights.max() * 0.05, rel=0.05)
     nothing = draw(weights * 0, log=True, limits=None, rows_sum_to_one=False).data[0]
     assert nothing.zmax > nothing.zmin
-
-
-def test_logarithmic_colours_leave_closed_cells_closed(weights):
-    allowed = np.tril(np.ones((3, 4), dtype=bool))
-    drawn, closed, _ = draw(np.where(allowed, weights, -1), allowed=allowed, log=True, rows_sum_to_one=False).data
-    np.testing.assert_array_equal(np.isnan(drawn.z), ~allowed)
-    np.testing.assert_array_equal(closed.z[~allowed], 0)
-
-
-def test_a_logarithm_of_a_negative_value_is_refused(weights):
     weights[1, 1] = -0.25
     with pytest.raises(ValueError, match=r"-0\.25: a logarithmic scale needs 0 or more"):
         draw(weights, log=True)
-
-
-def test_own_limits_are_those_of_the_open_cells(weights):
-    allowed = np.ones((3, 4), dtype=bool)
-    allowed[0, 0] = False
-    weights[0, 0] = -np.inf
-    figure = draw(weights, allowed=allowed, limits=None, rows_sum_to_one=False)
-    assert figure.data[0].zmin == pytest.approx(weights[allowed].min())
-    assert figure.data[0].zmax == pytest.approx(weights[allowed].max())
 
 
 def test_a_zoom_outlives_another_head_but_not_another_sentence(weights):
@@ -154,63 +117,94 @@ def test_a_zoom_outlives_another_head_but_not_another_sentence(weights):
     assert other.layout.xaxis.uirevision != one.layout.xaxis.uirevision
 
 
-def test_an_empty_map_has_nothing_to_draw():
+def test_sizes_that_do_not_fit_are_refused_and_a_mask_is_never_forgotten(weights):
+    with pytest.raises(ValueError, match="one label for each"):
+        charts.heatmap(weights, allowed=None, title="A map", queries=QUERIES, keys=KEYS[:2])
+    with pytest.raises(ValueError, match="same size"):
+        draw(weights, allowed=np.ones((4, 4), dtype=bool))
+    for chart in (charts.heatmap_spec, charts.grid_spec, charts.attention_bar_spec):
+        assert signature(chart).parameters["allowed"].default is Parameter.empty
     assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], allowed=None, title="A map").data
 
 
-@pytest.mark.parametrize("options", [{"queries": QUERIES, "keys": KEYS[:2]}, {"queries": QUERIES[:1], "keys": KEYS}])
-def test_sizes_that_do_not_fit_are_refused(weights, options):
-    with pytest.raises(ValueError, match="one label for each"):
-        charts.heatmap(weights, allowed=None, title="A map", **options)
+# ------------------------------------------------------------------------------------------------ large maps
 
 
-@pytest.mark.parametrize("chart", [charts.heatmap_spec, charts.grid_spec, charts.attention_bar_spec])
-def test_a_mask_is_never_forgotten(chart):
-    assert signature(chart).parameters["allowed"].default is Parameter.empty
+@given(
+    arrays.arrays(
+        np.float32, (8,), elements=st.floats(width=32, allow_nan=True, allow_infinity=True, allow_subnormal=False)
+    )
+)
+def test_five_digits_stay_and_the_lowest_byte_goes(odd):
+    values = np.tile(odd, (65, 8))
+    sent, _ = shortened(values)
+    finite = np.isfinite(values)
+    np.testing.assert_allclose(sent[finite], values[finite], rtol=2**-16)
+    np.testing.assert_array_equal(sent[~finite], values[~finite])
+    largest = np.abs(values) > 3e38  # those might round up to infinity, and may stay whole
+    assert not (sent[finite & ~largest].view(np.uint32) & 0xFF).any()
 
 
-def test_each_row_may_have_its_own_reason(weights):
-    allowed = np.tril(np.ones((3, 4), dtype=bool))
-    allowed[2] = True
-    figure = draw(weights, allowed=allowed, mask_reason=["later", "window", "none"])
-    closed = [trace for trace in figure.data[1:] if trace.type == "heatmap"]
-    assert len(closed) == 2  # no cell of the third row is closed
-    for row, (trace, why) in enumerate(zip(closed, ("later", "window"), strict=True)):
-        assert f"<i>{why}</i>" in trace.hovertemplate
-        np.testing.assert_array_equal(np.isfinite(trace.z), ~allowed & (np.arange(3) == row)[:, None])
+@pytest.mark.parametrize(
+    ("side", "left"), [(64, None), (65, THREE_BYTE_DIGITS), (256, THREE_BYTE_DIGITS), (257, HALF_DIGITS)]
+)
+def test_a_large_map_says_how_many_digits_are_left(side, left):
+    values = np.random.default_rng(1).dirichlet(np.ones(side), size=side).astype(np.float32)
+    sent, digits = shortened(values)
+    assert digits == left
+    np.testing.assert_allclose(sent, values, rtol=0 if left is None else 0.5 * 10.0 ** (1 - left), atol=1e-7)
+    assert shortened(np.eye(side, dtype=np.float32))[1] is None  # which loses nothing
+    if left == THREE_BYTE_DIGITS:
+        raw = sent.view(np.uint8).reshape(-1, 4)[:, 1:].tobytes()
+        np.testing.assert_array_equal(three_byte_numbers(raw), sent.ravel())
 
 
-def test_a_mask_of_another_size_is_refused(weights):
-    with pytest.raises(ValueError, match="same size"):
-        draw(weights, allowed=np.ones((4, 4), dtype=bool))
-
-
-def test_the_input_is_left_alone(weights):
-    before = weights.copy()
-    draw(weights, allowed=np.tril(np.ones((3, 4), dtype=bool)))
-    np.testing.assert_array_equal(weights, before)
-
-
-def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
-    values = np.random.default_rng(0).dirichlet(np.ones(300), size=300)
-    figure = charts.heatmap(values, queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t")
-    np.testing.assert_allclose(figure.data[0].z, values, rtol=6e-4, atol=1e-7)
+def test_a_map_in_three_digits_says_so_and_what_half_precision_cannot_hold_stays_as_it_is():
+    names = {"queries": ["q"] * 300, "keys": ["k"] * 300, "allowed": None, "title": "t"}
+    figure = charts.heatmap(np.random.default_rng(0).dirichlet(np.ones(300), size=300), **names)
     assert figure.layout.title.subtitle.text == "Numbers are rounded to three significant digits"
     assert ":.3~g" in figure.data[0].hovertemplate
     assert figure.data[0].name == "weight (3 digits)"  # in a downloaded table too
+    whole = charts.heatmap_spec(np.full((300, 300), 1e6, np.float32), **names, limits=None, rows_sum_to_one=False)
+    assert (whole["data"][0]["z"] == 1e6).all()
+    assert "subtitle" not in whole["layout"]["title"]
 
 
-def test_a_large_map_that_loses_nothing_says_nothing():
-    spec = charts.heatmap_spec(np.eye(300), queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t")
-    np.testing.assert_array_equal(spec["data"][0]["z"], np.eye(300))
-    assert "subtitle" not in spec["layout"]["title"]
-    assert spec["data"][0]["name"] == "weight"
+# ------------------------------------------------------------------------------------------------ the step's row
 
 
-def test_a_large_map_that_half_precision_cannot_hold_stays_as_it_is():
-    values = np.full((300, 300), 1e6, dtype=np.float32)
+def names(letter, count):
+    return [f"{letter}{place}" for place in range(count)]
+
+
+def followed(rows, n_rows, n_columns=5):
     spec = charts.heatmap_spec(
-        values, queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t", limits=None, rows_sum_to_one=False
+        np.ones((n_rows, n_columns)), queries=names("q", n_rows), keys=names("k", n_columns), allowed=None, title=""
     )
-    np.testing.assert_array_equal(spec["data"][0]["z"], values)
-    assert "subtitle" not in spec["layout"]["title"]
+    follow_steps(spec, rows, n_rows=n_rows, n_columns=n_columns)
+    return spec["layout"]["meta"]["follow"]
+
+
+def test_a_row_is_framed_over_its_whole_width_thin_ones_thinly_and_thinner_ones_are_pointed_at():
+    found = followed([0, 0, None, 2], 3)
+    assert (found["rows"], found["starts"]) == ([0, 0, None, 2], [0])
+    assert (found["marks"][0]["x0"], found["marks"][0]["x1"]) == (-0.5, 4.5)
+    for n_rows, width in ((64, 2), (65, 1), (128, 1)):
+        assert [mark["line"]["width"] for mark in followed(range(n_rows), n_rows)["marks"]] == [width]
+    assert [(mark["type"], mark["xanchor"]) for mark in followed(range(129), 129)["marks"]] == [
+        ("path", 0),
+        ("path", 1),
+    ]
+    with pytest.raises(ValueError, match="Row 3 of a map with 3"):
+        followed([0, 3], 3)
+
+
+@pytest.mark.parametrize(
+    ("most", "rows", "starts", "end"), [(10_000, [0, 1, 2, 3, 4], [0, 5], 17.5), (60, [0, 0, 1, 1, 2], [0, 3], 8.5)]
+)
+def test_every_tile_has_its_mark_and_a_block_stands_for_all_its_queries(most, rows, starts, end):
+    maps = np.ones((2, 3, 5, 6))
+    spec = charts.grid_spec(maps, queries=names("q", 5), keys=names("k", 6), allowed=None, title="", most_cells=most)
+    follow_in_tiles(spec, range(5))
+    found = spec["layout"]["meta"]["follow"]
+    assert (found["rows"], found["starts"], [mark["x1"] for mark in found["marks"]]) == (rows, starts, [end])

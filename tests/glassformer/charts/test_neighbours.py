@@ -1,13 +1,11 @@
-"""The charts of neighbours hold their numbers, and labels of the map stay apart."""
+"""The map of pieces has each where it is, by where it is from, and its labels stay apart."""
 
 import numpy as np
-import pytest
 
 from glassformer import charts
 from glassformer.charts import neighbours
 from glassformer.charts.neighbours import MapPoint
-from glassformer.charts.theme import DARK_COLORS, literal
-from tests.glassformer.charts.test_positions import colours
+from glassformer.charts.theme import literal
 
 RANDOM = np.random.default_rng(0)
 
@@ -76,19 +74,3 @@ def test_the_sentence_and_the_chosen_are_labelled_before_neighbours():
     assert texts[11]
     assert not texts[0]
     assert texts[2] == "far"
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_few_points_are_drawn(count):
-    figure = charts.piece_map(crowd(count, kind="source"), shares=(0, 0), chosen=None, title="t")
-    assert len(figure.data) == count
-    low, high = figure.layout.xaxis.range
-    assert low < high
-
-
-def test_every_colour_has_a_dark_twin():
-    points = [MapPoint(kind, i, kind, i, i) for i, kind in enumerate(neighbours.KIND_NAMES)]
-    specs = [charts.piece_map_spec(points, shares=(0.5, 0.5), chosen=1, title="t")]
-    for spec in specs:
-        assert colours(spec) <= DARK_COLORS.keys()
-        assert spec["layout"]["height"] > 100

@@ -1,4 +1,4 @@
-"""The tree of a search: where its branches stand, and what its marks carry."""
+"""The tree of a search gives each partial output a place of its own, and its marks say what became of it."""
 
 import itertools
 
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from glassformer import charts
 from glassformer.charts.search_tree import Growing, Leaf, Twig, lanes
-from glassformer.charts.theme import MARK_COLOR
 
 
 def twig(place, parent, step, piece="x", kind="open", **more):
@@ -44,7 +43,7 @@ def growths(draw):
 
 
 @given(growths())
-def test_no_two_beginnings_of_a_step_share_a_lane(nodes):
+def test_no_two_beginnings_of_a_step_share_a_lane_and_what_stays_to_the_edge_is_in_its_order(nodes):
     found = lanes(nodes)
     assert found.keys() == {node.place for node in nodes}
     assert min(found.values()) == 0
@@ -54,12 +53,7 @@ def test_no_two_beginnings_of_a_step_share_a_lane(nodes):
         for early, late in ((one, other), (other, one)):
             if early.stays and late.step > early.step:
                 assert found[early.place] != found[late.place]
-
-
-@given(growths())
-def test_what_is_written_at_the_edge_stands_in_its_order(nodes):
-    found = lanes(nodes)
-    kept = sorted((node for node in nodes if node.stays), key=lambda node: node.order)
+    kept = sorted((node for node in nodes if node.stays), key=lambda node: node.order)  # to be written at the edge
     assert [found[node.place] for node in kept] == sorted(found[node.place] for node in kept)
 
 
@@ -79,41 +73,13 @@ def test_each_beginning_is_one_mark_that_carries_its_place():
     assert figure.layout.shapes[0].x0 == 1.5
 
 
-def test_lines_lead_from_what_is_continued_and_say_how_strong():
-    lines = {trace.name: trace for trace in drawn(shown=0).data if trace.mode == "lines" and trace.name}
-    assert len(lines) == 4
-    edges = {name: len(trace.x) // 3 for name, trace in lines.items()}
-    assert edges == {"dropped": 2, "kept for a while": 1, "leads to a result": 1, "the chosen result": 2}
-    assert lines["the chosen result"].line.color == MARK_COLOR
-    widths = [lines[name].line.width for name in edges]
-    assert widths == sorted(widths)
-
-
-def test_pieces_and_results_are_no_markup():
+def test_pieces_and_results_are_no_markup_and_the_start_stands_beside_its_mark():
     text = str(drawn(step=0).to_dict())
-    assert "<b>a</b>" not in text
-    assert "<i>one" not in text
-    assert "%{x}" not in text
-
-
-def test_a_long_search_is_wider_than_its_place():
-    widths = [
-        charts.search_tree_spec(TWIGS, LEAVES, title="T", start="", n_steps=n)["layout"]["meta"]["least_width"]
-        for n in (17, 60)
-    ]
-    assert widths[0] < 920 < widths[1]
-
-
-def test_a_step_that_nothing_survived_is_drawn():
-    figure = charts.search_tree([], [], title="T", start="<s>", n_steps=1)
-    assert len(figure.data) == 1
-
-
-def test_names_have_a_ground_and_the_start_stands_beside_its_mark():
+    assert not [markup for markup in ("<b>a</b>", "<i>one", "%{x}") if markup in text]
     spec = charts.search_tree_spec(TWIGS, LEAVES, title="T", start="<s>", n_steps=2)
-    assert spec["layout"]["meta"]["grounded"] is True
     start = next(trace for trace in spec["data"] if trace.get("text") and trace["x"] == [0.0])
     assert start["textposition"] == "middle left"  # lines lead to the right
+    assert len(charts.search_tree([], [], title="T", start="<s>", n_steps=1).data) == 1  # that nothing survived
 
 
 def test_what_was_dropped_has_its_name_away_from_what_was_kept():

@@ -1,9 +1,8 @@
-"""The charts of tiles and blocks hold what they were given, and refuse what does not fit."""
+"""The charts of tiles and blocks show what is read by when, and what a cache of keys and values holds."""
 
 import numpy as np
-import pytest
 
-from glassformer.charts import cache_blocks, cache_places, tile_output, tile_scores
+from glassformer.charts import cache_blocks, tile_scores
 from glassformer.charts.tiles import BlockRow
 
 ROW = {"key_axis": "Key", "side": "source", "title": "t", "allowed": np.ones(5, bool)}
@@ -35,16 +34,3 @@ def test_blocks_hold_pieces_and_the_newest_stands_out():
     assert "token 3" in figure.data[0].hovertext[1][0]
     assert "empty" in figure.data[0].hovertext[1][1]
     assert not cache_blocks([BlockRow("one", 0, ["a"])], 64, title="t").layout.annotations
-
-
-def test_places_are_counted_and_said_in_bytes():
-    figure = cache_places(["x", "y"], [3, 3], [1, 9], token_bytes=10, title="t")
-    assert [list(trace.x) for trace in figure.data] == [[3, 3], [1, 9]]
-    assert "90 bytes" in figure.data[1].hovertext[1]
-
-
-def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(ValueError, match="give as many"):
-        tile_output(np.zeros(3), np.zeros(4), title="t")
-    with pytest.raises(ValueError, match="give one of each"):
-        cache_places(["x"], [1, 2], [1], token_bytes=1, title="t")

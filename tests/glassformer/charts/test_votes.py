@@ -1,4 +1,4 @@
-import pytest
+"""The chart of votes has each choice's count, beside that of the round before, and marks the right one."""
 
 from glassformer.charts.theme import as_figure
 from glassformer.charts.votes import RIGHT, votes_spec
@@ -16,18 +16,6 @@ def test_bars_are_the_counts_and_the_round_before_stands_beside():
     assert figure.layout.yaxis.range == (2.5, -0.5)  # the first on top
     assert isinstance(figure.layout.height, int)  # as Streamlit wants it
     assert not drawn([(0, 0)], ["a", "b"], title="Votes").layout.showlegend
-
-
-@pytest.mark.parametrize("most", [1, 9, 11, 57, 200])
-def test_lines_of_the_grid_are_whole_votes_and_few(most):
-    figure = drawn([(most, 0)], ["a", "b"], title="Votes")
-    assert most / figure.layout.xaxis.dtick <= 10
-
-
-@pytest.mark.parametrize("rounds", [[], [(1, 2, 3)], [(1, 2), (1, 2), (1, 2)]])
-def test_counts_that_fit_no_choices_are_refused(rounds):
-    with pytest.raises(ValueError, match="counts for 2 choices"):
-        drawn(rounds, ["a", "b"], title="Votes")
 
 
 def test_the_right_choice_is_marked_and_letters_are_larger_on_a_wall():

@@ -1,11 +1,9 @@
-import base64
+"""What the browser gets of a page is plain, small and exact; what it reports is checked before it counts."""
+
 import json
 import re
 from dataclasses import replace
 from functools import partial
-from graphlib import CycleError
-from os.path import normpath
-from pathlib import PurePosixPath
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from glassformer import charts
-from glassformer.charts.heatmap import LOG_FLOOR, shortened
+from glassformer.charts.heatmap import shortened
 from glassformer.components import assets
 from glassformer.components.element import Element
 from glassformer.components.flow_component import flow_view
@@ -47,14 +45,10 @@ RUN = StepperRun(
 # ---------------------------------------------------------------- assets
 
 
-def test_what_is_served_is_plotlys_script_and_ours():
-    served = assets.served()
-    assert set(served) == {assets.PLOTLY_FILE, assets.script_file()}
-    assert b"Plotly" in served[assets.PLOTLY_FILE]
-    assert served[assets.script_file()].decode() == assets.script()
-
-
-def test_our_script_is_named_by_its_text(monkeypatch):
+def test_our_script_is_named_by_its_text_puts_text_in_as_text_and_asks_no_other_machine(monkeypatch):
+    for name, text in assets.modules().items():
+        for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval(", "http:", "https:"):
+            assert unsafe not in text.replace("http://www.w3.org/2000/svg", ""), name  # a name, not an address
     before = assets.script_file()
     monkeypatch.setattr(assets, "script", lambda: "// another")
     assets.script_file.cache_clear()
@@ -62,46 +56,14 @@ def test_our_script_is_named_by_its_text(monkeypatch):
     assets.script_file.cache_clear()
 
 
-@pytest.mark.parametrize("name", assets.modules())
-def test_modules_put_text_in_as_text_and_ask_no_other_machine(name):
-    text = assets.modules()[name]
-    for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval(", "http:", "https:"):
-        assert unsafe not in text.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
-
-
-def test_the_script_holds_every_module_after_those_that_it_imports():
-    script = assets.script()
-    begins = {name: script.index(f'modules["{name}"] = (() => {{') for name in assets.modules()}
-    assert len(begins) > 30
-    for name, text in assets.modules().items():
-        paths = re.findall(r'^import .* from "(.+?)";', text, flags=re.MULTILINE)
-        before = [normpath(PurePosixPath(name).parent / path) for path in paths]
-        assert all(begins[other] < begins[name] for other in before)
-    exports = re.findall(r"^(?:import|export) .*", script, flags=re.MULTILINE)
-    assert exports == [f'export const {name} = modules["{at}"].component;' for name, at in assets.COMPONENTS.items()]
-
-
-def test_modules_that_import_each_other_are_refused(monkeypatch):
-    one, other = (
-        'import { b } from "./b.js";\nexport const a = b;\n',
-        'import { a } from "./a.js";\nexport const b = a;\n',
-    )
-    monkeypatch.setattr(assets, "modules", lambda: {"c/a.js": one, "c/b.js": other})
-    with pytest.raises(CycleError):
-        assets.script.__wrapped__()
-
-
-@pytest.mark.parametrize("name", assets.COMPONENTS)
-def test_a_loader_is_short_and_names_its_component(name):
-    loader = assets.loader(name)
-    assert loader.count(f"app/static/{assets.script_file()}") == 2
-    assert f"script.{name}(component)" in loader
-    assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
-    assert "//" not in loader
-    assert len(loader) < 800  # it is sent with every element
-
-
-def test_pages_fetch_our_script_ahead():
+def test_a_loader_is_short_and_names_its_component_and_pages_fetch_our_script_ahead():
+    for name in assets.COMPONENTS:
+        loader = assets.loader(name)
+        assert loader.count(f"app/static/{assets.script_file()}") == 2
+        assert f"script.{name}(component)" in loader
+        assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
+        assert "//" not in loader
+        assert len(loader) < 800  # it is sent with every element
     assert assets.link() == f"<app/static/{assets.script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
@@ -162,48 +124,21 @@ def test_cell_labels_are_not_sent_for_every_cell():
     assert figure.data[0].customdata is not None
 
 
-def test_numbers_arrive_exactly():
-    weights = np.random.default_rng(0).random((3, 3)).astype(np.float32)
-    figure = charts.heatmap(weights, queries="abc", keys="abc", allowed=None, title="A map", rows_sum_to_one=False)
-    sent = json.loads(figure_json(figure))["data"][0]["z"]
-    received = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=np.float32).reshape(3, 3)
-    np.testing.assert_array_equal(received, weights)
+def test_numbers_arrive_exactly_in_kinds_that_plotly_has():
+    kinds = {"int64": "i4", "uint64": "u4", "uint8": "u1", "float16": "f4", "float32": "f4", "float64": "f8"}
+    for given, dtype in kinds.items():
+        values = np.array([1, 2], dtype=given)
+        sent = json.loads(figure_json({"data": [{"type": "bar", "y": values}], "layout": {}}))["data"][0]["y"]
+        assert sent["dtype"] == dtype
+        np.testing.assert_array_equal(numbers(sent), values)
 
 
-def test_a_logarithmic_map_is_sent_as_numbers_and_its_floor():
-    weights = np.array([[0.5, 0.5], [1e-7, 1]], dtype=np.float32)
-    options = {"queries": "ab", "keys": "cd", "title": "A map", "log": True, "allowed": None}
-    for figure in (charts.heatmap(weights, **options), charts.heatmap_spec(weights, **options)):
-        sent = json.loads(figure_json(figure))
-        received = np.frombuffer(base64.b64decode(sent["data"][0]["z"]["bdata"]), dtype=np.float32)
-        np.testing.assert_array_equal(received, weights.ravel())
-        assert sent["layout"]["meta"]["cells"]["floor"] == LOG_FLOOR
-        assert "customdata" not in sent["data"][0]
-
-
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [("int64", "i4"), ("uint64", "u4"), ("uint8", "u1"), ("float16", "f4"), ("float32", "f4"), ("float64", "f8")],
-)
-def test_numbers_are_sent_in_kinds_that_plotly_has(given, sent):
-    spec = {"data": [{"type": "bar", "y": np.array([1, 2], dtype=given)}], "layout": {}}
-    assert json.loads(figure_json(spec))["data"][0]["y"]["dtype"] == sent
-
-
-def test_what_no_figure_can_hold_is_refused():
-    with pytest.raises(TypeError, match="ndarray"):
-        figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
-
-
-def test_other_figures_keep_their_customdata():
+def test_other_figures_keep_their_customdata_and_what_none_can_hold_is_refused():
     sent = json.loads(figure_json(go.Figure(go.Bar(x=[1], y=[2], customdata=[7]))))
     assert sent["data"][0]["customdata"] == [7]
     assert "template" not in sent["layout"]
-
-
-def test_a_click_is_read():
-    raw = {"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}
-    assert parse_click(raw) == Click(0, (2, 3), 17)
+    with pytest.raises(TypeError, match="ndarray"):
+        figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
 
 
 @pytest.mark.parametrize(
@@ -212,8 +147,9 @@ def test_a_click_is_read():
      {"curve": -1, "index": [1]}, {"curve": 0, "index": [1.5]}, {"curve": True, "index": [1]},
      {"curve": 0, "index": [-1]}, {"index": [1]}],
 )  # fmt: skip
-def test_what_is_no_click_is_none(raw):
+def test_a_click_is_read_and_what_is_none_is_none(raw):
     assert parse_click(raw) is None
+    assert parse_click({"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}) == Click(0, (2, 3), 17)
 
 
 def test_a_large_map_is_sent_as_the_numbers_it_has():
@@ -236,12 +172,6 @@ def test_a_large_map_is_sent_as_the_numbers_it_has():
 # ---------------------------------------------------------------- stepper
 
 
-@pytest.mark.parametrize("change", [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}])
-def test_parts_that_do_not_fit_are_refused(change):
-    with pytest.raises(ValueError, match="2"):
-        replace(RUN, **change)
-
-
 @pytest.fixture
 def answer(monkeypatch):
     """Where the reader rests, when the browser has reported that."""
@@ -253,15 +183,10 @@ def answer(monkeypatch):
     return rest
 
 
-def test_without_a_report_python_says_where_to_stand(answer):
-    assert answer(None, step=1) == 1
-    assert answer(None, step=99) == 1
-    assert answer(None, step=-3) == 0
-
-
-def test_a_report_about_this_run_and_revision_counts(answer):
-    assert answer({"run_id": "a", "step_revision": 0, "step": 1}) == 1
-    assert answer({"run_id": "a", "step_revision": 0, "step": 99}) == 1
+def test_a_report_about_this_run_and_revision_counts_and_without_one_python_says_where_to_stand(answer):
+    assert [answer(None, step=step) for step in (1, 99, -3)] == [1, 1, 0]
+    assert [answer({"run_id": "a", "step_revision": 0, "step": step}) for step in (1, 99)] == [1, 1]
+    assert settled_step(RUN, key="nobody", step=1) == 1
 
 
 @pytest.mark.parametrize(
@@ -308,9 +233,7 @@ def test_texts_are_sent_as_changes_counted_as_javascript_counts():
     texts = ("🙂", "🙂 שלום", "🙃x", "")
     target = tuple(TargetChip("p", 1, 0.5) for _ in texts)
     sent = replace(RUN, target=target, texts=texts, shading=None).plain
+    with pytest.raises(ValueError, match="2"):
+        replace(RUN, texts=("a",))
     assert sent["texts"] == [[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]]
     assert sent["shading"] is None
-
-
-def test_reading_the_step_needs_no_session():
-    assert settled_step(RUN, key="nobody", step=1) == 1

@@ -22,23 +22,20 @@ def text_of(path):
     return path.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def scripts():
+def test_this_streamlit_calls_them_so():
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    return "".join(text_of(path) for path in folder.glob("*.js"))
-
-
-@pytest.mark.parametrize("name", SELECTORS)
-def test_this_streamlit_calls_it_so(name, scripts):
-    words = re.findall(r"st[A-Z]\w+|data-[\w-]+|notRunning|running|CONNECTED", SELECTORS[name])
-    assert words
-    assert [word for word in words if word not in scripts] == []
+    scripts = "".join(text_of(path) for path in folder.glob("*.js"))
+    for name, selector in SELECTORS.items():
+        words = re.findall(r"st[A-Z]\w+|data-[\w-]+|notRunning|running|CONNECTED", selector)
+        assert words, name
+        assert [word for word in words if word not in scripts] == []
 
 
 def test_nothing_else_says_what_streamlit_calls_it():
     found = {path.name: PRIVATE.findall(text_of(path)) for path in OURS if path.name not in TABLES}
     there = {name: words for name, words in found.items() if words}
     assert there == {}, "name it in streamlit_page.py"
+    assert used_names() <= set(SELECTORS)
 
 
 def used_names():
@@ -51,10 +48,6 @@ def used_names():
             used |= {one or other for one, other in re.findall(r'PAGE(?:\.([a-z]+)|\["([\w-]+)"\])', text)}
             used |= {word for said in re.findall(r'isPage\(("[^)]*)\)', text) for word in re.findall(r"\w+", said)}
     return used
-
-
-def test_each_name_is_known():
-    assert used_names() <= set(SELECTORS)
 
 
 def test_rules_that_name_a_part_say_what_streamlit_calls_it():

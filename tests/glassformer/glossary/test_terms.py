@@ -1,4 +1,4 @@
-"""The glossary: every term has one meaning, and leads to a place that there is."""
+"""Every term of the glossary has one meaning, and leads to a place that there is."""
 
 import re
 from collections import Counter
@@ -28,19 +28,16 @@ def test_every_term_has_one_meaning():
     assert not set(APART.lower().split("|")) & set(counted)
 
 
-@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
-def test_a_term_is_sentences(term):
-    assert term.text.endswith(".")
-    told = [text for text in (term.name, term.text, term.also, term.among) if text]
-    assert all(isinstance(text, Sentence) for text in told)
-    assert all("⟦" in said(text, "qps") for text in told)
-    assert term.seen in PLACES
-    assert "||" not in f"{term.also}{term.among}"
-
-
-def test_words_that_make_an_everyday_word_a_term_are_terms():
+def test_a_term_is_sentences_and_words_that_make_an_everyday_word_one_are_terms():
     known = {form for term in TERMS for form in forms(term)}
-    assert {word for term in TERMS if term.among for word in term.among.split("|")} <= known
+    for term in TERMS:
+        assert term.text.endswith("."), term.id
+        told = [text for text in (term.name, term.text, term.also, term.among) if text]
+        assert all(isinstance(text, Sentence) and "⟦" in said(text, "qps") for text in told), term.id
+        assert "||" not in f"{term.also}{term.among}", term.id
+        assert {*filter(None, term.among.split("|"))} <= known, term.id
+    assert {term.seen for term in TERMS} == set(PLACES)
+    assert write_link(Link(view=View().but(term="W_O"))) == {"term": "W_O"}
 
 
 THERE = {name: place for name, place in PLACES.items() if place.page in PAGES and glossary_page.is_there(place)}
@@ -65,25 +62,3 @@ def test_a_place_is_a_page_and_its_address_opens_it(place):
     assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, parse(place.changes))
     if place.changes:
         assert checkpoint.run(replace(opened.query(checkpoint.content_hash), source="ab")).n_steps
-
-
-def test_every_place_is_where_a_term_is_seen():
-    assert {term.seen for term in TERMS} == set(PLACES)
-
-
-def test_the_term_stands_in_the_address():
-    assert write_link(Link(view=View().but(term="W_O"))) == {"term": "W_O"}
-
-
-@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
-def test_a_place_that_is_not_there_is_of_a_page_or_a_change_that_was_deleted(place, monkeypatch):
-    monkeypatch.setattr(glossary_page.menu, "has", lambda path: path in PAGES)
-    assert glossary_page.is_there(place) == (place in THERE.values())
-    gone = replace(place, fields={"search_panel": "gone"})
-    assert not glossary_page.is_there(gone)
-    monkeypatch.setattr(glossary_page.menu, "has", lambda path: False)
-    assert not glossary_page.is_there(place)
-    monkeypatch.undo()
-    monkeypatch.setattr(glossary_page, "kinds", dict)
-    if place in THERE.values():
-        assert glossary_page.is_there(place) == (not place.changes)

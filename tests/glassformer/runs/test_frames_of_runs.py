@@ -1,4 +1,4 @@
-"""What a browser shows of each picture at each step is what the server draws: 20 runs of 8 kinds of model."""
+"""What a browser shows of each picture at each step is what the server draws, for every kind of model and run."""
 
 import json
 from random import Random
@@ -26,15 +26,9 @@ RUNS = (
     ("reverse", {"decoding": Beam(size=4, length_penalty=0.0), "hypothesis": 3}),
     ("relative", {"forced": (8, 5), "reference": "a red fox"}),
     ("halves", {"interventions": (SilentHead("cross", 0, 0),)}),
-    ("decoder", {"decoding": Sampling(top_k=3, seed=3), "companions": None}),
-    ("rotary", {"interventions": (SilentHead("decoder", 1, 0),)}),
-    ("windows", {"forced": (7,), "interventions": (SilentHead("decoder", 1, 0), SilentHead("decoder", 0, 1))}),
     ("alibi", {"decoding": Sampling(top_p=0.8, seed=4), "reference": "the moon is small"}),
     ("own decoder", {"interventions": (SilentHead("encoder", 0, 0),), "decoding": Beam(size=2), "hypothesis": 1}),
     ("reverse", {"forced": (6, 6, 6), "interventions": (SilentHead("cross", 1, 1),)}),
-    ("halves", {"decoding": Beam(size=2), "companions": ("ta ta", "su")}),
-    ("decoder", {"decoding": Beam(size=4), "hypothesis": 2, "forced": (10,)}),
-    ("relative", {"interventions": (SilentHead("encoder", 1, 1),), "decoding": Sampling(seed=5)}),
 )
 CHOICES = (
     "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect", "effect_at",
@@ -112,13 +106,6 @@ def test_a_picture_that_stands_still_is_the_same_at_each_step(opened, key):  # n
 
 @pytest.mark.deep
 @pytest.mark.parametrize("number", range(len(RUNS)))
-@pytest.mark.parametrize("key", pictures("frames"))
-def test_frames_of_every_run_are_what_the_server_draws(opened, key, number):  # noqa: F811
-    follows_the_step(opened, key, number)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("number", range(len(RUNS)))
-@pytest.mark.parametrize("key", pictures("still"))
-def test_what_stands_still_does_so_in_every_run(opened, key, number):  # noqa: F811
-    stands_still(opened, key, number)
+@pytest.mark.parametrize("key", [*pictures("frames"), *pictures("still")])
+def test_pictures_of_every_run_are_what_the_server_draws_at_each_step(opened, key, number):  # noqa: F811
+    (follows_the_step if PICTURES[key].follows == "frames" else stands_still)(opened, key, number)

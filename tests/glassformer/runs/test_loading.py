@@ -1,4 +1,4 @@
-"""Where checkpoints are looked for, and that a broken one is listed and never fatal."""
+"""Checkpoints are found in all folders that were named, and a broken one is listed and never fatal."""
 
 import os
 import shutil
@@ -42,29 +42,13 @@ def own(tmp_path, checkpoint_folder, monkeypatch):
 # ---------------------------------------------------------------- where
 
 
-def test_the_project_comes_first_then_the_environment_then_the_command_line(monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, os.pathsep.join(["/one", "/two"]))
-    found = loading.folders(["--checkpoints", "/three", "--checkpoints=/four", "other"])
-    assert found == [loading.SHIPPED, *map(Path, ("/one", "/two", "/three", "/four"))]
-
-
-def test_a_folder_named_twice_is_looked_at_once(monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, os.pathsep.join(["/one", "", "/one", str(loading.SHIPPED)]))
-    assert loading.folders(["--checkpoints", "/one"]) == [loading.SHIPPED, Path("/one")]
-
-
-def test_without_wishes_there_is_only_the_project(monkeypatch):
+def test_the_project_comes_first_then_the_environment_then_the_command_line_each_folder_once(monkeypatch):
     monkeypatch.delenv(loading.ENVIRONMENT, raising=False)
-    assert loading.folders([]) == [loading.SHIPPED]
-    assert loading.folders(["--checkpoints"]) == [loading.SHIPPED]  # said without a folder
-
-
-def test_home_is_understood(monkeypatch):
+    assert loading.folders([]) == loading.folders(["--checkpoints"]) == [loading.SHIPPED]
+    monkeypatch.setenv(loading.ENVIRONMENT, os.pathsep.join(["/one", "", "/two", "/one", str(loading.SHIPPED)]))
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert Path("/home/somebody/models") in loading.folders(["--checkpoints=~/models"])
-
-
-def test_the_real_command_line_is_read(monkeypatch):
+    found = loading.folders(["--checkpoints", "/three", "--checkpoints=~/four", "other", "--checkpoints", "/one"])
+    assert found == [loading.SHIPPED, *map(Path, ("/one", "/two", "/three", "/home/somebody/four"))]
     monkeypatch.setattr("sys.argv", ["app.py", "--checkpoints", "/elsewhere"])
     assert Path("/elsewhere") in loading.folders()
 
@@ -72,12 +56,18 @@ def test_the_real_command_line_is_read(monkeypatch):
 # ---------------------------------------------------------------- what is there
 
 
-def test_broken_folders_are_listed_with_their_error(own):
+def test_broken_folders_are_listed_with_their_error_and_what_can_be_opened_is_offered_the_default_first(own):
     errors = {entry.name: entry.error for entry in loading.entries() if entry.folder.parent == own}
     assert errors["works"] is None
     assert "config.json" in errors["empty"]
     assert "config.json" in errors["garbage"]
     assert "model.safetensors" in errors["cut"]
+    shutil.copytree(own / "works", own / loading.DEFAULT_NAME)
+    st.cache_data.clear()
+    usable = loading.usable()
+    assert next(iter(usable)) == loading.DEFAULT_NAME
+    assert {"works", "reverse"} <= usable.keys()
+    assert not {"cut", "garbage", "empty"} & usable.keys()
 
 
 def test_nobody_waits_for_a_list_that_takes_long(own, monkeypatch):
@@ -100,43 +90,17 @@ def test_nobody_waits_for_a_list_that_takes_long(own, monkeypatch):
         assert time.monotonic() < deadline
 
 
-def test_only_what_can_be_opened_is_offered(own):
-    usable = loading.usable()
-    assert "works" in usable
-    assert "reverse" in usable
-    assert not {"cut", "garbage", "empty"} & usable.keys()
-
-
-def test_a_folder_that_is_not_there_is_passed_over(monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, "/no/such/folder")
-    assert "reverse" in loading.usable()
-
-
-def test_the_default_comes_first(own):
-    shutil.move(own / "works", own / loading.DEFAULT_NAME)
-    assert next(iter(loading.usable())) == loading.DEFAULT_NAME
-
-
 # ---------------------------------------------------------------- opening
 
 
-def test_a_checkpoint_is_loaded_once(own):
-    entry = loading.usable()["works"]
-    assert loading.open_checkpoint(entry) is loading.open_checkpoint(entry)
-
-
-def test_a_checkpoint_is_loaded_again_when_it_was_replaced(own, checkpoint_folder):
+def test_a_checkpoint_is_loaded_once_again_when_it_was_replaced_and_not_when_it_broke(own, checkpoint_folder):
     entry = loading.usable()["works"]
     before = loading.open_checkpoint(entry)
+    assert loading.open_checkpoint(entry) is before
     state = {name: tensor * 2 for name, tensor in before.model.state_dict().items()}
     models = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
     save(CheckpointContents(before.config, state, models, {}), own / "works")
-    after = loading.open_checkpoint(entry)
-    assert after.content_hash != before.content_hash
-
-
-def test_a_folder_that_broke_after_it_was_listed_raises_a_sentence(own):
-    entry = loading.usable()["works"]
+    assert loading.open_checkpoint(entry).content_hash != before.content_hash
     (own / "works" / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"works/config\.json"):
         loading.open_checkpoint(entry)
@@ -163,10 +127,6 @@ def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
     assert found.output_text == expected.output_text
     assert loading.open_checkpoint(loading.usable()["works"]).device == DEVICE
     loading.let_go(lambda which: True)
-
-
-def test_one_queue_serves_everybody():
-    assert loading.runner() is loading.runner()
 
 
 def test_warming_up_runs_the_default_once_and_survives_an_empty_house(own, monkeypatch):

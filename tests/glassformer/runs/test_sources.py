@@ -1,4 +1,4 @@
-"""Sources of models: the order of what can be chosen, and that the first that knows a name or an entry says so."""
+"""Models of all sources can be chosen in one order, and what a source has opened is run again by it."""
 
 import pytest
 
@@ -35,14 +35,6 @@ def test_folders_come_first_then_what_sources_open_of_the_others_then_what_is_th
     assert list(loading.choosable()) == ["c", "b", "a", "own x", "own y"]  # nobody opens a "z"
     have()
     assert list(loading.choosable()) == ["c"]
-
-
-def test_a_name_that_no_source_knows_means_nothing(have, tmp_path):
-    have(Source())
-    assert (sources.folder("x"), sources.at("x"), sources.opened("x"), sources.gone("x", "y")) == (None,) * 4
-    assert not sources.changes("x")
-    found = entry("x", tmp_path)
-    assert (sources.opens(found), sources.label(found), sources.told(found)) == (None,) * 3
 
 
 def test_what_a_source_has_opened_is_run_again_by_it(have, checkpoint_folder):

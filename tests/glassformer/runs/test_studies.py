@@ -1,4 +1,4 @@
-"""Measurements in the background: shared, kept, stopped when nobody wants them, behind shorter work."""
+"""Measurements in the background are shared, kept, stopped when nobody wants them, and behind shorter work."""
 
 import threading
 from functools import partial
@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.runs.measurement_jobs import new_studies, study
-from glassformer.server import jobs
-from glassformer.server.model_runner import BusyError, ModelRunner
+from glassformer.server.model_runner import ModelRunner
 from tests.glassformer.waiting import WAIT, until
 from transformer.errors import QueryError
 
@@ -69,7 +68,7 @@ def test_a_measurement_is_done_once_for_all_who_ask(studies):
     assert studies.look("other", "a") is None
 
 
-def test_nobody_stops_what_somebody_else_watches_and_the_last_one_does(studies):
+def test_one_that_the_last_has_left_ends_within_its_part_and_an_error_is_said(studies):
     work = Work(held=True)
     for visitor in ("a", "b"):
         studies.ask("key", work, visitor=visitor, cost=1)
@@ -77,35 +76,13 @@ def test_nobody_stops_what_somebody_else_watches_and_the_last_one_does(studies):
     studies.withdraw("key", "a")
     assert studies.look("key", "b").is_under_way
     studies.withdraw("key", "b")
-    assert studies.look("key", "b") is None
     work.go.release(3)
     assert work.closed.wait(WAIT)
-    assert work.did == [0]  # it ended within its part
-    again = Work()
-    studies.ask("key", again, visitor="b", cost=1)
-    assert studies.look("key", "b", patience=WAIT).state == "done"
-
-
-def test_what_everybody_has_left_ends(studies, monkeypatch):
-    work = Work(parts=1_000, held=True)
-    studies.ask("key", work, visitor="a", cost=1)
-    until(lambda: studies.look("key", "a").so_far)
-    monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
-    work.go.release(1_000)
-    assert work.closed.wait(WAIT)
-    assert len(work.did) < 1_000
-    until(lambda: not studies.jobs.n_under_way())
-
-
-def test_an_error_is_said_and_tried_again_when_it_is_asked_for_again(studies):
-    failing = Work(error=QueryError("there is no {what}.", what="such head"))
-    studies.ask("key", failing, visitor="a", cost=1)
-    seen = studies.look("key", "a", patience=WAIT)
-    assert (seen.state, str(seen.problem)) == ("failed", "there is no such head.")
-    studies.ask("key", Work(), visitor="a", cost=1)
-    assert studies.look("key", "a", patience=WAIT).state == "done"
-    studies.ask("bug", Work(error=ZeroDivisionError()), visitor="a", cost=1)
-    assert "see the server's log" in str(studies.look("bug", "a", patience=WAIT).problem)
+    assert work.did == [0]
+    for error, said in ((QueryError("no {what}.", what="such head"), "no such head."), (ZeroDivisionError(), "log.")):
+        studies.ask("key", Work(error=error), visitor="a", cost=1)
+        seen = studies.look("key", "a", patience=WAIT)
+        assert (seen.state, str(seen.problem).endswith(said)) == ("failed", True)
 
 
 def test_shorter_work_goes_first_between_two_parts():
@@ -126,13 +103,7 @@ def test_shorter_work_goes_first_between_two_parts():
     assert done == [[0]]
 
 
-def test_there_are_not_too_many_and_what_is_too_large_is_not_kept():
+def test_what_is_too_large_is_not_kept():
     studies = Studies(most=1, cache_bytes=5_000)
-    held = Work(held=True)
-    studies.ask("one", held, visitor="a", cost=1)
-    with pytest.raises(BusyError, match="1 measurement is already running"):
-        studies.ask("two", Work(), visitor="b", cost=1)
-    held.go.release(3)
-    assert studies.look("one", "a", patience=WAIT).state == "done"
     studies.ask("large", Work(result=SimpleNamespace(nbytes=10_000)), visitor="a", cost=1)
     until(lambda: not studies.jobs.n_under_way() and studies.look("large", "a") is None)

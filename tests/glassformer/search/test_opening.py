@@ -1,4 +1,4 @@
-"""What a click on the tree of a search opens."""
+"""A click on the tree of a search opens the output that it stands for, at its step."""
 
 from types import SimpleNamespace
 
@@ -50,13 +50,9 @@ def test_what_was_dropped_is_forced(found, opened):
         assert opened.pop() == ("", tree.ids(place), 0, tree.nodes[place].step)
 
 
-def test_where_the_run_decodes_otherwise_all_is_forced(found, opened):
-    tree, query = found
-    opens(page(query, Greedy()), tree)(tree.results[1])
-    assert opened == [("", tree.ids(tree.results[1]), 0, tree.nodes[tree.results[1]].step)]
-
-
-def test_a_place_that_there_is_not_opens_nothing(found, opened):
+def test_where_the_run_decodes_otherwise_all_is_forced_and_a_place_that_there_is_not_opens_nothing(found, opened):
     tree, query = found
     opens(page(query, query.decoding), tree)(len(tree.nodes))
     assert not opened
+    opens(page(query, Greedy()), tree)(tree.results[1])
+    assert opened == [("", tree.ids(tree.results[1]), 0, tree.nodes[tree.results[1]].step)]

@@ -1,4 +1,4 @@
-"""Checkpoints in memory: opened once for all who ask, seen on their way, and let go when there is no room."""
+"""A checkpoint is opened once for all who ask, seen on its way, and let go when there is no room."""
 
 import threading
 from types import SimpleNamespace

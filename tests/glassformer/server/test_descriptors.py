@@ -1,4 +1,4 @@
-"""A class that comes again and again stays within what a process may have open, and who comes too much is told."""
+"""A server stays within what a process may have open, and every answer has the headers that protect a reader."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from glassformer.server import descriptors
-from glassformer.server.descriptors import DescriptorLimitMiddleware
+from glassformer.server.descriptors import HEADERS, DescriptorLimitMiddleware, SecurityHeadersMiddleware
 from tests.source_code import ROOT
 
 
@@ -71,3 +71,27 @@ def test_none_left_is_scarce_too(monkeypatch):
     monkeypatch.setattr(os, "listdir", none_left)
     monkeypatch.setattr(descriptors, "limit", lambda: 1024)
     assert descriptors.problem() is not None
+
+
+# ------------------------------------------------------------------------------------------------ headers
+
+
+def answer(path="/", **headers):
+    """The headers that a client gets from an app with these."""
+    app = PlainTextResponse("text", headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return TestClient(SecurityHeadersMiddleware(app, "<a.js>; rel=modulepreload")).get(path).headers
+
+
+def test_every_answer_has_the_headers_one_that_is_there_is_kept_and_nobody_may_frame_the_app():
+    found = answer(referrer_policy="no-referrer")
+    assert {name: found[name] for name in HEADERS} == HEADERS | {"Referrer-Policy": "no-referrer"}
+    assert "frame-ancestors 'self'" in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "is_told"),
+    [("text/html; charset=utf-8", "/", True), ("text/html", "/step/", False), ("text/javascript", "/a.js", False)],
+)
+def test_a_page_tells_which_scripts_it_will_ask_for(kind, path, is_told):
+    found = answer(path, content_type=kind)
+    assert found.get("link") == ("<a.js>; rel=modulepreload" if is_told else None)

@@ -1,4 +1,4 @@
-"""Jobs: in the order of asking, so many at once, ended where they pause, bounded, and holding nothing when over."""
+"""Long work runs in the order of asking, ends where it pauses, is bounded, and holds nothing when it is over."""
 
 import gc
 import random
@@ -7,6 +7,7 @@ import weakref
 
 import pytest
 
+from glassformer.server import jobs as module
 from glassformer.server.jobs import JobRegistry
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import WAIT, until
@@ -53,32 +54,32 @@ def test_they_run_in_the_order_of_asking_and_say_how_many_come_before(gate):
     assert some.look("b") is None
 
 
-def test_so_many_run_at_once(gate):
-    some = jobs(at_once=3)
-    for name in "abcde":
-        some.ask(name, behind(gate))
-    until(lambda: [some.look(name).state for name in "abcde"] == ["running"] * 3 + ["waiting"] * 2)
-    gate.set()
-    assert all(some.look(name, patience=WAIT).result == "done" for name in "abcde")
-
-
-def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(gate):
-    some = jobs(keeps_stopped=True)
+@pytest.mark.parametrize("kept", [True, False])
+def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(gate, kept):
+    some = jobs(keeps_stopped=kept, at_once=2)
 
     def work(job):
         job.tell("half")
         return behind(gate)(job)
 
-    first = some.ask("key", work)
+    def slow(job):
+        job.tell("half")
+        job.stopped.wait(WAIT)
+        gate.wait(WAIT)  # its thread reaches a pause when the second one has begun
+        job.pause()
+
+    first = some.ask("key", slow)
     until(lambda: some.look("key").so_far == "half")
     some.withdraw("key")
-    assert (some.look("key").state, some.look("key").so_far) == ("cancelled", "half")
+    found = some.look("key")
+    assert (found and (found.state, found.so_far)) == (("cancelled", "half") if kept else None)
     again = some.ask("key", work)
     assert again is not first
+    until(lambda: again.seen.so_far == "half")
     gate.set()
-    assert some.look("key", patience=WAIT).state == "done"
     assert first.over.wait(WAIT)
     assert some.find("key") is again, "the end of the first one does not touch the second"
+    assert some.look("key", patience=WAIT).state == "done"
 
 
 def test_what_it_worked_with_is_let_go_of_at_the_end():
@@ -128,3 +129,12 @@ def test_many_visitors_at_once_break_nothing():
     assert max(under_way for under_way, _ in seen) == 6
     assert max(kept for _, kept in seen) <= 10
     assert not some._waiting
+
+
+def test_what_everybody_has_left_ends_at_its_next_pause(gate, monkeypatch):
+    some = jobs()
+    job = some.ask("key", behind(gate), visitor="a")
+    until(lambda: some.look("key", "a").state == "running")
+    monkeypatch.setattr(module, "AWAY_SECONDS", 0.0)
+    assert job.over.wait(WAIT)
+    assert job.seen.state == "cancelled"

@@ -1,4 +1,4 @@
-"""The queue in front of the model. Order and counts only: a busy machine says nothing about time."""
+"""One queue serves everybody: each request is run once, and an error or a crash is its visitor's alone."""
 
 import logging
 import shutil
@@ -9,12 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.paths import SHIPPED
-from glassformer.server import fair_queue
 from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
-from transformer.runs.query import Query
+from transformer.runs.query import Beam, Query
 
 
 @pytest.fixture
@@ -24,14 +23,6 @@ def visitors():
 
 
 # ---------------------------------------------------------------- the cache
-
-
-def test_the_same_query_runs_once():
-    model = Model()
-    work = runner(model)
-    first = work.trace(CHECKPOINT, query("a"))
-    assert work.trace(CHECKPOINT, query("a")) is first
-    assert (model.ran, work.n_runs) == (["a"], 1)
 
 
 def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_path):
@@ -52,18 +43,7 @@ def test_twenty_visitors_with_one_query_are_one_run(visitors):
     assert work.n_runs == 1
 
 
-def test_errors_are_raised_and_not_kept():
-    model = Model()
-    work = runner(model)
-    for _ in range(2):
-        with pytest.raises(QueryError, match="refused"):
-            work.trace(CHECKPOINT, query("bad"))
-    assert model.ran == ["bad", "bad"]
-    assert work.n_runs == 0
-    assert work.trace(CHECKPOINT, query("good")).query == query("good")
-
-
-def test_an_error_reaches_everybody_who_waited_for_it(visitors):
+def test_an_error_reaches_everybody_who_waited_for_it_and_is_not_kept(visitors):
     model = Model(held=True)
     work = runner(model)
     answers = [visitors.submit(work.trace, CHECKPOINT, query("bad")) for _ in range(5)]
@@ -71,6 +51,10 @@ def test_an_error_reaches_everybody_who_waited_for_it(visitors):
     model.wait_until_it_runs()
     model.go.set()
     assert all(isinstance(answer.exception(WAIT), QueryError) for answer in answers)
+    with pytest.raises(QueryError, match="refused"):
+        work.trace(CHECKPOINT, query("bad"))
+    assert (model.ran[-1], work.n_runs) == ("bad", 0)
+    assert work.trace(CHECKPOINT, query("good")).query == query("good")
 
 
 def test_the_cache_is_bounded_in_bytes():
@@ -84,7 +68,7 @@ def test_the_cache_is_bounded_in_bytes():
     assert "".join(model.ran) == "abcda"
 
 
-@pytest.mark.parametrize("nbytes", [345_000, 350_000, 1_000_000])
+@pytest.mark.parametrize("nbytes", [350_000, 1_000_000])
 def test_a_trace_too_large_for_the_cache_is_still_given(nbytes):
     model = Model(nbytes=nbytes)
     work = runner(model, cache_bytes=350_000)
@@ -94,19 +78,6 @@ def test_a_trace_too_large_for_the_cache_is_still_given(nbytes):
 
 
 # ---------------------------------------------------------------- the queue
-
-
-def test_a_full_queue_says_so_and_recovers(visitors):
-    model = Model(held=True)
-    work = runner(model, max_waiting=3)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query(text)) for text in "abc"]
-    until_waiting(work, 3)
-    with pytest.raises(BusyError, match="3 requests are already waiting"):
-        work.trace(CHECKPOINT, query("d"))
-    joined = visitors.submit(work.trace, CHECKPOINT, query("a"))  # joins, and so needs no place
-    model.go.set()
-    assert [answer.result(WAIT).query.source for answer in (*answers, joined)] == ["a", "b", "c", "a"]
-    assert work.trace(CHECKPOINT, query("d")).query.source == "d"
 
 
 def test_who_waits_too_long_is_told_and_the_run_goes_on():
@@ -121,48 +92,6 @@ def test_who_waits_too_long_is_told_and_the_run_goes_on():
     assert work.n_runs == 1
 
 
-def test_a_visitor_who_never_stops_delays_others_by_one_run(visitors):
-    """The greedy visitor asks again as soon as an answer is there; still every other request is next but one."""
-    model = Model(held=True)
-    work = runner(model)
-    stop = threading.Event()
-
-    def never_stops():
-        count = 0
-        while not stop.is_set():
-            work.trace(CHECKPOINT, query(f"greedy {count}"))
-            count += 1
-
-    greedy = visitors.submit(never_stops)
-    model.wait_until_it_runs()
-    delays = []
-    for number in range(10):
-        model.go.clear()
-        mine = visitors.submit(work.trace, CHECKPOINT, query(f"mine {number}"))
-        until_waiting(work, 2)
-        asked = len(model.ran)
-        model.go.set()
-        mine.result(WAIT)
-        delays.append(model.ran.index(f"mine {number}") - asked)
-    stop.set()
-    model.go.set()
-    greedy.result(WAIT)
-    assert max(delays) <= 1
-
-
-def test_requests_are_served_in_the_order_they_came(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    answers = []
-    for place, text in enumerate("abcdef", start=1):
-        answers.append(visitors.submit(work.trace, CHECKPOINT, query(text)))
-        until_waiting(work, place)
-    model.go.set()
-    for answer in answers:
-        answer.result(WAIT)
-    assert model.ran == list("abcdef")
-
-
 def test_each_run_is_logged_without_its_text(caplog):
     with caplog.at_level(logging.INFO, logger="glassformer.runs"):
         work = runner(Model())
@@ -175,42 +104,25 @@ def test_each_run_is_logged_without_its_text(caplog):
 # ---------------------------------------------------------------- other work with the model
 
 
-def test_other_work_is_done_once_and_kept():
-    work, done = runner(Model()), []
-    for _ in range(2):
-        assert work.compute("key", lambda: done.append(1) or "result", nbytes=len) == "result"
-    assert done == [1]
-
-
-def test_what_is_kept_can_be_asked_for_without_beginning_it():
-    work = runner(Model())
-    assert work.kept("key") is None
-    work.compute("key", lambda: "result", nbytes=len)
-    assert work.kept("key") == "result"
-
-
-def test_other_work_shares_the_room_of_the_cache():
+def test_other_work_is_done_once_and_shares_the_room_of_the_cache():
     work, done = runner(Model(), cache_bytes=30_000), []
-    for key in ("first", "second", "first"):
+    assert work.kept("first") is None
+    for key in ("first", "first", "second", "first"):
         work.compute(key, lambda key=key: done.append(key) or key, nbytes=lambda _: 10_000)
     assert done == ["first", "second", "first"]
+    assert work.kept("first") == "first"
 
 
-def test_errors_of_other_work_are_raised_and_not_kept():
+def test_other_work_that_fails_or_whose_size_cannot_be_told_is_not_kept():
     work = runner(Model())
 
     def fail():
         raise QueryError("refused")
 
-    with pytest.raises(QueryError, match="refused"):
-        work.compute("key", fail, nbytes=len)
-    assert work.compute("key", lambda: "better", nbytes=len) == "better"
-
-
-def test_work_whose_size_cannot_be_told_does_not_stay_under_way():
-    work = runner(Model())
-    with pytest.raises(TypeError):
-        work.compute("key", lambda: 7, nbytes=len)
+    for wrong, error in ((fail, QueryError), (lambda: 7, TypeError)):
+        with pytest.raises(error):
+            work.compute("key", wrong, nbytes=len)
+        assert work.kept("key") is None
     assert work.compute("key", lambda: "better", nbytes=len) == "better"
 
 
@@ -227,27 +139,101 @@ def test_what_nobody_waits_for_yet_comes_last(visitors):
     assert model.ran == ["first", "b" * 90, "late"]
 
 
-def test_heavy_requests_of_some_hold_up_another_by_the_run_that_goes_on(visitors, monkeypatch):
-    """What they take is measured: all of these are thought to cost the same."""
-    monkeypatch.setattr(fair_queue, "MUCH_SECONDS", 0.0)
-    own, begun, go, order = threading.local(), threading.Event(), threading.Event(), []
-    work = ModelRunner(visitor=lambda: own.name, max_places=10)
+# -------------------------------------------------------------------------------- who is served together
 
-    def ask(who, n, hold=lambda: None):
-        own.name = who
-        return work.compute((who, n), lambda: (hold(), order.append(who)), nbytes=lambda _: 1)
 
-    for who in ("one", "two", "three", "four"):
-        visitors.submit(ask, who, 0).result(WAIT)
-    asked = [visitors.submit(ask, "one", 1, lambda: begun.set() or go.wait(WAIT))]
-    assert begun.wait(WAIT)
-    asked += [visitors.submit(ask, who, n) for who, n in [("two", 1), ("three", 1), ("four", 1)]]
-    asked += [visitors.submit(ask, "one", n) for n in range(2, 11)]
-    until_waiting(work, 13)
-    asked.append(visitors.submit(ask, "light", 1))
-    until_waiting(work, 14)
-    order.clear()
-    go.set()
-    for answer in asked:
-        answer.result(WAIT)
-    assert order[:2] == ["one", "light"]
+def asked_while_held(work, model, visitors, queries):
+    """Let the model stand at one run while others are asked for, one after the other; then let it go."""
+    first = visitors.submit(work.trace, CHECKPOINT, query("first"))
+    model.wait_until_it_runs()
+    answers = []
+    for place, one in enumerate(queries, start=2):
+        answers.append(visitors.submit(work.trace, CHECKPOINT, one))
+        until_waiting(work, place)
+    model.go.set()
+    first.result(WAIT)
+    return answers
+
+
+def test_whoever_waits_when_the_model_becomes_free_is_taken_together_and_one_error_is_one_visitors(visitors):
+    model = Model(held=True)
+    work = runner(model)
+    answers = asked_while_held(work, model, visitors, [query(text) for text in ("a", "bad", "b", "c")])
+    assert [answers[n].result(WAIT).query.source for n in (0, 2, 3)] == ["a", "b", "c"]
+    assert isinstance(answers[1].exception(WAIT), QueryError)
+    assert model.batches == [["first"], ["a", "b", "c", "bad"]]
+    assert work.n_runs == 4
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), SystemExit("the model gave up")])
+def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors, error):
+    class Broken(Model):
+        def trace(self, checkpoint, query):
+            if query.source == "b":
+                raise error
+            return super().trace(checkpoint, query)
+
+    model = Broken(held=True)
+    work = runner(model)
+    answers = asked_while_held(work, model, visitors, [query(text) for text in "abc"])
+    assert answers[0].result(WAIT).query.source == "a"
+    assert [answer.exception(WAIT) for answer in answers[1:]] == [error, error]
+    assert work.trace(CHECKPOINT, query("c")).query.source == "c"
+    assert not work._under_way
+
+
+def test_a_result_whose_size_cannot_be_told_is_one_visitors_error(visitors):
+    class Odd(Model):
+        def trace(self, checkpoint, query):
+            trace = super().trace(checkpoint, query)
+            return trace if query.source != "b" else SimpleNamespace(**(vars(trace) | {"nbytes": "many"}))
+
+    model = Odd(held=True)
+    answers = asked_while_held(runner(model), model, visitors, [query(text) for text in "abc"])
+    assert [answer.result(WAIT).query.source for answer in (answers[0], answers[2])] == ["a", "c"]
+    assert isinstance(answers[1].exception(WAIT), TypeError)
+
+
+def test_short_runs_go_between_the_rounds_of_a_long_one(visitors):
+    """While a beam of 16 stands after its third round, two others ask: both are answered before its fourth."""
+    rounds, third, go_on = [], threading.Event(), threading.Event()
+
+    def round():
+        rounds.append(list(model.finished))
+        if len(rounds) == 3:
+            third.set()
+            assert go_on.wait(WAIT)
+
+    model = Model(rounds=6, round=round)
+    work = runner(model)
+    long = visitors.submit(work.trace, CHECKPOINT, query("a beam", decoding=Beam(size=16)))
+    assert third.wait(WAIT)
+    short = [visitors.submit(work.trace, CHECKPOINT, query(text)) for text in ("one", "two")]
+    until_waiting(work, 3)
+    go_on.set()
+    assert {answer.result(WAIT).query.source for answer in short} == {"one", "two"}
+    assert long.result(WAIT).query.source == "a beam"
+    assert [len(finished) for finished in rounds] == [0, 0, 0, 2, 2, 2]
+    assert model.finished[-1] == "a beam"
+
+
+def test_a_visitor_has_a_few_places_a_queue_too_and_the_others_keep_theirs(visitors):
+    model, names = Model(held=True), threading.local()
+
+    def ask(who, text):
+        names.who = who
+        return work.trace(CHECKPOINT, query(text))
+
+    work = runner(model, max_places=2, max_waiting=3, visitor=lambda: getattr(names, "who", None))
+    answers = [visitors.submit(ask, "greedy", text) for text in "ab"]
+    until_waiting(work, 2)
+    with pytest.raises(BusyError, match="You already have 2 requests waiting for the model, the most allowed"):
+        ask("greedy", "c")
+    joined = visitors.submit(ask, "greedy", "a")  # joins, and so needs no place
+    answers += [visitors.submit(ask, "another", "d")]
+    until_waiting(work, 3)
+    with pytest.raises(BusyError, match="3 requests are already waiting"):
+        ask("third", "e")
+    model.go.set()
+    assert [answer.result(WAIT).query.source for answer in (*answers, joined)] == ["a", "b", "d", "a"]
+    assert ask("greedy", "c").query.source == "c"

@@ -1,11 +1,14 @@
-"""Turns: one at a time, in the order of coming, not for longer than a lease, and none while waiting for the model."""
+"""Turns to draw: one at a time, in order, not beyond a lease, none while waiting; between them garbage goes."""
 
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
-from glassformer.server.render_lock import FairSemaphore
+from glassformer.server.render_lock import LONGEST_SECONDS, REST_SECONDS, SHARE, FairSemaphore, is_time
+from tests.glassformer.waiting import until
 
 LONG = 60.0  # a lease that no test outlasts
 
@@ -18,10 +21,7 @@ def begun(work):
 
 def in_line(turns, n):
     """Wait until so many wait for a turn."""
-    end = time.monotonic() + 10
-    while len(turns._waiting) < n:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    until(lambda: len(turns._waiting) >= n)
 
 
 def test_one_after_the_other_in_the_order_of_coming():
@@ -44,20 +44,6 @@ def test_one_after_the_other_in_the_order_of_coming():
     for thread in threads:
         thread.join(10)
     assert order == list(range(20))
-
-
-def test_as_many_at_once_as_there_are_turns():
-    turns, both = FairSemaphore(at_once=2, lease=LONG), threading.Barrier(2)
-
-    def work():
-        with turns.one():
-            both.wait(10)
-
-    threads = [begun(work), begun(work)]
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive()
-    assert not both.broken
 
 
 def test_a_turn_within_a_turn_is_the_same_and_an_error_ends_it():
@@ -105,11 +91,7 @@ def test_whoever_waits_for_the_model_steps_aside_and_has_a_turn_again_afterwards
         assert again.is_alive()
     again.join(10)
     assert not again.is_alive()
-
-
-def test_without_a_turn_there_is_nothing_to_step_aside_from():
-    turns = FairSemaphore(lease=LONG)
-    with turns.aside(), turns.one():
+    with turns.aside(), turns.one():  # without a turn there is nothing to step aside from
         pass
     assert not turns._since
 
@@ -149,3 +131,63 @@ def test_a_rest_begins_when_the_last_turn_ends():
     before = time.monotonic()
     time.sleep(0.02)
     assert 0.02 <= turns.rest_seconds() <= time.monotonic() - before + 1
+
+
+# ------------------------------------------------------------------------------------------------ garbage
+
+
+@pytest.mark.parametrize(
+    ("since", "rested", "cost", "expected"),
+    [
+        (10.0, REST_SECONDS, 0.1, True),
+        (10.0, 10.0, 0.1, False),
+        (10.0, REST_SECONDS, 10 * SHARE + 0.1, False),
+        (LONGEST_SECONDS - 1, 0.0, 0.1, False),
+        (LONGEST_SECONDS, 0.0, 0.1, True),
+    ],
+    ids=["a rest", "nothing was drawn", "too soon", "somebody waits", "somebody always waits"],
+)
+def test_a_look_for_garbage_waits_for_a_rest_but_not_for_ever(since, rested, cost, expected):
+    assert is_time(since=since, rested=rested, cost=cost) is expected
+
+
+# Each in a process of its own, as a look goes through all of it, and the app's thread never ends.
+BEGINNING = """
+import gc, time, weakref
+from glassformer.server import render_lock
+from glassformer.server.render_lock import RENDER_LOCK
+class Circle: pass
+circle = Circle(); circle.own = circle
+gone = weakref.ref(circle)
+"""
+LATER = """
+gc.freeze()
+render_lock.collect()
+assert gc.get_freeze_count() > 0
+del circle
+gc.collect()
+assert gone() is not None  # Python's own looks leave it out
+render_lock.collect()
+assert gone() is None
+"""
+NOT_BEGUN = """
+kept = gc.get_freeze_count()
+render_lock.collect()
+assert gc.get_freeze_count() == kept
+"""
+BY_ITSELF = """
+render_lock.begin()
+render_lock.begin()
+with RENDER_LOCK.one():
+    render_lock.collect()
+    del circle
+end = time.monotonic() + 60
+while gone() is not None and time.monotonic() < end:
+    time.sleep(0.05)
+assert gone() is None
+"""
+
+
+def test_what_holds_itself_in_a_circle_is_found_also_what_was_alive_at_a_look_and_by_the_app_itself():
+    for program in (NOT_BEGUN + LATER, BY_ITSELF):
+        subprocess.run([sys.executable, "-c", BEGINNING + program], check=True, timeout=120)

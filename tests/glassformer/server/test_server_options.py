@@ -1,4 +1,4 @@
-"""Uploads are on where the server listens on this machine alone, unless somebody says something else."""
+"""Uploads and trainings are on where a server listens on its machine alone, unless somebody says otherwise."""
 
 import pytest
 import streamlit
@@ -18,36 +18,26 @@ def listening(monkeypatch):
     return at
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.1.2.3"])
-def test_on_this_machine_alone_they_are_on(listening, address):
-    listening(address)
-    assert server_options.mode([]) == "on"
+HERE = ["127.0.0.1", "localhost", "::1", "127.1.2.3"]
+ELSEWHERE = [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"]
 
 
-@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"])
-def test_elsewhere_they_are_off(listening, address):
+@pytest.mark.parametrize(
+    ("address", "expected"), [*((one, "on") for one in HERE), *((one, "off") for one in ELSEWHERE)]
+)
+def test_uploads_are_on_where_the_server_listens_on_this_machine_alone(listening, address, expected):
     listening(address)
-    assert server_options.mode([]) == "off"
-    assert server_options.mode(["--uploads", "on"]) == "on"
+    assert server_options.mode([]) == expected
     assert server_options.mode(["--uploads=no-pickles"]) == "no-pickles"
 
 
-def test_the_command_line_comes_before_the_environment(listening, monkeypatch):
+def test_the_command_line_comes_before_the_environment_and_another_word_is_off(listening, monkeypatch):
     listening("127.0.0.1")
+    assert server_options.mode(["--uploads", "yes"]) == "off"
     monkeypatch.setenv(server_options.ENVIRONMENT, "no-pickles")
     assert server_options.mode([]) == "no-pickles"
     assert server_options.mode(["--checkpoints", "x", "--uploads", "off"]) == "off"
-
-
-def test_another_word_is_off(listening):
-    listening("127.0.0.1")
-    assert server_options.mode(["--uploads", "yes"]) == "off"
-    assert command_line.said(["--uploads", "yes"], server_options.ENVIRONMENT, server_options.OPTION) == "yes"
-
-
-def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
-    listening("127.0.0.1")
-    monkeypatch.setattr(server_options, "can_limit", lambda: False)
+    monkeypatch.setattr(server_options, "can_limit", lambda: False)  # a system without limits takes nothing
     assert server_options.mode(["--uploads", "on"]) == "off"
 
 

@@ -1,48 +1,35 @@
-"""What touches private parts of Streamlit stays off when they are not as they were, and the log says what is lost."""
+"""What touches private parts of Streamlit is off when they are not as they were, and the log says what is lost."""
 
 import asyncio
-import inspect
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
 
 import pytest
 import streamlit
-from streamlit import config, net_util
-from streamlit.components.v2.presentation import make_bidi_component_presenter
+from streamlit import net_util
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
-from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState, Value
 
 from glassformer.server import server_options, streamlit_private
 from glassformer.server.descriptors import n_open
 from glassformer.server.streamlit_private import (
-    AT_ONCE,
     PAGE,
     REPLACED,
     SCRIPT,
     UPLOADS,
     LateLoop,
     _at,
-    _late,
-    briefly,
     dispatching,
-    each,
     found,
     is_on,
     keeping,
-    once,
     problem,
-    together,
 )
-from tests.source_code import ROOT, imports, sources
 
 USES = [*REPLACED, SCRIPT, UPLOADS, PAGE]
 
@@ -57,22 +44,19 @@ def asked_anew():
 
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
-def test_all_that_is_relied_on_is_there(use):
+def test_a_use_is_on_and_under_another_version_or_by_the_environment_off_which_the_log_says_once(
+    use, monkeypatch, caplog, asked_anew
+):
     assert problem(use) == ""
-
-
-@pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
-def test_under_another_version_it_is_off_and_the_log_says_once_what_is_lost(use, monkeypatch, caplog, asked_anew):
-    monkeypatch.setattr(streamlit, "__version__", "1.68.0")
-    assert not is_on(use)
-    assert not is_on(use)
-    (line,) = caplog.messages
-    assert "Streamlit is 1.68.0, tested is 1.67.*" in line
-    assert use.lost in line
-
-
-@pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
-def test_the_environment_turns_it_off(use, monkeypatch, caplog, asked_anew):
+    with monkeypatch.context() as patched:
+        patched.setattr(streamlit, "__version__", "1.68.0")
+        assert not is_on(use)
+        assert not is_on(use)
+        (line,) = caplog.messages
+        assert "Streamlit is 1.68.0, tested is 1.67.*" in line
+        assert use.lost in line
+    is_on.cache_clear()
+    caplog.clear()
     monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
     assert not is_on(use)
     assert use.lost in caplog.text
@@ -119,19 +103,6 @@ def test_what_is_on_is_replaced(monkeypatch):
     assert net_util.get_external_ip() is None
     assert PagesManager.uses_pages_directory is False
     assert app_session.asyncio.new_event_loop is LateLoop
-
-
-def test_nothing_else_imports_what_is_private():
-    types = {"streamlit.navigation.page", "streamlit.runtime.uploaded_file_manager"}
-    found = {
-        f"{source.path}: {one.name}"
-        for source in sources(ROOT)
-        for one in imports(source)
-        if source.part in ("app", "main", "pages", "glassformer")
-        and one.name.startswith("streamlit.")
-        and not any(one.name.startswith(known) for known in types)
-    }
-    assert found == set()
 
 
 class Session:
@@ -199,95 +170,17 @@ def test_what_was_pressed_for_a_run_is_called_back_for_once(reached, monkeypatch
     assert called == ([["answer"], ["report"]] if reached == "its callbacks" else [["report", "answer"]])
 
 
-def test_streamlit_alone_loses_it():
-    """Else `keeping` is needed no more."""
-    session = Session()
-    session.request_rerun(pressed("answer"))
-    session.request_rerun(pressed("report"))
-    assert session.asked[-1] == ["report"]
-    source = inspect.getsource(app_session.AppSession.request_rerun)
-    assert source.index("_scriptrunner.request_stop()") < source.index("_create_scriptrunner(rerun_data)")
-
-
-def look(populate):
-    """What a rerun's first message says of the look."""
-    message = CustomThemeConfig()
-    populate(message)
-    populate(message.dark, "theme.dark")
-    populate(message.sidebar, "theme.sidebar")
-    return message
-
-
-def test_messages_come_in_lists_and_are_sent_one_after_the_other():
-    sent, messages = [], list(range(2 * AT_ONCE + 1))
-    lists = together(lambda session: messages)(None)
-    assert [len(one) for one in lists] == [AT_ONCE, AT_ONCE, 1]
-    for one in lists:
-        each(lambda runtime, to, message: sent.append(message))(None, None, one)
-    assert sent == messages
-    assert together(lambda session: [])(None) == []
-
-
-def test_the_look_is_streamlits_own_and_its_options_are_read_once(monkeypatch):
-    own, read, real = app_session._populate_theme_msg, [], config.get_options_for_section
-    expected = look(own)
-    monkeypatch.setattr(config, "get_options_for_section", lambda section: read.append(section) or real(section))
-    populate = once(own)
-    look(populate).dark.background_color = "red"  # each message has its own
-    assert look(populate) == expected
-    assert len(read) == len(set(read)) == 3
-
-
-def test_a_section_that_says_nothing_is_not_sent():
-    message = CustomThemeConfig()
-    once(lambda part, section: None)(message.sidebar, "theme.sidebar")
-    assert not message.HasField("sidebar")
-
-
-def shown(make, event):
-    """What a session shows of a component whose state is given, and of which an event may have come just now."""
-    state = SessionState()
-    widgets = state._new_widget_state
-    widgets.set_widget_metadata(
-        WidgetMetadata("events", lambda value: value, lambda value: value, "json_trigger_value")
-    )
-    if event is not None:
-        widgets.states["events"] = Value([{"event": "clicked", "value": event}])
-    return make("events", "own", {"step"})({"step": 3}, state)
-
-
-@pytest.mark.parametrize("event", [None, 7])
-def test_a_component_says_what_it_says_without_this(event):
-    found = shown(briefly(make_bidi_component_presenter), event)
-    assert found == shown(make_bidi_component_presenter, event)
-    assert found == {"step": 3} | ({} if event is None else {"clicked": 7})
-
-
-def test_an_event_loop_that_never_runs_has_nothing_open():
-    before = n_open()
-    loops = [LateLoop() for _ in range(50)]
-    assert n_open() == before
-    for loop in loops:
-        loop.close()
-    assert all(loop.is_closed() for loop in loops)
-    assert n_open() == before
-
-
-def test_it_runs_as_any_other_and_is_woken_by_threads():
+def test_an_event_loop_has_nothing_open_until_it_runs_as_any_other():
     async def work():
         await asyncio.sleep(0)
         return await asyncio.get_running_loop().run_in_executor(None, sum, [1, 2])
 
-    before, loop = n_open(), LateLoop()
-    assert [loop.run_until_complete(work()) for _ in range(2)] == [3, 3]
-    loop.run_until_complete(loop.shutdown_default_executor())
-    loop.close()
+    before = n_open()
+    loops = [LateLoop() for _ in range(50)]
     assert n_open() == before
-
-
-def test_sessions_of_streamlit_have_such_loops():
-    made = _late(asyncio).new_event_loop()
-    assert isinstance(made, LateLoop)
-    made.close()
-    source = Path(app_session.__file__).read_text(encoding="utf-8")
-    assert source.count("asyncio.new_event_loop()") == 2, "Streamlit makes a session's loop in another way"
+    assert [loops[0].run_until_complete(work()) for _ in range(2)] == [3, 3]
+    loops[0].run_until_complete(loops[0].shutdown_default_executor())
+    for loop in loops:
+        loop.close()
+    assert all(loop.is_closed() for loop in loops)
+    assert n_open() == before

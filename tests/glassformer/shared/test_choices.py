@@ -1,4 +1,4 @@
-"""Controls of the view: what they show is the view's, what they write is their field, and labels are no values."""
+"""A control shows the view, writes its field alone, and its labels are no values."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from glassformer.inside import InsideLook
 from glassformer.shared.controls import NONE
 from glassformer.state import session
-from glassformer.state.view import MAIN, View
+from glassformer.state.view import View
 
 
 def page():
@@ -62,14 +62,11 @@ def test_a_typed_text_is_the_view_s(test):
     assert test.text_input(key="piece").value == "other"
 
 
-def test_each_shows_the_view_or_its_own_choice(test):
+def test_each_shows_the_view_or_its_own_choice_and_writes_its_field(test):
     assert test.session_state["shown"] == ("cross", None, 4, 1, False)
     assert test.selectbox(key="layer").value == NONE
     assert test.selectbox(key="layer").options == ["All", "1", "2", "3"]
     assert view(test) == View()
-
-
-def test_each_writes_its_field(test):
     test.button_group(key="kind").set_value("encoder")
     test.selectbox(key="layer").set_value(2)
     test.select_slider(key="tokens").set_value(8)
@@ -79,6 +76,7 @@ def test_each_writes_its_field(test):
     test.run()
     assert view(test) == View().but(kind="encoder", layer=2, tokens=8, shift=5, words=True, dims=(1, 4))
     assert test.session_state["shown"] == ("encoder", 2, 8, 5, True)
+    assert written(test) == set()  # a control that shows the view is not written
 
 
 def test_what_the_old_value_gave_a_meaning_is_forgotten(test):
@@ -88,13 +86,6 @@ def test_what_the_old_value_gave_a_meaning_is_forgotten(test):
     assert (view(test).layer, view(test).of(InsideLook).neuron) == (0, None)
     test.selectbox(key="layer").set_value(NONE).run()
     assert view(test).layer is None
-
-
-def test_a_control_that_shows_the_view_is_not_written(test):
-    test.run()
-    assert written(test) == set()
-    test.slider(key="shift").set_value(5).run()
-    assert written(test) == set()
 
 
 def test_a_control_follows_the_view(test):
@@ -124,7 +115,3 @@ def test_a_value_that_is_no_option_stays_in_the_view(test):
     test.run()
     assert test.session_state["shown"][:4] == ("encoder", None, 4, 9)
     assert view(test) == View().but(kind="decoder", layer=9, tokens=5, shift=20)
-
-
-def test_the_main_slot_has_the_bare_keys():
-    assert MAIN == ""

@@ -1,4 +1,4 @@
-"""What a saved file is called, and what its table says: which checkpoint, which sentence, every number exactly."""
+"""A saved table says what it is of, holds every number exactly, and no formula of a stranger's."""
 
 import io
 from dataclasses import replace
@@ -47,13 +47,11 @@ def test_how_an_output_was_made_is_said_where_it_was_not_the_models_own_choice()
 
 
 def test_every_row_says_what_it_is_of():
-    table = read(csv_bytes(with_origin(pd.DataFrame({"weight": [1, 2]}), ORIGIN, ENGLISH)))
-    assert list(table) == ["checkpoint", "sentence", "chart", "weight"]
-    assert table["checkpoint"].tolist() == ["zh-en"] * 2
-    assert table["sentence"].tolist() == ["我喜欢喝咖啡。"] * 2
     of = replace(ORIGIN, rows="as, its own step")
     table = read(csv_bytes(with_origin(pd.DataFrame({"weight": [1, 2]}), of, ENGLISH)))
-    assert table["rows of maps"].tolist() == ["as, its own step"] * 2
+    assert set(table["rows of maps"]) == {"as, its own step"}
+    assert list(table.drop(columns="rows of maps")) == ["checkpoint", "sentence", "chart", "weight"]
+    assert (set(table["checkpoint"]), set(table["sentence"])) == ({"zh-en"}, {"我喜欢喝咖啡。"})
     assert table["weight"].tolist() == [1, 2]
 
 
@@ -88,17 +86,6 @@ def test_all_cells_of_all_heads_are_there_and_rows_sum_to_one():
         assert (row["query"], row["key"]) == ("abcd"[place[2]], "vwxyz"[place[3]])
     sums = table.groupby(["layer", "head", "query number"])["weight"].sum()
     np.testing.assert_allclose(sums, 1, atol=1e-6)
-
-
-def test_closed_cells_have_a_reason_and_no_number():
-    allowed = np.tri(3, dtype=bool)
-    weights = np.where(allowed, 0.25, 7.0).astype(np.float32)
-    weights[2, 0] = np.nan
-    make = lambda: map_columns(weights, queries=list("abc"), keys=list("xyz"), allowed=allowed, mask_reason="later")  # noqa: E731
-    table = read(saved(make, Origin(), ENGLISH)())
-    notes = table["note"].to_numpy().reshape(3, 3)
-    np.testing.assert_array_equal(table["weight"].isna().to_numpy().reshape(3, 3), ~allowed | np.isnan(weights))
-    assert (notes == [["", "later", "later"], ["", "", "later"], ["not a finite number", "", ""]]).all()
 
 
 def test_a_table_speaks_the_language_it_was_asked_in():

@@ -1,6 +1,4 @@
-"""`plain`: text that Streamlit's Markdown shows letter by letter.
-
-A browser looks at it too: tests/browser/test_markup.py."""
+"""Text of a reader or a model is shown letter by letter by Streamlit's Markdown, which would rewrite it."""
 
 import re
 import string
@@ -32,8 +30,15 @@ def shown(markdown: str) -> str:
 
 @given(st.text() | RISKY)
 @example("<img src=x onerror=alert(1)> $x^2$ **b** `c` [a](http://b) :red[x] &lt; | # - 1. > ~~d~~")
-def test_every_letter_is_shown(text):
+def test_every_letter_is_shown_on_one_line_and_no_mark_stands_alone(text):
     assert shown(plain(text)) == " ".join(text.split()).replace(JOINER, "")
+    assert not set(re.sub(r"\\.", "", plain(text))) & set(string.punctuation)
+    assert len(plain(text).splitlines()) <= 1
+
+
+@pytest.mark.parametrize("text", ["glass", "我喜欢喝咖啡。", "שלום עולם", "👨‍👩‍👧"])
+def test_ordinary_text_is_left_alone(text):
+    assert plain(text) == text
 
 
 @given(st.text() | RISKY)
@@ -52,25 +57,8 @@ def test_code_in_a_sentence_stays_code_and_the_sentence_one():
     assert isinstance(sentence, Sentence)
 
 
-@given(st.text() | RISKY)
-def test_no_mark_stands_alone(text):
-    left = re.sub(r"\\.", "", plain(text))
-    assert not set(left) & set(string.punctuation)
-
-
 @given(RISKY)
 @example("see www.example.org http://x.org a@b.co HTTPS://x -- -> <- <-> >= <= ~= :streamlit: :material_home:")
 def test_nothing_is_left_that_streamlit_would_rewrite(text):
     visible = re.sub(r"\\(.)", r"\1", plain(text))
     assert not any(pattern.search(visible) for pattern in REWRITTEN)
-
-
-@given(st.text())
-def test_it_is_one_line(text):
-    assert len(plain(text).splitlines()) <= 1
-    assert plain(text) == plain(text).strip()
-
-
-@pytest.mark.parametrize("text", ["glass", "我喜欢喝咖啡。", "שלום עולם", "👨‍👩‍👧"])
-def test_ordinary_text_is_left_alone(text):
-    assert plain(text) == text

@@ -1,87 +1,81 @@
-"""A page says that it is loading before any script has come."""
+"""A page says that it is loading before any script has come, and the bare address leads to the start page."""
 
-import asyncio
 import gzip
 
 import pytest
-from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.testclient import TestClient
 
-from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware, leads_to
 
 HTML = b'<html><head></head><body><div id="root"></div></body></html>'
 
 
-def answer(
-    *, html=HTML, kind="text/html; charset=utf-8", method="GET", status=200, query=b"", asks="", more=(),
-    path="/step", base="",
-):  # fmt: skip
-    """What a browser gets of a file with these headers, that is sent in two parts."""
+def answer(path="/step", *, html=HTML, kind="text/html; charset=utf-8", base="", asks="", encoding="", **more):
+    """What a browser gets of a file that is sent in two parts."""
+    headers = {"content-type": kind, "etag": "a", "content-length": str(len(html))}
+    headers |= {"content-encoding": encoding} if encoding else {}
+    method = more.pop("method", "GET")
 
     async def app(scope, receive, send):
-        headers = [
-            (b"content-type", kind.encode()),
-            (b"etag", b"a"),
-            (b"content-length", str(len(html)).encode()),
-            *more,
-        ]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": html[:20], "more_body": True})
-        await send({"type": "http.response.body", "body": html[20:]})
+        await StreamingResponse(iter([html[:20], html[20:]]), headers=headers, **more)(scope, receive, send)
 
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"accept-language", asks.encode())] if asks else []
-    scope = {"type": "http", "method": method, "path": path, "query_string": query, "headers": headers}
-    asyncio.run(LoadingPlaceholderMiddleware(app, base)(scope, None, send))
-    return Headers(raw=sent[0]["headers"]), b"".join(one["body"] for one in sent[1:])
+    client = TestClient(LoadingPlaceholderMiddleware(app, base))
+    return client.request(method, path, headers={"accept-language": asks})
 
 
 @pytest.mark.parametrize(
     ("query", "asks", "language"),
-    [(b"", "", "en"), (b"", "zh-CN,zh;q=0.9,en;q=0.8", "zh"), (b"model=reverse&lang=zh", "en-US,en", "zh"),
-     (b"lang=en", "zh-CN", "en"), (b"lang=%3Cb%3E", "de-DE,de", "en")],
-)  # fmt: skip
-def test_a_page_says_in_the_readers_language_that_it_is_loading(query, asks, language):
-    headers, body = answer(query=query, asks=asks)
-    rest = body.removeprefix(b"<html><head></head><body>")
-    assert rest.endswith(b'<div id="root"></div></body></html>')
-    assert f'lang="{language}"' in rest.decode()
-    assert headers["content-length"] == str(len(body))
-    assert "etag" not in headers  # the next visit may be in another language
-    assert "Accept-Language" in headers["vary"]
-
-
-@pytest.mark.parametrize(
-    "other",
     [
-        {"kind": "text/javascript"},
-        {"method": "HEAD"},
-        {"status": 404},
-        {"more": [(b"content-encoding", b"br")]},
-        {"html": b"<html><body>a handout</body></html>"},
+        ("", "", "en"),
+        ("", "zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        ("model=reverse&lang=zh", "en-US,en", "zh"),
+        ("lang=en", "zh-CN", "en"),
+        ("lang=%3Cb%3E", "de-DE,de", "en"),
     ],
 )
-def test_all_else_passes_as_it_is(other):
-    headers, body = answer(**other)
-    assert body == other.get("html", HTML)
-    assert headers["etag"] == "a"
+def test_a_page_says_in_the_readers_language_that_it_is_loading(query, asks, language):
+    found = answer(f"/step?{query}", asks=asks)
+    assert found.text.startswith("<html><head></head><body>")
+    assert found.text.endswith('<div id="root"></div></body></html>')
+    assert f'lang="{language}"' in found.text
+    assert found.headers["content-length"] == str(len(found.content))
+    assert "etag" not in found.headers  # the next visit may be in another language
+    assert "Accept-Language" in found.headers["vary"]
 
 
-def test_a_packed_page_stays_packed():
-    headers, body = answer(html=gzip.compress(HTML), more=[(b"content-encoding", b"gzip")])
-    assert headers["content-encoding"] == "gzip"
-    assert headers["content-length"] == str(len(body))
-    assert b"Loading the page" in gzip.decompress(body)
+def test_a_packed_page_stays_packed_and_all_else_passes_as_it_is():
+    packed = answer(html=gzip.compress(HTML), encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "Loading the page" in packed.text
+    for other in ({"kind": "text/javascript"}, {"status_code": 404}, {"html": b"<html><body>a handout</body></html>"}):
+        found = answer(**other)
+        assert (found.content, found.headers["etag"]) == (other.get("html", HTML), "a")
+    assert answer(method="HEAD").headers["etag"] == "a"
 
 
 @pytest.mark.parametrize(
     ("path", "base", "told"),
-    [("/step", "", True), ("/glass/step", "glass", True), ("/glass/step", "/glass/", True), ("/step/", "", False),
-     ("/", "", False), ("/glass", "glass", False), ("/glass/", "glass", False), ("/a/b", "", False)],
+    [("/step", "", True), ("/glass/step", "/glass/", True), ("/step/", "", False), ("/", "", False),
+     ("/glass", "glass", False), ("/glass/", "glass", False), ("/a/b", "", False)],
 )  # fmt: skip
 def test_streamlit_is_told_that_the_app_is_above_a_page(path, base, told):
-    _, body = answer(path=path, base=base)
-    assert (b'BACKEND_BASE_URL: new URL(".", location)' in body) is told
+    assert ('BACKEND_BASE_URL: new URL(".", location)' in answer(path, base=base).text) is told
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("", "start"),
+        ("embed=true&embed_options=dark_theme", "start?embed=true&embed_options=dark_theme"),
+        ("src=", "step?src="),
+        ("model=en-fr&src=a%20%26+b&lang=qps", "step?model=en-fr&src=a%20%26+b&lang=qps"),
+    ],
+)
+def test_the_bare_address_leads_to_the_start_page_or_as_before_to_the_step_page(query, page):
+    assert leads_to(query) == page
+    for base, path, sent_on in (("", "/", True), ("", "/attention", False), ("glass", "/glass/", True)):
+        client = TestClient(RootRedirectMiddleware(PlainTextResponse("the app"), base))
+        found = client.get(f"{path}?{query}", follow_redirects=False)
+        assert found.status_code == (307 if sent_on else 200)
+        assert found.headers.get("location") == (page if sent_on else None)

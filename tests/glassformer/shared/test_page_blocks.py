@@ -1,11 +1,13 @@
-"""What is around a page is drawn in the order of the extensions, and not after a page that stopped."""
+"""Pages stand where their places say, and what extensions draw around a page comes in order, or not at all."""
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from glassformer.shared import page_blocks
-from glassformer.shared.page_blocks import PageBlocks, around_page
+from glassformer.shared.page_blocks import PageBlocks, PageEntry, around_page, by_section
+from transformer.extensions import provided
 
 
 class Around(PageBlocks):
@@ -19,20 +21,29 @@ class Around(PageBlocks):
         self._told.append(f"{self._name} after")
 
 
-@pytest.fixture
-def told(monkeypatch):
-    found = []
-    monkeypatch.setattr(page_blocks, "page_blocks", lambda: (Around("one", found), PageBlocks(), Around("two", found)))
-    return found
-
-
-def test_a_page_is_within_all(told):
+def test_a_page_is_within_all_and_after_one_that_stops_nothing_is_drawn(monkeypatch):
+    told = []
+    monkeypatch.setattr(page_blocks, "page_blocks", lambda: (Around("one", told), PageBlocks(), Around("two", told)))
     with around_page("step"):
         told.append("page")
-    assert told == ["one before step", "two before step", "page", "two after", "one after"]
-
-
-def test_after_a_page_that_stops_nothing_is_drawn(told):
+    before = ["one before step", "two before step"]
+    assert told == [*before, "page", "two after", "one after"]
+    told.clear()
     with pytest.raises(KeyError), around_page("step"):
         raise KeyError
-    assert told == ["one before step", "two before step"]
+    assert told == before
+
+
+def test_each_page_of_an_extension_has_a_script_and_a_place_of_its_own():
+    added = [entry for pages in provided("pages") for entry in pages]
+    assert [entry.script for entry in added if not entry.script.is_file()] == []
+    assert len({entry.place for entry in added}) == len(added)
+
+
+def test_pages_of_extensions_stand_where_their_places_say(monkeypatch):
+    monkeypatch.setattr(PageEntry, "page", lambda entry: entry.script.stem)
+    monkeypatch.setattr(page_blocks, "provided", lambda _: ((PageEntry(2, Path("b.py"), "B", "Later"),),))
+    own = [PageEntry(3, Path("c.py"), "C", "Later"), PageEntry(1, Path("a.py"), "A")]
+    assert by_section(own) == {"": ["a"], "Later": ["b", "c"]}
+    monkeypatch.setattr(page_blocks, "provided", lambda _: ())
+    assert by_section(own) == {"": ["a"], "Later": ["c"]}

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tools.serve import ROOT
 
 STYLED = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.suffix in {".py", ".css"}]
@@ -26,18 +24,7 @@ def test_no_rule_asks_what_the_whole_page_holds():
     assert {name: rules for name, rules in found.items() if rules} == {}
 
 
-@pytest.mark.parametrize(
-    ("rule", "is_found"),
-    [
-        (":--app:has(.st-key-bar) p { color: red; }", True),
-        ("body:not(:has(p)) > a {}", True),
-        (":--app :has(p) {}", True),
-        (":root.dark :--app:has(p), b {}", True),
-        (":--main-block:has(.st-key-stepper) {}", True),
-        (".st-key-page_head > :has(h1) {}", False),
-        (".st-key-menu details:has([aria-current]) > summary {}", False),
-        (':--layout:has(> [class*="of_head"]) {}', False),
-    ],
-)
-def test_such_a_rule_is_found(rule, is_found):
-    assert bool(asking(rule)) == is_found
+def test_such_a_rule_is_found():
+    rules = [":--app:has(.st-key-bar) p {}", "body:not(:has(p)) > a {}", ":root.dark :--app:has(p), b {}"]
+    assert all(asking(rule) for rule in rules)
+    assert not asking(".st-key-menu details:has([aria-current]) > summary {}")

@@ -20,7 +20,7 @@ def lanes_of(changes):
 
 
 @pytest.mark.parametrize("changes", [BOTH, *ALONE.values()], ids=["both", *ALONE])
-def test_a_model_has_a_lane_for_each_stack_with_each_of_its_sub_layers(changes):
+def test_a_model_has_a_lane_for_each_stack_with_each_sub_layer_each_leading_to_a_view_that_there_is(changes):
     parts, drawn = lanes_of(changes)
     assert [lane.stack for lane in drawn] == list(parts.stacks)
     for lane in drawn:
@@ -28,18 +28,10 @@ def test_a_model_has_a_lane_for_each_stack_with_each_of_its_sub_layers(changes):
         assert repeated == list(lane.stack.sublayers)
         assert [block.name for block in lane.blocks][:2] == ["embedding", "positions"]
         assert (lane.blocks[-1].name == "output") == (lane.stack.name == "decoder")
-    kinds = [block.fields["kind"] for lane in drawn for block in lane.blocks if "kind" in block.fields]
-    assert kinds == list(parts.kinds)
-
-
-@pytest.mark.parametrize("changes", [BOTH, *ALONE.values()], ids=["both", *ALONE])
-def test_every_block_leads_to_a_view_that_there_is(changes):
-    for lane in lanes_of(changes)[1]:
         for block in lane.blocks:
             assert (PAGES / f"{block.page}.py").is_file()
             assert set(block.fields) <= {*all_fields()}
-
-
-def test_blocks_have_names_of_their_own():
-    names = [(lane.stack.name, block.name) for lane in lanes_of(BOTH)[1] for block in lane.blocks]
+    names = [(lane.stack.name, block.name) for lane in drawn for block in lane.blocks]
     assert len(set(names)) == len(names)
+    kinds = [block.fields["kind"] for lane in drawn for block in lane.blocks if "kind" in block.fields]
+    assert kinds == list(parts.kinds)

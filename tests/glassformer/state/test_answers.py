@@ -1,4 +1,4 @@
-"""Answers about a model of another program in an address: what is written is read again, with its type."""
+"""Answers about a model of another program stand in an address, and are read again with their types."""
 
 import pytest
 

@@ -12,13 +12,9 @@ OF_A_LINK = {"model", "rev", "answers", "src", "ref", "max", "how", "beam", "lp"
 OF_A_LINK |= {"tried", "result", "do", "job", "with", "b"}
 
 
-def test_no_name_stands_for_two_things():
-    assert not BESIDE & set(parameters())
-    assert not BESIDE & OF_A_LINK
+def test_no_name_stands_for_two_things_and_a_link_does_not_see_what_stands_beside_it():
+    assert not BESIDE & {*parameters(), *OF_A_LINK}
     assert len(BESIDE) == len(NAMES) >= 2
-
-
-def test_a_link_does_not_see_what_stands_beside_it():
     link, notes = read_link(dict.fromkeys(BESIDE, ("one",)))
     assert write_link(link) == write_link(Link())
     assert not notes
@@ -35,15 +31,11 @@ class Part(AddressPart):
         return self._guidance
 
 
-def test_each_part_may_say_who_leads(monkeypatch):
+def test_each_part_may_say_who_leads_and_without_extensions_nobody_does(monkeypatch):
     parts = (Part("one", leads=True, bare={"model": "a"}), Part("two", is_set=True, types=False))
     monkeypatch.setattr(global_params, "provided", lambda _: parts)
-    expected = Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
-    assert global_params.guidance() == expected
+    assert global_params.guidance() == Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
     assert global_params.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
-
-
-def test_without_extensions_nobody_leads_and_nothing_is_beside(monkeypatch):
     monkeypatch.setattr(global_params, "provided", lambda _: ())
     assert global_params.guidance() == Guidance()
     assert global_params.beside({"src": "a"}) == {"src": "a"}

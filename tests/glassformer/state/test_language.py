@@ -1,11 +1,11 @@
-"""Which language a session speaks: named in the address, chosen, the browser's, or English."""
+"""A session speaks the language of its address, the one chosen, the browser's, or English."""
 
 import threading
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.state import global_params, language
+from glassformer.state import language
 from transformer.i18n import catalogue
 
 
@@ -63,12 +63,6 @@ def test_else_english(lang):
     assert texts(opened(lang=lang, locale="tlh")) == ["en", "en", "en", "{}"]
 
 
-def test_another_page_empties_the_address_and_the_session_remembers():
-    test = opened(lang="zh")
-    test.query_params.clear()
-    assert texts(test.run())[0] == "zh"
-
-
 def test_a_language_that_is_chosen_stays_and_so_does_what_widgets_say():
     test = opened()
     test.selectbox(key="one").set_value("b")
@@ -79,17 +73,14 @@ def test_a_language_that_is_chosen_stays_and_so_does_what_widgets_say():
     assert dict(test.query_params) == {}  # the browser writes it in place
     test.query_params["lang"] = "zh"
     assert texts(test.run())[0] == "zh"
+    test.query_params.clear()  # as by another page: the session remembers
+    assert texts(test.run())[0] == "zh"
     test.query_params["lang"] = "en"
     assert texts(test.run())[0] == "en"
     assert test.selectbox(key="one").value == "b"
 
 
-def test_a_link_does_not_see_it():
-    assert global_params.without({"lang": ("zh",), "src": ("a",)}) == {"src": ("a",)}
-
-
 def test_a_menu_is_for_more_than_one_language(monkeypatch):
-    monkeypatch.setattr(language, "languages", lambda: ("en", "zh"))
-    assert language.menu_is_needed()
-    monkeypatch.setattr(language, "languages", lambda: ("en",))
-    assert not language.menu_is_needed()
+    for names in (("en", "zh"), ("en",)):
+        monkeypatch.setattr(language, "languages", lambda names=names: names)
+        assert language.menu_is_needed() == (len(names) > 1)

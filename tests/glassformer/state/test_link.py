@@ -1,4 +1,4 @@
-"""Addresses: what is written is read again, and what strangers write is put right and said."""
+"""An address that is written is read again, and what strangers write is put right and said."""
 
 import unicodedata
 from dataclasses import replace
@@ -99,21 +99,13 @@ def test_what_is_written_is_read_again(link):
     assert read_link(written) == (link, ())
 
 
-def test_the_plain_address_is_the_default_view():
-    assert write_link(Link()) == {}
+def test_the_plain_address_is_the_default_view_people_count_from_one_and_an_empty_sentence_is_one():
+    assert write_link(Link(max_new=DEFAULT_NEW)) == {}
     assert read_link({}) == (Link(), ())
-
-
-def test_people_count_from_one():
-    link = Link(view=View(step=2, layer=0, head=3), decoding=Beam(), hypothesis=1)
-    written = write_link(link)
+    written = write_link(Link(view=View(step=2, layer=0, head=3), decoding=Beam(), hypothesis=1))
     assert [written[name] for name in ("step", "layer", "head", "result")] == ["3", "1", "4", "2"]
-
-
-def test_an_empty_sentence_is_not_a_missing_one():
     assert write_link(Link(source="")) == {"src": ""}
-    assert read(src="")[0].source == ""
-    assert read_link({})[0].source is None
+    assert (read(src="")[0].source, read_link({})[0].source) == ("", None)
 
 
 def test_a_link_becomes_a_query():
@@ -147,32 +139,21 @@ def test_nothing_that_strangers_write_raises(parameters):
     ("parameters", "read_as", "note"),
     [
         ({"beam": "1000000", "how": "beam"}, {"decoding": Beam(size=MAX_BEAM)}, "outside the allowed range of 1 to 16"),
-        ({"beam": "-3", "how": "beam"}, {"decoding": Beam(size=1)}, "outside the allowed range of 1 to 16"),
         ({"max": "1000000"}, {"max_new": MAX_NEW}, "outside the allowed range of 1 to 512"),
-        ({"max": "0"}, {"max_new": 1}, "outside the allowed range of 1 to 512"),
         ({"temp": "nan", "how": "sampling"}, {"decoding": Sampling(temperature=0.05)}, "temp"),
-        ({"temp": "inf", "how": "sampling"}, {"decoding": Sampling(temperature=5.0)}, "temp"),
-        ({"p": "-inf", "how": "sampling"}, {"decoding": Sampling(top_p=0.01)}, "“p”"),
         ({"lp": "1e400", "how": "beam"}, {"decoding": Beam(length_penalty=2.0)}, "lp"),
         ({"seed": "9" * 30, "how": "sampling"}, {"decoding": Sampling(seed=MAX_SEED)}, "seed"),
         ({"seed": "9" * 5000, "how": "sampling"}, {"decoding": Sampling()}, "too long (5,000 characters)"),
         ({"step": "0"}, {"view": View()}, "step"),
         ({"step": "two"}, {"view": View()}, "not a number"),
-        ({"layer": "0"}, {"view": View(layer=0)}, "layer"),
         ({"how": "guided"}, {"decoding": Greedy()}, "unknown decoding method, “guided”"),
-        ({"how": ["beam", "greedy"]}, {"decoding": Beam()}, "“how” appears 2 times"),
         ({"src": ["one", "two"]}, {"source": "one"}, "“src” appears 2 times"),
-        ({"model": ["a", "b"]}, {"model": "a"}, "“model” appears 2 times"),
         ({"model": "m" * 600_000}, {"model": ""}, "too long (600,000 characters)"),
         ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
         ({"ref": "r" * 4_001}, {"reference": None}, "reference was ignored. The reference has 4,001 characters"),
-        ({"ref": ["one", "two"]}, {"reference": "one"}, "“ref” appears 2 times"),
-        ({"at": "0"}, {"view": View().but(at=0)}, "at"),
         ({"forced": "1." * 300_000}, {"forced": ()}, "too long (600,000 characters)"),
-        ({"forced": "-1"}, {"forced": ()}, "could not be read"),
         ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),
         ({"forced": "１.２"}, {"forced": ()}, "could not be read"),
-        ({"forced": "99999999999"}, {"forced": ()}, "could not be read"),
         (
             {"forced": "4.5.6", "max": "2"},
             {"forced": (), "max_new": 2},
@@ -188,23 +169,10 @@ def test_what_is_wrong_is_put_right_and_said(parameters, read_as, note):
     assert note in notes[0]
 
 
-def test_a_step_beyond_the_output_is_left_to_the_run():
-    assert read(step="9999") == (Link(view=View(step=9998)), ())
-
-
-def test_half_a_surrogate_pair_becomes_a_question_mark():
-    assert read(src="a\ud800b")[0].source == "a?b"
-
-
-def test_a_long_sentence_is_read_whole():
+def test_what_can_be_read_is_left_as_it_is_and_notes_stay_short():
+    assert read(step="9999") == (Link(view=View(step=9998)), ())  # a step beyond the output is left to the run
+    assert read(src="a\ud800b")[0].source == "a?b"  # half a surrogate pair
     text = "字" * MAX_SOURCE_CHARACTERS
     assert read(src=text) == (Link(source=text), ())
-
-
-def test_notes_stay_short():
     _, notes = read(how="x" * 90, step="y" * 40, lp="z" * 90)
     assert all(len(note) < 160 for note in notes)
-
-
-def test_the_default_limit_is_not_written():
-    assert "max" not in write_link(Link(max_new=DEFAULT_NEW))

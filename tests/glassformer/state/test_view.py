@@ -1,4 +1,4 @@
-"""The view: what pages share, what each page and extension alone looks at, and that they never mean two things."""
+"""Each page and extension reads its own fields of the view, which never mean two things."""
 
 import pytest
 
@@ -22,13 +22,10 @@ def declare(monkeypatch):
     all_fields.cache_clear()
 
 
-def test_a_page_reads_its_own_fields():
+def test_a_page_reads_its_own_fields_and_equal_views_are_equal_however_they_came_about():
     view = View(layer=1).but(mask="cross", layer=2, with_beam=True)
     assert (view.layer, view.of(MasksLook).mask, view.of(MasksLook).pads) == (2, "cross", MasksLook.pads)
     assert (view.get("layer"), view.get("mask"), view.get("with_beam"), view.get("term")) == (2, "cross", True, "")
-
-
-def test_equal_views_are_equal_however_they_came_about():
     one, other = View().but(mask="cross", at=3), View().but(at=3).but(pads=9, mask="cross").but(pads=4)
     assert (one, hash(one)) == (other, hash(other))
     assert one.but(mask="decoder", at=None) == View()
@@ -55,15 +52,3 @@ def test_fields_of_an_extension_that_is_gone_are_unknown(declare):
     assert read_link({"corpus": ("search",), "mask": ("cross",)}) == (Link(view=View().but(mask="cross")), ())
     assert View().but(corpus_panel="search") == View()
     assert write_link(Link(view=View().but(corpus_panel="search", term="piece"))) == {"term": "piece"}
-
-
-def test_a_new_extension_declares_its_own(declare):
-    class Mine(Look):
-        """Fields."""
-
-        mine: bool = flag("mine")
-
-    declare(Mine)
-    link, notes = read_link({"mine": ("1",), "layer": ("2",)})
-    assert (link.view.of(Mine).mine, link.view.layer, notes) == (True, 1, ())
-    assert list(write_link(link)) == ["layer", "mine"]

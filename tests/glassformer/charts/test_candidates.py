@@ -1,0 +1,107 @@
+"""Bars of next pieces, weights and draws are what was computed; what cannot be drawn says why."""
+
+import html
+
+import numpy as np
+import pytest
+
+from glassformer import charts
+from glassformer.charts.candidates import Others, Shares
+from glassformer.charts.draws import Drawn
+from glassformer.charts.theme import TARGET_COLOR, literal
+from transformer.i18n.sentence import chance
+
+PIECES = ["▁a", "▁a", "<br>"]
+
+
+def draw(probabilities=(0.5, 0.25, 0.0004), *, chosen=1, **options):
+    return charts.candidates(PIECES, list(probabilities), ids=[7, 8, 9], chosen=chosen, **options)
+
+
+def named(figure, name):
+    return next(trace for trace in figure.data if trace.name == name)
+
+
+def notes_of(figure):
+    return [note.text for note in figure.layout.annotations]
+
+
+def test_bars_are_the_probabilities_with_their_ids_and_the_chosen_one_is_marked_by_more_than_colour():
+    figure = draw()
+    bars, rows = figure.data
+    assert (list(bars.x), list(bars.customdata)) == ([0.5, 0.25, 0.0004], [7, 8, 9])
+    assert figure.layout.yaxis.ticktext == ("▁a", "✓ <b>▁a</b>", literal("<br>"))
+    assert [colour == TARGET_COLOR for colour in bars.marker.color] == [False, True, False]
+    assert list(bars.marker.line.width) == [1, 1.5, 1]  # every bar has an edge that is seen
+    assert (set(rows.x), list(rows.customdata)) == ({1}, [7, 8, 9])  # a row can be clicked from edge to edge
+    assert "✓" not in "".join(draw(chosen=None).layout.yaxis.ticktext)  # while the choice is hidden
+    with pytest.raises(ValueError, match="3 pieces"):
+        draw([0.5])
+
+
+def test_where_a_piece_was_drawn_the_bars_are_what_it_was_drawn_from():
+    figure = draw(drawn_from=[0.3, 0.2, 0.0], others=Others(4_000, 0.2496, 0.5))
+    bars, own, rows = figure.data
+    assert (list(bars.x), list(own.x)) == ([0.3, 0.2, 0.0, 0.5], [0.5, 0.25, 0.0004, 0.2496])
+    assert list(bars.customdata) == [7, 8, 9, -1]
+    assert notes_of(figure) == ["0.30", "0.20", "cut off", "0.50"]
+    assert "sampling probability <b>0.2000</b>" in rows.hovertext[1]
+    assert "the model's own probability <b>0.2500</b>" in rows.hovertext[1]
+    assert figure.layout.meta["table"]["rows"][1:] == [
+        [2, "▁a", 8, 0.25, 0.2, "chosen"],
+        [3, "<br>", 9, 0.0004, 0.0, "cut off before sampling"],
+        [None, "4,000 others", None, 0.2496, 0.5, ""],
+    ]
+
+
+def test_what_rules_do_to_a_piece_is_marked_and_said():
+    rules = ["closed", None, "lowered"]
+    own = draw(rules=rules)
+    assert own.layout.yaxis.ticktext == ("⊘ ▁a", "✓ <b>▁a</b>", f"↓ {literal('<br>')}")
+    assert "excluded by the model's settings" in html.unescape(own.data[0].hovertext[0])
+    assert notes_of(draw(rules=rules, drawn_from=[0.0, 1.0, 0.0])) == ["closed", "1.00", "cut off"]
+
+
+def test_only_0_reads_0_and_only_1_reads_1():
+    written = {0: "0.00", 1: "1.00", 0.0004: "<0.001", 0.004: "0.004", 0.25: "0.25", 0.9999: ">0.99"}
+    assert {value: chance(value) for value in written} == written
+
+
+@pytest.mark.parametrize(("largest", "top"), [(0.03, 0.25), (0.25, 0.25), (0.3, 0.5), (0.51, 1), (1.0000001, 1)])
+def test_closed_keys_have_no_bar_of_their_own_and_the_axis_ends_above_the_largest_of_all_rows(largest, top):
+    options = {"allowed": np.array([True, False]), "mask_reason": "padding", "title": "Shares", "largest": largest}
+    figure = charts.attention_bar(np.array([0.02, 0.0]), ["▁a", "<pad>"], **options)
+    weights, closed = figure.data
+    np.testing.assert_allclose(weights.y, [0.02, np.nan], rtol=1e-6)
+    assert (list(closed.x), list(closed.y)) == ([1], [top])  # hatched to the end
+    assert "padding" in closed.hovertemplate
+    assert literal("<pad>") in closed.hovertext[0]
+    assert figure.layout.yaxis.range == (0, top)
+
+
+def test_each_piece_has_its_own_tempered_and_sampling_probability_and_a_line_is_where_the_cut_is():
+    rows = [Shares("<b>a</b>", 0.7, 0.5, 0.6, id=4, drawn=True), Shares("b", 0.2, 0.3, 0.4, id=9)]
+    rows += [Shares("%{x}", 0.06, 0.12, 0.0, id=2, note="cut off by top-k")]
+    figure = charts.reshaped(rows, others=(7, Shares("7 others", 0.04, 0.08, 0.0)), border=2, title="T")
+    bars, diamonds, ticks = (named(figure, name) for name in ("sampling probability", "tempered", "model's own"))
+    assert list(bars.x) == [0.6, 0.4, 0.0, 0.0]
+    assert list(diamonds.x) == [0.5, 0.3, 0.12, 0.08]
+    assert list(ticks.x) == [0.7, 0.2, 0.06, 0.04]
+    assert figure.layout.shapes[0].y0 == 1.5
+    whole = figure.data[-1]
+    assert list(whole.customdata) == [4, 9, 2, -1]
+    assert "cut off by top-k" in whole.hovertext[2]
+    assert "<b>a</b>" not in str(figure.layout.yaxis.ticktext) + str(whole.hovertext)
+
+
+def test_an_output_has_its_share_its_interval_and_its_probabilities():
+    drawn = [Drawn("<i>one</i>", 8, 0.8, 0.75, 0.6, 0.5, 0.94, 3), Drawn("two", 2, 0.2, 0.1, 0.05, 0.06, 0.5, 7)]
+    figure = charts.draws(drawn, title="T", chosen=1)
+    bars, whole = named(figure, "share"), figure.data[-1]
+    assert list(bars.x) == [0.8, 0.2]
+    assert list(bars.error_x.array) == pytest.approx([0.14, 0.3])
+    assert list(bars.error_x.arrayminus) == pytest.approx([0.3, 0.14])
+    assert list(named(figure, "probability").x) == [0.75, 0.1]
+    assert list(named(figure, "model's own").x) == [0.6, 0.05]
+    assert list(whole.customdata) == [3, 7]
+    assert "<i>one" not in str(whole.hovertext) + str(figure.layout.yaxis.ticktext)
