@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.transformer.one_stack import alone
-from tests.transformer.tiny import DECODER, ENCODER, random_ids, tiny_model
+from tests.transformer.tiny import DECODER, random_ids, tiny_model
 from transformer import run
-from transformer.analysis import mask_checks, neurons, stream
+from transformer.analysis import neurons, stream
 from transformer.analysis.logit_lens import logit_lens
-from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
 
@@ -22,7 +20,6 @@ MODELS = [
     {"parallel_residual": True, "norm_kind": "deviation", "activation": "quick_gelu"},
     {"norm_kind": "none", "norm": "post", "residual": False, "activation": "none"},
 ]
-MLM = {**ENCODER, "mlm_head": True, "n_token_types": 2, "output_bias": True, "gated": True}
 
 
 @pytest.fixture(scope="module", params=range(len(MODELS)))
@@ -83,12 +80,3 @@ def test_in_the_last_layer_all_direct_effects_together_are_the_logits(changes):
 def shifted(norm, part, whole):
     made = neurons.through_norm(norm, part, whole)
     return made if norm.bias is None else made + norm.bias.numpy()
-
-
-def test_an_mlm_heads_masks_are_checked_on_vectors():
-    model = tiny_model(dtype=torch.float32, **MLM)
-    found = mask_checks.check_padding(model, [4, 5, 6], [2], n_pads=2)
-    assert found.target is None
-    assert found.source.kept.max() <= found.source.rounding
-    with pytest.raises(QueryError, match="no padding piece"):
-        mask_checks.check_padding(tiny_model(**DECODER, pad_id=None), [4, 5], [4, 5], n_pads=2)

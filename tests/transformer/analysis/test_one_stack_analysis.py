@@ -63,18 +63,3 @@ def test_a_decoder_alone_has_a_lens_and_silent_neurons_and_an_encoder_alone_says
     ):
         with pytest.raises(QueryError, match="encoder-only and writes nothing"):
             asked()
-
-
-def test_the_masks_of_one_stack(lone):
-    checkpoint, trace, stack = lone
-    rows = (trace.src_ids, (*trace.src_ids[:2], *[0] * (len(trace.src_ids) - 2)))
-    read = rows if stack == "decoder" else ((), ())
-    masks = mask_checks.batch_masks(checkpoint.model, rows, read)
-    assert masks.names == (("target", "causal", "decoder") if stack == "decoder" else ("source",))
-    for name in masks.names:
-        assert masks.whole(name).shape == (2, len(rows[0]), len(rows[0]))
-    with pytest.raises(QueryError, match="has no mask named 'cross'; its masks are"):
-        masks.own("cross")
-    found = mask_checks.record_attention(checkpoint.model, rows, read, kind=stack, layer=1)
-    assert (found.weights[~found.mask] == 0).all()
-    np.testing.assert_allclose(found.weights[0].sum(-1), 1, atol=1e-5)
