@@ -10,9 +10,9 @@ import torch
 
 from tests.transformer.alike import assert_alike
 from tests.transformer.one_stack import alone
-from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
+from tests.transformer.tiny import DECODER, random_ids, tiny_model
 from transformer import Beam, Greedy, Sampling, load, run, run_batch
-from transformer.errors import ConfigError, QueryError
+from transformer.errors import QueryError
 from transformer.model.transformer import Transformer
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import replay
@@ -151,24 +151,3 @@ def test_an_mlm_head_is_read_back(tmp_path):
     assert np.allclose(found["logits"], expected.numpy(), atol=1e-5)
     assert sorted(found) == ["encoder.output", "logits", "mlm_head.activation", "mlm_head.output",
                              "mlm_head.pre_activation"]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("field", "changes"),
-    [
-        ("source_prefix", {"source_prefix": (17,)}),
-        ("source_suffix", {"source_suffix": "3"}),
-        ("source_prefix", {"source_prefix": (5,) * 16}),
-        ("forced_ids", {"forced_ids": (19,)}),
-        ("forced_ids", {"forced_ids": (0,)}),
-        ("forced_ids", {"forced_ids": (5,), "banned_ids": (5,)}),
-        ("banned_ids", {"banned_ids": (3,)}),
-        ("banned_ids", {"banned_ids": (True,)}),
-        ("further_eos_ids", {"further_eos_ids": (0,)}),
-        ("eos_id", {"eos_id": None}),
-        ("bos_id", {"bos_id": None, "prepend_source_bos": True}),
-    ],
-)
-def test_ids_that_contradict_each_other_are_refused_by_field(field, changes):
-    with pytest.raises(ConfigError, match=f"^{field}: "):
-        tiny_config(**changes)
