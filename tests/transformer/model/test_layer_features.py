@@ -56,7 +56,7 @@ def close(a, b, limit=1e-10):
     return torch.allclose(a, b, rtol=0, atol=limit)
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(features())
 def test_a_model_is_what_its_definitions_say(changes):
     model = tiny_model(**changes)
@@ -78,7 +78,7 @@ def test_a_model_without_norms_is_what_its_definitions_say(norm, residual):
     assert not any("norm" in name for name, _ in model.named_parameters())
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(features(), st.integers(1, 4))
 def test_steps_recording_and_laid_out_memory_change_nothing(changes, cut):
     model = tiny_model(**changes)
@@ -95,7 +95,7 @@ def test_steps_recording_and_laid_out_memory_change_nothing(changes, cut):
     assert close(laid_out(single)(src, tgt), before, 1e-4 * max(1.0, float(before.abs().max())))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(features())
 def test_parameters_and_json_agree_with_the_model(changes):
     config = tiny_config(**changes)

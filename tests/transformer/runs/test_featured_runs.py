@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.transformer.featured import FEATURED, featured
 from transformer.analysis import one_weight
 from transformer.analysis.head_statistics import measure
-from transformer.analysis.mask_checks import batch_masks, check_causality, check_padding, record_attention
-from transformer.model.linear import Linear
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
 from transformer.tap import Recorder, tap_of
@@ -35,19 +32,6 @@ def test_a_loaded_model_decodes_what_one_pass_says(checkpoint, trace):
             np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-5)
             assert (maps[:, ~trace.mask(kind, layer)] == 0).all()
             assert (maps[:, trace.mask(kind, layer)] > 0).all()
-
-
-def test_joined_projections_compute_the_same(checkpoint):
-    src, tgt = torch.tensor([[5, 6, 7, 8, 9, 4]]), torch.tensor([[2, 7, 5, 9, 8]])
-    expected = checkpoint.model(src, tgt)
-    joined = {one: one.joined for one in checkpoint.model.modules() if isinstance(one, Linear)}
-    try:
-        for one in joined:
-            one.joined = None
-        assert torch.allclose(checkpoint.model(src, tgt), expected, rtol=0, atol=1e-5)
-    finally:
-        for one, parts in joined.items():
-            one.joined = parts
 
 
 def test_a_mask_is_that_of_its_layer(checkpoint, trace):
@@ -93,22 +77,6 @@ def test_a_batch_is_what_its_sentences_are_alone(checkpoint, trace):
         for kind in one.kinds:
             n_queries, n_keys = one.maps(kind).shape[2:]
             np.testing.assert_allclose(together.maps(kind)[:, :, :n_queries, :n_keys], one.maps(kind), atol=1e-5)
-
-
-def test_the_checks_of_masks_hold(checkpoint):
-    model, ids = checkpoint.model, (5, 6, 7, 8, 9)
-    found = check_padding(model, ids, ids, n_pads=3)
-    for moved in filter(None, (found.source, found.target)):
-        assert moved.kept.max() <= moved.rounding
-    if model.anatomy.writes:
-        moved = check_causality(model, (ids,), (ids,), sentence=0, place=2, piece_id=12)
-        assert moved.kept[:2].max() <= moved.rounding < moved.taken[0]
-    windows = checkpoint.config.windows
-    for layer, window in enumerate(windows):
-        recorded = record_attention(model, (ids,), (ids,), kind="decoder", layer=layer)
-        assert recorded.mask[0, 0, 4].sum() == (window or 5)
-    masks = batch_masks(model, (ids,), (ids,))
-    assert masks.causal.shape == (1, 1, 5, 5)
 
 
 def test_measures_of_heads_count_the_keys_that_their_layer_sees(checkpoint, trace):
