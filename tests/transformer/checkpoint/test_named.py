@@ -1,3 +1,5 @@
+"""A name that is not here means the checkpoint that comes along."""
+
 import pytest
 
 from transformer.checkpoint import named as by_name
@@ -37,9 +39,3 @@ def test_a_wrong_name_is_refused_with_those_that_there_are(shipped, tmp_path):
         check_name(named("three"))
     for right in ("one", "one@12", "other/three"):
         check_name(named(right))  # a path says itself what is not there
-
-
-def test_a_library_alone_has_no_names(shipped, monkeypatch):
-    monkeypatch.setattr(by_name, "shipped", lambda: None)
-    assert named("one") == by_name.Path("one")
-    check_name(named("three"))
