@@ -1,4 +1,4 @@
-"""A model on another device gives the same: each kind of work there and on the processor, compared.
+"""A model on another device gives the same as on the processor, in each kind of work.
 
 The device is a stand-in that computes as the processor does (`stand_in.py`), so results are equal to the last bit,
 and a tensor that was left on the wrong side is an error. On a GPU results differ by rounding: those tests exist where

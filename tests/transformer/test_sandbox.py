@@ -1,4 +1,4 @@
-"""A process that reads what was handed in can do little else: tried from inside, in a process of its own."""
+"""A process that reads what was handed in can do little else, tried from inside."""
 
 import json
 import os

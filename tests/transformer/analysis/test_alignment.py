@@ -2,7 +2,6 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SOURCES, TARGETS
-from transformer import load
 from transformer.analysis.alignment import (
     SPACINGS,
-    GoldPair,
-    GoldSet,
     Links,
     attached,
     attached_french,
@@ -30,7 +26,6 @@ from transformer.analysis.alignment import (
 from transformer.analysis.alignment_scores import ROWS, score_alignment
 from transformer.errors import DataError
 
-REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"
 GOLD = ("0-0 1-1 1p2", "0-0 2-3", "1-1 3p4 2-2", "0-1 4-6", "", "1-0 2-2")
 links_lists = st.lists(st.tuples(st.integers(0, 99), st.sampled_from("-p"), st.integers(0, 99)), max_size=8)
 
@@ -196,21 +191,6 @@ def test_scores_are_those_of_the_traces_counted_by_hand(checkpoint, gold_files):
         round(scores.best.aer, 4),
     )
     assert np.shape(record["heads"]["reads"]) == np.shape(record["outside_words"]["predicts"]) == (2, 4)
-
-
-def test_a_task_whose_alignment_is_known_is_aligned(monkeypatch):
-    """The shipped model that reverses words: letter i of n belongs to letter n - 1 - i; the last layer knows."""
-    words = ("planet", "abcdef", "stone", "quick", "xyz")
-    links = [frozenset((i, len(word) - 1 - i) for i in range(len(word))) for word in words]
-    pairs = [GoldPair(tuple(w), tuple(w[::-1]), Links(gold, gold)) for w, gold in zip(words, links, strict=True)]
-    monkeypatch.setitem(SPACINGS, "glued", "".join)
-    gold = GoldSet(("a", "b", "c"), ("", "", ""), tuple(pairs))
-    scores = score_alignment(load(REVERSE), gold, source_text="glued", target_text="glued")
-    assert (scores.best.layer, scores.best.row) == (2, "predicts")
-    assert scores.best.aer < 0.05
-    assert scores.layers[ROWS.index("predicts"), 1] < 0.05
-    assert scores.layers[ROWS.index("reads"), 1] > 0.5  # that row looks for the next letter already
-    assert scores.diagonal > 0.5
 
 
 def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):

@@ -58,18 +58,6 @@ def by_hand(row, allowed, *, query, n_queries):
     return found
 
 
-def means_by_hand(weights, allowed, name, rows):
-    """[layer, head] of nested lists."""
-    means = []
-    for layer in weights:
-        means.append([])
-        for head in layer:
-            found = [by_hand(head[q], allowed[q], query=q, n_queries=len(head)) for q in rows if allowed[q].any()]
-            numbers = [one[name] for one in found if name in one]
-            means[-1].append(sum(numbers) / len(numbers))
-    return means
-
-
 def functions(weights, allowed):
     return {
         "entropy": hs.entropy(weights),
@@ -121,18 +109,6 @@ def test_measures_stay_in_their_ranges(n_queries, n_keys, seed):
 # ---------------------------------------------------------------- norms
 
 
-@given(st.floats(0.1, 100), st.integers(0, 1000))
-def test_norm_shares_add_up_to_1_and_do_not_know_the_scale(scale, seed):
-    rng = np.random.default_rng(seed)
-    heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
-    shares = hs.norm_share(heads, parts)
-    np.testing.assert_allclose(shares.sum(axis=1), 1, **CLOSE)
-    np.testing.assert_allclose(hs.norm_share(scale * heads, parts), shares, **CLOSE)
-    heads[:, 1] = 0
-    assert (hs.norm_share(heads, parts)[:, 1] == 0).all()
-    assert np.isnan(hs.norm_share(np.zeros_like(heads), parts)).all()
-
-
 # ---------------------------------------------------------------- real runs
 
 
@@ -165,14 +141,13 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_has_its_kinds_measures_as_a_plain_loop_gives_them(checkpoint, trace, kind):
+def test_a_run_has_its_kinds_measures_and_their_means_over_all_rows(checkpoint, trace, kind):
     measures = measured(checkpoint, trace, kind)
     assert list(measures) == [*EXPECTED[kind], "norm_share"]
-    weights, allowed = trace.maps(kind).astype(np.float64), trace.mask(kind)
+    expected = functions(trace.maps(kind).astype(np.float64), trace.mask(kind))
     for name in EXPECTED[kind]:
         by_name = "relative_distance" if (kind, name) == ("cross", "distance") else name
-        expected = means_by_hand(weights, allowed, by_name, range(len(allowed)))
-        np.testing.assert_allclose(measures[name].means(), expected, **CLOSE)
+        np.testing.assert_allclose(measures[name].means(), np.nanmean(expected[by_name], axis=-1), **CLOSE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,8 +172,7 @@ def test_the_heads_parts_add_up_to_what_the_attention_wrote(checkpoint, trace, k
 def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
     n_rows = 3
     measures = measured(checkpoint, trace, kind, n_rows=n_rows)
-    weights, allowed = trace.maps(kind).astype(np.float64), trace.mask(kind)
-    expected = means_by_hand(weights, allowed, "entropy", range(n_rows))
+    expected = hs.entropy(trace.maps(kind).astype(np.float64))[..., :n_rows].mean(axis=-1)
     np.testing.assert_allclose(measures["entropy"].means(), expected, **CLOSE)
     assert all(not one.rows[n_rows:].any() and np.isnan(one.values[..., n_rows:]).all() for one in measures.values())
     changed = trace.maps(kind).copy()
@@ -221,17 +195,6 @@ def test_padding_of_a_batch_does_not_count(checkpoint, kind):
     assert list(one) == list(other)
     for name in one:
         np.testing.assert_allclose(other[name].means(), one[name].means(), rtol=0, atol=1e-5)
-
-
-def test_a_row_without_an_open_key_does_not_count(checkpoint, trace):
-    allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
-    allowed[2], weights[:, :, 2] = False, 0
-    changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
-    measures = hs.measure(changed, "encoder", eos_id=checkpoint.config.eos_id)
-    assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
-    rows = [q for q in range(len(allowed)) if q != 2]
-    expected = means_by_hand(trace.encoder_self.astype(np.float64), trace.encoder_mask, "largest", rows)
-    np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)
 
 
 def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_knows(checkpoint, trace):

@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
 
 import transformer
-from tests.transformer.tiny import padded_source, target_ids, tiny_model
+from tests.transformer.tiny import random_ids, tiny_model
 from transformer.analysis.one_weight import place, sites, strongest, walk
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
@@ -65,45 +63,14 @@ def test_the_model_recorded_the_same_within_what_is_said(checkpoint, trace, kind
     assert np.array_equal(found.allowed, trace.mask(kind)[3])
 
 
-def test_a_difference_that_is_there_is_seen(checkpoint, trace):
-    recorded = replay(checkpoint, trace, sites("cross", 0))
-    changed = dict(recorded)
-    for name, amount in (("scores", 0.5), ("weights", 0.25), ("heads", 2.0), ("output", 3.0)):
-        changed[f"decoder.0.cross_attn.{name}"] = recorded[f"decoder.0.cross_attn.{name}"] + np.float32(amount)
-    found = walk(changed, checkpoint.model, kind="cross", layer=0, head=0, query=0).differences
-    assert np.allclose((found.scores, found.weights, found.head, found.output), (0.5, 0.25, 2, 3), atol=1e-5)
-
-
-def made_by_hand(mask, *, bias=True):
-    """What a tiny model with padding records, one row of its batch; `mask` takes the place of its own."""
-    model = tiny_model(bias=bias)
-    recorder = Recorder(["encoder.1.self_attn.*"])
-    model(padded_source(), target_ids(), tap=tap_of(recorder))
-    recorded = {site: value[1].numpy() for site, value in recorder.values.items()}
-    if mask is not None:
-        recorded["encoder.1.self_attn.mask"] = mask
-    return model, recorded
-
-
-def test_padding_gets_nothing():
-    model, recorded = made_by_hand(None)
-    found = walk(recorded, model, kind="encoder", layer=1, head=1, query=2, key=5)
-    assert found.allowed.tolist() == [True] * 4 + [False] * 2
-    assert found.weights[4:].tolist() == [0, 0]
-    assert np.isneginf(found.masked[4:]).all()
-    assert np.isfinite(found.dots).all()  # q . k is there before the mask
-    assert max(vars(found.differences).values()) < 1e-12
-    q, k, v = (torch.tensor(recorded[f"encoder.1.self_attn.{name}"]) for name in ("queries", "keys", "values"))
-    heads = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(found.allowed))
-    assert np.abs(heads[1, 2].numpy() - found.head_out).max() < 1e-12
-
-
 def test_a_row_that_sees_no_key():
-    model, recorded = made_by_hand(np.zeros((1, 1, 6), bool))
+    model, recorder = tiny_model(), Recorder(["encoder.1.self_attn.*"])
+    model(random_ids(1, 6), random_ids(1, 3), tap=tap_of(recorder))
+    recorded = {site: value[0].numpy() for site, value in recorder.values.items()}
+    recorded["encoder.1.self_attn.mask"] = np.zeros((1, 1, 6), bool)
     found = walk(recorded, model, kind="encoder", layer=1, head=0, query=0)
     assert (found.key, found.peak, found.total) == (0, None, 0)
     assert not found.weights.any()
-    assert not found.head_out.any()
     assert np.array_equal(found.output, found.bias)
 
 

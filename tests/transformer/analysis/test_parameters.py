@@ -113,13 +113,6 @@ def test_a_constant_is_in_one_bin_of_edges_that_rise(value):
     assert (np.diff(found.edges) > 0).all()
 
 
-def test_the_histogram_of_a_difference():
-    a, b = drawn(30), drawn(30, seed=1)
-    found, expected = histogram(b, minus=a), histogram(b.double() - a.double())
-    assert found.counts.tolist() == expected.counts.tolist()
-    np.testing.assert_array_equal(found.edges, expected.edges)
-
-
 # ------------------------------------------------------------------------------------------------ singular values
 
 

@@ -53,21 +53,6 @@ def test_a_wave_is_found_with_its_period_and_its_share():
         study.strongest_waves(np.zeros((2, 4)))
 
 
-@pytest.mark.parametrize("n", [13, 14])
-def test_noise_has_as_strong_a_wave_as_it_says(n):
-    found = study.strongest_waves(random_table(n, 4_000))
-    assert found.share.mean() == pytest.approx(found.noise, rel=0.05)
-
-
-@given(lengths, st.integers(1, 16).map(lambda half: 2 * half))
-def test_sinusoids_of_even_width_resemble_each_other_by_distance_alone(n, d):
-    similar = study.similarity(study.formula(n, d))
-    spread = study.by_distance(similar)
-    assert spread.spread < 1e-9 * d
-    expected = [np.cos(distance * study.frequencies(d)).sum() for distance in range(n)]
-    np.testing.assert_allclose(spread.mean, expected, atol=1e-9 * d)
-
-
 def test_similarity_is_the_dot_product_and_the_cosine_has_no_lengths():
     table = random_table(9, 5)
     table[4] = 0
@@ -102,21 +87,6 @@ def test_the_rotation_is_the_matrix_of_two_by_two_blocks():
     np.testing.assert_allclose(study.rotation_errors(table, k), np.abs(expected[:-k] - table[k:, :6]).max(axis=1))
     assert study.rotation_errors(study.formula(40, 7), k).max() < 1e-6
     assert not study.rotation_errors(study.formula(5, 1), 1).any()  # a lone sine has nothing to turn with
-
-
-def test_a_table_made_by_a_linear_map_is_fitted_and_holds_where_held_out():
-    rng = np.random.default_rng(1)
-    basis, turn = rng.normal(size=(6, 6)), np.zeros((6, 6))
-    for i, angle in enumerate((0.3, 0.9, 1.7)):  # sinusoids of other wavelengths, in other directions
-        turn[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
-    matrix = np.linalg.inv(basis) @ turn @ basis
-    rows = [rng.normal(size=6)]
-    for _ in range(39):
-        rows.append(rows[-1] @ matrix)
-    fit = study.fit_shift(np.stack(rows), 1)
-    assert fit.fitted_error < 1e-9
-    assert fit.held_out_error < 1e-9
-    assert fit.constant_error > 0.5
 
 
 def test_errors_are_what_torch_finds_too():

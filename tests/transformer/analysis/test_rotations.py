@@ -5,14 +5,7 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
-from transformer.analysis.rotations import (
-    distance_bias,
-    even_product,
-    moved_together,
-    product_by_distance,
-    spreads,
-    turnings,
-)
+from transformer.analysis.rotations import distance_bias, moved_together, product_by_distance, spreads, turnings
 from transformer.errors import QueryError
 from transformer.model.attention_features import Rotary
 from transformer.model.attention_positions import StackOrder
@@ -75,14 +68,6 @@ def test_the_curve_of_a_product_is_what_the_model_computes(share):
         curve = product_by_distance(q[5].numpy(), k[2].numpy(), one.speeds, np.array([place - 2]))
         np.testing.assert_allclose(curve, q[5] @ turned[0, 0, 0], atol=1e-12)
     assert moved_together(q[5].numpy(), k[2].numpy(), one, distance=-5, n=200) < 1e-5
-
-
-def test_an_even_product_is_that_of_equal_numbers():
-    (one,) = turnings(tiny_config(**DECODER, positions="rotary", d_head=8), "decoder")
-    unit = np.ones(8) / np.sqrt(8)
-    found = even_product(one.speeds, np.arange(-30, 31))
-    assert found[30] == found.max() == 1
-    np.testing.assert_allclose(found, product_by_distance(unit, unit, one.speeds, np.arange(-30, 31)))
 
 
 RELATIVE = {"positions": "relative", "relative_buckets": 8, "relative_distance": 12}

@@ -103,14 +103,6 @@ def test_every_norm_is_torchs_and_named_in_order(checkpoint, trace, stack):
         assert found.difference < 1e-5
 
 
-def test_a_wrong_norm_shows_in_the_difference(checkpoint, trace):
-    values = dict(recorded(checkpoint, trace, "encoder"))
-    place = stream.norm_places(checkpoint.config, "encoder")[0]
-    values["encoder.0.self_attn.norm"] = values["encoder.0.self_attn.norm"] + np.float32(0.25)
-    found = stream.normed(values, checkpoint.model, "encoder", place, n_tokens=4)
-    assert found.difference == pytest.approx(0.25, abs=1e-4)
-
-
 def test_a_vector_of_length_0_has_the_cosine_0():
     zero, one = np.zeros((1, 4)), np.ones((1, 4))
     assert stream.cosine(zero, one).tolist() == stream.cosine(zero, zero).tolist() == [0.0]

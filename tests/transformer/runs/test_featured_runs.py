@@ -34,17 +34,6 @@ def test_a_loaded_model_decodes_what_one_pass_says(checkpoint, trace):
             assert (maps[:, trace.mask(kind, layer)] > 0).all()
 
 
-def test_a_mask_is_that_of_its_layer(checkpoint, trace):
-    windows = checkpoint.config.windows
-    if not windows:
-        assert all(mask.ndim == 2 for mask in trace.masks.values())
-        return
-    for layer, window in enumerate(windows):
-        n_open = trace.mask("decoder", layer).sum(-1)
-        assert n_open.tolist() == [min(window or n, n) for n in range(1, len(n_open) + 1)]
-    assert np.array_equal(trace.mask("decoder"), trace.mask("decoder", 1))  # a layer that sees all
-
-
 def test_one_weight_is_what_the_model_computed(checkpoint, trace):
     for kind in trace.kinds:
         for layer in range(len(trace.maps(kind))):

@@ -138,17 +138,6 @@ def test_the_chosen_piece_is_always_listed_and_marked_once(trace, top_k):
             trace.step(index)
 
 
-def test_padding_was_not_drawn_from(precise):
-    model = deepcopy(precise.model)
-    table = model.src_table if precise.config.shared_vocab else model.tgt_table
-    table[0] = 5 * table[9]
-    trace = run(replace(precise, model=model), precise.query(SOURCE, decoding=Sampling(seed=1), max_new=5))
-    for t in range(trace.n_steps):
-        candidates = trace.step(t, top_k=1_000).candidates
-        assert sum(c.sampling_probability for c in candidates) == pytest.approx(1)
-        assert [c.sampling_probability for c in candidates if c.id == 0] == [0.0]
-
-
 def test_the_entropy_is_in_bits(trace):
     n = len(trace.vocabulary)
     rows = np.full((3, n), -np.inf)

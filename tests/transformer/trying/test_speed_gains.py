@@ -1,4 +1,4 @@
-"""What a compiler and int8 gain: the steps that are timed are right, and what is measured ends when it shall."""
+"""What a compiler and int8 gain is measured on right steps, alone, and ends when nobody waits."""
 
 import shutil
 from contextlib import closing
