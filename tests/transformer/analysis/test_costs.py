@@ -102,19 +102,6 @@ def test_parameters_add_up_in_the_components_that_a_model_has_and_buffers_stand_
     assert costs.buffers(model) == (tables if config.positions == "sinusoidal" else {})
 
 
-def test_tensors_are_named_once_with_how_many_there_are():
-    held = costs.holdings(tiny_model())
-    projections = [f"{name}_proj.{kind}" for name in (*"qkv", "out") for kind in ("weight", "bias")]
-    assert [(name, count) for name, _, count in held["cross_projections"].tensors] == [
-        (f"cross_attn.{name}", 3) for name in projections
-    ]
-    assert held["output"].tensors == ()  # tied
-    with pytest.raises(KeyError, match="no component"):
-        costs.part_of("encoder.layers.0.gate")
-    with pytest.raises(QueryError, match="at most 16"):
-        shapes_of(tiny_model(), range(4, 17), [4] * 17)
-
-
 def test_recorded_shapes_are_those_of_the_values(model):
     src, tgt = random_ids(1, 7), random_ids(1, 4)
     recorder = Recorder(("*",))
@@ -122,3 +109,5 @@ def test_recorded_shapes_are_those_of_the_values(model):
     seen = shapes_of(model, src[0].tolist(), tgt[0].tolist())
     assert seen.sites == {site: tuple(value.shape) for site, value in recorder.values.items()}
     assert seen.sites.keys() == sites(model.config).keys()
+    with pytest.raises(QueryError, match="at most 16"):
+        shapes_of(model, [4] * 17, [4] * 17)

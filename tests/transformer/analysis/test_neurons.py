@@ -17,12 +17,6 @@ def centred(logits):
     return logits - logits.mean(-1, keepdims=True)
 
 
-def test_after_a_relu_only_0_is_silent_and_after_a_gelu_what_is_near():
-    values = np.array([[0.0, -0.0, 1e-9], [0.009, -0.009, 0.011]])
-    assert neurons.silent(values, "relu").tolist() == [[True, True, False], [False, False, False]]
-    assert neurons.silent(values, "gelu").tolist() == [[True, True, True], [True, True, False]]
-
-
 @given(st.integers(1, 6), st.integers(1, 40), st.integers(0, 99), st.sampled_from([0, 0.01, 100, np.nan]))
 def test_a_histogram_counts_every_number_once(n_tokens, width, seed, size):
     values = (size * np.random.default_rng(seed).normal(size=(n_tokens, width))).astype(np.float32)
@@ -36,22 +30,6 @@ def test_a_histogram_counts_every_number_once(n_tokens, width, seed, size):
         low, high = found.edges[middle - 1], found.edges[middle]
         inside = sum(low <= x < high for x in values.ravel().astype(float))
         assert found.everywhere[middle - 1] * values.size == pytest.approx(inside, abs=1.01)  # the last bin is closed
-
-
-def test_a_curve_has_the_slopes_of_its_function():
-    x = np.array([-2.0, -0.5, 0.0, 0.75, 3.0])
-    values, slopes = neurons.curve("relu", x)
-    np.testing.assert_array_equal(values, [0, 0, 0, 0.75, 3])
-    np.testing.assert_array_equal(slopes, [0, 0, 0, 1, 1])
-    near = [neurons.curve("gelu", x + step)[0] for step in (-1e-5, 1e-5)]
-    np.testing.assert_allclose(neurons.curve("gelu", x)[1], (near[1] - near[0]) / 2e-5, atol=1e-8)
-
-
-def test_the_most_active_come_first_and_columns_go_by_token():
-    activation = np.array([[0.0, 5.0, 1.0, 0.0, 3.0], [4.0, 0.0, 2.0, 0.5, 0.0]])
-    assert neurons.most_active(activation[0], 3).tolist() == [1, 4, 2]
-    assert neurons.most_active_anywhere(activation, 4).tolist() == [1, 4, 0, 2]
-    assert neurons.most_active(np.zeros(4), 2).tolist() == [0, 1]
 
 
 def test_the_direct_effect_of_an_early_layer_passes_every_norm_after_it():

@@ -2,16 +2,14 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 import torch
 from safetensors.torch import load as from_safetensors
 
 from tests.transformer.spoiling import config_with, refused, weights_with
-from transformer.checkpoint.load import assembled, load
+from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.transformer import Transformer
@@ -137,46 +135,3 @@ def test_a_first_load_imports_no_compiler(checkpoint_folder):
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert result.stdout.strip() == "[] []"
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Values that are in memory already."""
-
-    tensors: dict
-    narrow = MappingProxyType({})  # all of them may be 32 bits wide
-
-    @property
-    def shapes(self):
-        return {name: tuple(tensor.shape) for name, tensor in self.tensors.items()}
-
-    def write(self, places):
-        for name, tensor in self.tensors.items():
-            places[name].copy_(tensor)
-            yield name
-
-
-def of_tensors(folder, source, **changes):
-    """The checkpoint of a folder, put together from its parts; None leaves a tensor out."""
-    stored = {name: tensor.float() for name, tensor in from_safetensors((folder / WEIGHTS).read_bytes()).items()}
-    tensors = {name: tensor for name, tensor in (stored | changes).items() if tensor is not None}
-    vocabularies = tuple((folder / name).read_bytes() for name in ("source.model", "target.model"))
-    config = load(folder).config
-    return assembled(config, InMemory(tensors), vocabularies, source=source, card={"title": "Put together"})
-
-
-def test_tensors_without_a_folder_are_the_same_checkpoint(checkpoint_folder, tmp_path):
-    usual, found = load(checkpoint_folder), of_tensors(checkpoint_folder, tmp_path / "theirs.pt")
-    assert (found.name, found.card.title, found.warnings) == ("theirs.pt", "Put together", ())
-    assert found.run("reads this").output_text == usual.run("reads this").output_text
-    assert found == of_tensors(checkpoint_folder, tmp_path / "others.pt")
-    name = "decoder.layers.0.ffn.up_proj.bias"
-    assert found != of_tensors(checkpoint_folder, tmp_path, **{name: found.model.state_dict()[name] + 1})
-
-
-def test_tensors_that_do_not_fit_the_config_are_refused(checkpoint_folder, tmp_path):
-    name = "decoder.layers.0.ffn.up_proj.bias"
-    with pytest.raises(CheckpointError, match=f"1 tensor is missing: '{name}'"):
-        of_tensors(checkpoint_folder, tmp_path / "theirs", **{name: None})
-    with pytest.raises(CheckpointError, match=r"1 tensor has a different shape .* \(found \[3\], expected"):
-        of_tensors(checkpoint_folder, tmp_path / "theirs", **{name: torch.ones(3)})

@@ -20,17 +20,9 @@ def test_what_a_browser_reads_is_kept(kept):
     assert kept in longer(f"Look at {kept} here")
 
 
-def test_the_address_of_a_link_is_kept():
-    assert "](https://example.org/a)" in longer("[the paper](https://example.org/a)")
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("One.", "⟦One.⟧"), ("### One", "### ⟦One⟧"), ("- One", "- ⟦One⟧"), ("1. One", "1. ⟦One⟧"), ("", "⟦⟧")],
 )
 def test_brackets_stand_behind_what_makes_a_block(text, expected):
     assert marked(text, nested=False) == expected
-
-
-def test_inside_another_sentence_brackets_differ():
-    assert marked("one", nested=True) == "‹one›"

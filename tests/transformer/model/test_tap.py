@@ -1,7 +1,5 @@
 """Through a tap many look at one model and change it, each call for itself."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import torch
 
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
@@ -83,31 +81,3 @@ def test_under_a_cache_a_tap_is_told_where_the_query_stands():
     for chunk in tgt.split([1, 1, 3], dim=1):
         model.decode(chunk, memory, mask, cache=cache, tap=tap_of(Listener()))
     assert offsets == [(0, (3, 3, 1, 1)), (1, (3, 3, 1, 2)), (2, (3, 3, 3, 5))]
-
-
-def test_many_threads_share_one_model():
-    """One ablates, one records, one decodes with a cache, one does nothing: each as if it were alone."""
-    model, src, tgt = tiny_model(dtype=torch.float32), padded_source(), target_ids()
-    memory, mask = model.encode(src), model.source_mask(src)
-
-    def ablate():
-        return run(model, Replacer({"*cross_attn.weights": torch.zeros_like}))
-
-    def record():
-        recorder = Recorder()
-        run(model, recorder)
-        return torch.cat([value.flatten().float() for value in recorder.values.values()])
-
-    def decode():
-        cache = KVCache(3)
-        return torch.cat([model.decode(ids, memory, mask, cache=cache) for ids in tgt.split(1, dim=1)])
-
-    def plain():
-        return run(model)
-
-    jobs = (ablate, record, decode, plain)
-    alone = [job() for job in jobs]
-    assert not torch.allclose(alone[0], alone[3])
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        together = list(pool.map(lambda i: jobs[i % 4](), range(4 * 50)))
-    assert all(torch.equal(result, alone[i % 4]) for i, result in enumerate(together))

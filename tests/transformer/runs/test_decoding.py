@@ -115,14 +115,6 @@ def test_padding_is_never_written_however_probable_it_is(cached):
         assert all(PAD not in row and row for row in collect(steps))
 
 
-def test_as_many_pieces_as_the_model_reads_can_be_written_and_no_more():
-    model = tiny_model(output_bias=True)
-    model.output_bias[EOS] = -50.0
-    assert len(collect(greedy(prefix_of(model, random_ids(1, 3)), max_new=16))[0]) == model.config.max_len
-    with pytest.raises(QueryError, match="17 tokens"):
-        collect(greedy(prefix_of(model, random_ids(1, 3)), max_new=17))
-
-
 @pytest.mark.parametrize("decode", [greedy, draw])
 def test_what_is_not_a_number_is_said(decode):
     model = tiny_model()

@@ -92,15 +92,6 @@ def test_losses_are_those_of_a_run_that_is_forced_to_write_the_reference_also_of
     assert found.written[first] == found.own_ids[first] != found.ids[first]
 
 
-def test_its_own_output_is_its_own_choice_everywhere(checkpoint):
-    own = checkpoint.run(checkpoint.query(SOURCE, max_new=8))
-    ended = own.stop_reason == "end of sentence"
-    found = score(checkpoint, checkpoint.query(SOURCE, max_new=8), own.tgt_ids, with_end=ended)
-    assert found.hits.all()
-    assert (found.written, found.first_divergence) == (own.tgt_ids, None)
-    np.testing.assert_allclose(found.own_probabilities, found.probabilities)
-
-
 TEXTS = st.lists(st.integers(0, 3), max_size=8).map(tuple)
 
 

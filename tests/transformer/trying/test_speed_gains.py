@@ -32,7 +32,7 @@ def test_a_cache_that_is_there_from_the_beginning_gives_the_same_logits(name):
 def test_without_a_compiler_the_rest_is_measured(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
-    found = whole(measuring(tiny_config(**LARGE)))
+    found = whole(measuring(tiny_config()))
     assert found.problem == speed_gains.NO_COMPILER
     assert found.compiled is None
     assert found.pays_after is None
