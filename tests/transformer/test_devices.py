@@ -124,16 +124,7 @@ def test_the_stand_in_is_as_strict_as_a_gpu():
     assert (there + torch.tensor(2.0)).tolist() == [3.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("cuda", "no CUDA device"),
-        ("cuda:1", "no CUDA device"),
-        ("gpu", "must be"),
-        ("cuda:", "must be"),
-        ("", "must be"),
-    ],
-)
+@pytest.mark.parametrize(("name", "why"), [("cuda", "no CUDA device"), ("cuda:", "must be"), ("", "must be")])
 def test_what_is_not_there_is_refused_in_one_sentence(checkpoint_folder, monkeypatch, name, why):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(CheckpointError, match=why) as error:

@@ -99,16 +99,6 @@ def test_a_pipe_that_appears_after_the_check_is_refused_without_waiting(folder, 
     assert read_in_a_thread(folder, "pipe") == f"{folder}/pipe: is not a regular file."
 
 
-@posix
-def test_a_file_nobody_may_read(folder, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "open", refuse)  # mode 000 stops everybody but the superuser
-    with pytest.raises(CheckpointError, match=r"tiny/a: cannot be read \(Permission denied\)"):
-        FolderFiles(folder).read("a", limit=9)
-
-
 def test_what_was_replaced_or_rewritten_is_noticed(folder):
     (folder / "b").write_bytes(b"b")
     files = FolderFiles(folder)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.transformer.tiny import DECODER, ENCODER, padded_source, target_ids, tiny_model
 from transformer.model.attention_features import Rotary
 from transformer.model.cache import KVCache
-from transformer.model.distance import alibi, distances
 from transformer.model.masks import causal_mask, window_mask, within
 from transformer.tap import Recorder, Replacer, sites, tap_of
 
@@ -127,14 +126,6 @@ def test_relative_attention_is_transformers():
         expected = theirs(x, mask=added)[0]
         found = ours(x, x, mask, order=order(60, offset=0, like=x)[0])
         assert torch.allclose(found, expected, rtol=0, atol=1e-5), stack
-
-
-def test_alibi_is_added_to_the_scores_of_self_attention():
-    model, recorder = tiny_model(positions="alibi"), Recorder(("*",))
-    model(padded_source(), target_ids(9), tap=tap_of(recorder))
-    bias = alibi(3, distances(torch.arange(9), offset=0), like=torch.ones(1, dtype=torch.float64))
-    q, k = (recorder.values[f"decoder.1.self_attn.{name}"] for name in ("queries", "keys"))
-    assert torch.allclose(recorder.values["decoder.1.self_attn.scores"], q @ k.mT / 2 + bias, rtol=0, atol=1e-10)
 
 
 def test_queries_and_keys_are_normed_before_they_turn():

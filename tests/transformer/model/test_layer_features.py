@@ -136,14 +136,3 @@ def test_token_types_are_chosen_and_are_0_by_default():
     assert close(model.encode(src, types), Plain(model).logits(src, None, types))
     assert close(model.encode(src), model.encode(src, torch.zeros_like(types)))
     assert not torch.allclose(model.encode(src, types), model.encode(src))
-
-
-def test_a_bias_is_where_the_config_says():
-    kinds = {"attention_bias": ("q_proj", "k_proj", "v_proj"), "attention_output_bias": ("out_proj",),
-             "ffn_bias": ("up_proj", "gate_proj", "down_proj"), "norm_bias": ("norm",)}  # fmt: skip
-    for field, modules in kinds.items():
-        for rest in (True, False):
-            model = tiny_model(bias=rest, gated=True, **{field: not rest})
-            biased = [name.split(".")[-2] for name, _ in model.named_parameters() if name.endswith(".bias")]
-            assert biased
-            assert all(module.endswith(modules) != rest for module in biased)

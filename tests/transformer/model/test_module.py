@@ -33,13 +33,6 @@ def test_hooks_of_one_module_and_of_all_are_called(register):
     assert (len(seen), len(of_all)) == (1, 2)
 
 
-def test_hooks_of_the_way_back_are_called():
-    module, seen = Twice(), []
-    module.register_full_backward_hook(lambda *found: seen.append(found))
-    module(torch.ones(2, requires_grad=True), times=3).sum().backward()
-    assert len(seen) == 1
-
-
 def test_a_part_can_be_replaced_and_removed():
     module = Twice()
     module.part = nn.Identity()

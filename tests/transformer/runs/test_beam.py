@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from tests.transformer.tiny import padded_source, random_ids, tiny_model
-from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs import beam
 from transformer.runs.beam import beam_search, length_penalty
@@ -142,22 +141,6 @@ def test_padding_is_never_written_however_probable_it_is():
         assert all(PAD not in h.ids for h in row)
 
 
-@pytest.mark.parametrize("max_new", [1, 2, 3])
-def test_there_are_no_more_hypotheses_than_sequences(max_new):
-    """Of a vocabulary with one piece besides the special ones; a beam far too wide is no error."""
-    model = tiny_model(tgt_vocab_size=5)
-    (found,) = search(model, random_ids(1, 3), size=100, max_new=max_new)
-    assert len(found) == {1: 4, 2: 1 + 3 * 4, 3: 1 + 3 * (1 + 3 * 4)}[max_new]
-    assert len({h.ids for h in found}) == len(found)
-
-
 @pytest.mark.parametrize(("length", "alpha", "expected"), [(1, 2, 1), (7, 1, 2), (7, 2, 4), (7, 0, 1)])
 def test_the_length_penalty(length, alpha, expected):
     assert length_penalty(length, alpha) == pytest.approx(expected)
-
-
-def test_what_is_not_a_number_is_said():
-    model = tiny_model()
-    model.tgt_table[9] = torch.nan
-    with pytest.raises(QueryError, match="not a number"):
-        search(model, padded_source(), size=2)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from tests.transformer.one_stack import alone
-from transformer import Beam, Greedy, Sampling, run, run_batch
-from transformer.checkpoint.load import load
+from transformer import Beam, Greedy, Sampling, run
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.decoding import Prefix
@@ -32,13 +31,6 @@ def precise(decoder):
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     return alone("encoder", tmp_path_factory.mktemp("alone"))
-
-
-def test_a_folder_has_one_vocabulary_and_opens_as_it_was_written(decoder, encoder):
-    for checkpoint in (decoder, encoder):
-        names = sorted(path.name for path in checkpoint.folder.iterdir())
-        assert names == ["card.json", "config.json", "model.safetensors", "pieces.model"]
-        assert checkpoint == load(checkpoint.folder)
 
 
 @pytest.mark.parametrize("decoding", DECODINGS, ids=lambda d: type(d).__name__)
@@ -75,19 +67,6 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
         Prefix(decoder.model, torch.tensor([[5, 6], [5, 0]]), cache=None)
 
 
-def test_prompts_of_different_lengths_are_a_batch_that_changes_nothing(decoder):
-    sources = ("the", PROMPT, "a lake is red", "moon")
-    queries = [decoder.query(s, decoding=d, max_new=5) for s in sources for d in DECODINGS]
-    for query, found in zip(queries, run_batch(decoder, queries), strict=True):
-        single, n = run(decoder, query), len(run(decoder, query).read_ids)
-        assert (found.tgt_ids, found.texts, found.notes) == (single.tgt_ids, single.texts, single.notes)
-        assert found.row_labels()[:n] == single.row_labels()
-        assert found.n_tokens("decoder") == n
-        np.testing.assert_allclose(found.log_probs, single.log_probs, atol=1e-4)
-        np.testing.assert_allclose(found.decoder_self[:, :, :n, :n], single.decoder_self, atol=1e-5)
-        assert (found.decoder_self[..., n:] == 0)[:, :, :n].all()
-
-
 def test_prompt_and_output_share_the_room(decoder):
     n_prompt = len(run(decoder, decoder.query(PROMPT, max_new=1)).src_ids)
     room = 24 - n_prompt + 1
@@ -111,13 +90,3 @@ def test_an_encoder_alone_has_maps_and_no_steps(encoder):
         trace.step(0)
     with pytest.raises(QueryError, match="is an encoder-only model and generates no output"):
         run(encoder, encoder.query(PROMPT, forced=(5,)))
-
-
-def test_a_batch_of_an_encoder_alone_hides_its_padding(encoder):
-    short, long = run_batch(encoder, [encoder.query("the"), encoder.query(PROMPT)])
-    n = short.n_tokens("encoder")
-    assert n < long.n_tokens("encoder") == len(short.src_ids)
-    assert (short.encoder_self[..., n:] == 0).all()
-    np.testing.assert_allclose(
-        short.encoder_self[:, :, :n, :n], run(encoder, encoder.query("the")).encoder_self, atol=1e-5
-    )

@@ -102,14 +102,6 @@ def test_a_line_of_a_decoder_alone_counts_from_its_second_piece(starts):
     assert (found.pieces, ended.pieces) == ((3, 1), (4, 2))
 
 
-def test_a_pair_of_a_decoder_alone_counts_its_target():
-    one = tried(**DECODER)
-    whole = torch.tensor([[5, 6, 7, 8]])
-    rows = log_probs(one.model(whole, whole))[0]
-    found = loss_of(one, Samples(("5 6",), ("7 8",)))
-    assert found.totals[0] == pytest.approx(-float(rows[1, 7] + rows[2, 8]), rel=1e-5)
-
-
 class WithMask(RawIds):
     def id_of(self, piece: str) -> int | None:
         return 16 if piece == "[MASK]" else super().id_of(piece)
