@@ -32,9 +32,6 @@ def causal(n):
     return np.tril(np.ones((n, n), dtype=bool))
 
 
-# ---------------------------------------------------------------- the same by hand, one row at a time
-
-
 def by_hand(row, allowed, *, query, n_queries):
     """Every measure of one row as a dictionary; what the row does not have is left out."""
     n_keys = len(row)
@@ -91,9 +88,6 @@ def test_each_row_is_what_a_plain_loop_gives(mask):
             assert math.isnan(value) if name not in expected else value == pytest.approx(expected[name], abs=1e-12)
 
 
-# ---------------------------------------------------------------- properties
-
-
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10_000))
 def test_measures_stay_in_their_ranges(n_queries, n_keys, seed):
     allowed = np.ones((n_queries, n_keys), dtype=bool)
@@ -104,12 +98,6 @@ def test_measures_stay_in_their_ranges(n_queries, n_keys, seed):
             numbers = values[~np.isnan(values)]
             assert ((numbers >= 0) & (numbers <= highest + 1e-9)).all(), name
             assert not np.signbit(numbers).any()  # no -0.0
-
-
-# ---------------------------------------------------------------- norms
-
-
-# ---------------------------------------------------------------- real runs
 
 
 @pytest.fixture(scope="module")

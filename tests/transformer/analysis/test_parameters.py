@@ -77,9 +77,6 @@ def test_a_shared_tensor_is_listed_once_with_its_other_names():
     assert [(one.name, one.also) for one in found] == [("a.weight", ("b.weight",)), ("a.bias", ()), ("b.bias", ())]
 
 
-# ------------------------------------------------------------------------------------------------ histograms
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_a_histogram_is_that_of_numpy(dtype):
     values = drawn(40, 5, dtype=dtype)
@@ -100,9 +97,6 @@ def test_a_constant_is_in_one_bin_of_edges_that_rise(value):
     found = histogram(torch.full((9,), value))
     assert sorted(found.counts.tolist())[-2:] == [0, 9]
     assert (np.diff(found.edges) > 0).all()
-
-
-# ------------------------------------------------------------------------------------------------ singular values
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

@@ -112,16 +112,6 @@ def test_odd_names_are_literal_or_left_out(root):
     assert set(names(root)) == {*literal, "shared", "tiny"}
 
 
-def test_pipes_and_folders_in_the_place_of_files(root):
-    (root / "tiny" / "config.json").unlink()
-    (root / "tiny" / "config.json").mkdir()
-    assert "not a regular file" in list_checkpoints([root])[1].error
-    if hasattr(os, "mkfifo"):
-        (root / "shared" / "model.safetensors").unlink()
-        os.mkfifo(root / "shared" / "model.safetensors")
-        assert "not a regular file" in list_checkpoints([root])[0].error
-
-
 def test_equal_names_in_two_folders_can_be_told_apart(root, tmp_path):
     shutil.copytree(root, tmp_path / "b")
     (tmp_path / "b" / "tiny (2)").mkdir()

@@ -20,7 +20,6 @@ import transformer
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import is_checkpoint
 from transformer.checkpoint.snapshots import SnapshotInfo, folder_of, moments, split, write
 from transformer.errors import CheckpointError
 
@@ -77,13 +76,6 @@ def test_a_step_that_is_not_there_names_the_nearest(grown):
     assert refused(grown) == "'spoilt@219': 'spoilt' has no snapshots."
 
 
-def test_snapshots_are_no_checkpoints_and_no_obstacle_to_one(grown):
-    assert [entry.name for entry in listing([grown.parent])] == ["spoilt"]
-    assert is_checkpoint(grown)
-    with pytest.raises(CheckpointError, match="neither empty nor a checkpoint"):
-        is_checkpoint(folder_of(grown))
-
-
 def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
     found, odd = moments(grown)
     assert [moment.step for moment in found] == list(STEPS)
@@ -104,6 +96,7 @@ def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
         "has an invalid epoch: 1.5.",
     ]
     assert moments(grown.with_name("other")) == ((), ())
+    assert [entry.name for entry in listing([grown.parent])] == ["spoilt"]  # they are no checkpoints
 
 
 def test_a_bomb_is_not_unpacked(grown):

@@ -111,28 +111,20 @@ def test_row_t_reads_piece_t_minus_1_and_predicts_piece_t(checkpoint, batch):
         assert str(labels[0]) == f"{piece(start)} → {piece(trace.tgt_ids[0])}"
 
 
-def test_candidates_are_the_best_first_with_their_probabilities(precise, trace):
-    probs = own_probabilities(precise, trace)
-    for t in range(trace.n_steps):
-        candidates = trace.step(t, top_k=8).candidates
-        listed = [c.id for c in candidates[:8]]
-        assert listed == np.argsort(-probs[t], kind="stable")[:8].tolist()
-        for c in candidates:
-            assert c.probability == pytest.approx(probs[t, c.id], abs=1e-10)
-            assert c.log_probability == pytest.approx(np.log(probs[t, c.id]), abs=1e-10)
-            assert c.piece == precise.tgt_tokenizer.piece(c.id)
-
-
 @pytest.mark.parametrize("top_k", [0, 3, 1_000])
-def test_the_chosen_piece_is_always_listed_and_marked_once(trace, top_k):
+def test_candidates_are_the_best_first_and_the_chosen_piece_is_always_among_them(precise, trace, top_k):
+    probs = own_probabilities(precise, trace)
     for t, i in enumerate(trace.tgt_ids):
         step = trace.step(t, top_k=top_k)
-        assert [c.id for c in step.candidates if c.chosen] == [i]
-        assert step.chosen.id == i
+        assert [c.id for c in step.candidates[:top_k]] == np.argsort(-probs[t], kind="stable")[:top_k].tolist()
+        for c in step.candidates:
+            assert c.probability == pytest.approx(probs[t, c.id], abs=1e-10)
+            assert c.piece == precise.tgt_tokenizer.piece(c.id)
+            assert (c.sampling_probability is None) == (not isinstance(trace.query.decoding, Sampling))
+        assert [c.id for c in step.candidates if c.chosen] == [i] == [step.chosen.id]
         assert len(step.candidates) == min(top_k, len(trace.vocabulary)) + (step.rank > top_k)
         assert step.rank == 1 + int((trace.log_probs[t] > trace.log_probs[t, i]).sum())
         assert step.forced == (t < 2)
-        assert (step.chosen.sampling_probability is None) == (not isinstance(trace.query.decoding, Sampling))
     for index in (-1, 7):
         with pytest.raises(QueryError, match=f"step {index} does not exist; this run has steps 0 to 6"):
             trace.step(index)
