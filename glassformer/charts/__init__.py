@@ -65,7 +65,11 @@ sys.modules[__name__].__class__ = _Door
 
 
 def __getattr__(name: str) -> Any:
-    """A chart, or its figure."""
+    """A chart, or its figure; a module of charts alone is imported alone, for it may be one that all others import."""
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+        module = import_module(f"{__name__}.{name}")
+        if {name, f"{name}_spec"}.isdisjoint(vars(module)):
+            return module
     if name.startswith("_") or name not in _charts():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _charts()[name]

@@ -32,7 +32,11 @@ def of_name(tmp_path_factory, checkpoint_folder):
     return made
 
 
-@pytest.fixture(params=[*FEATURED, "two vocabularies", "filling"])
+DAILY = ("two vocabularies", "filling", "relative", "windows")  # the others have no tensors of other kinds
+RARE = [pytest.param(name, marks=pytest.mark.deep) for name in FEATURED if name not in DAILY]
+
+
+@pytest.fixture(params=[*DAILY, *RARE])
 def pair(request, of_name):
     """The same of every model."""
     return of_name(request.param)

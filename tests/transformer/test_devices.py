@@ -1,4 +1,4 @@
-"""A model on another device gives the same: each kind of work there and on the processor, compared.
+"""A model on another device gives the same as on the processor, in each kind of work.
 
 The device is a stand-in that computes as the processor does (`stand_in.py`), so results are equal to the last bit,
 and a tensor that was left on the wrong side is an error. On a GPU results differ by rounding: those tests exist where
@@ -124,16 +124,7 @@ def test_the_stand_in_is_as_strict_as_a_gpu():
     assert (there + torch.tensor(2.0)).tolist() == [3.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("cuda", "no CUDA device"),
-        ("cuda:1", "no CUDA device"),
-        ("gpu", "must be"),
-        ("cuda:", "must be"),
-        ("", "must be"),
-    ],
-)
+@pytest.mark.parametrize(("name", "why"), [("cuda", "no CUDA device"), ("cuda:", "must be"), ("", "must be")])
 def test_what_is_not_there_is_refused_in_one_sentence(checkpoint_folder, monkeypatch, name, why):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(CheckpointError, match=why) as error:

@@ -1,4 +1,4 @@
-"""The list of extensions: what is there, and what is passed over."""
+"""Extensions that are there are listed, and what is gone or needs it is passed over."""
 
 import pytest
 

@@ -1,8 +1,7 @@
-"""Other names of an extension's modules, with an extension that is thrown away."""
+"""A module has one object under its own name and the names that it had."""
 
 import importlib
 import importlib.resources
-import runpy
 import sys
 from importlib.util import find_spec
 from operator import attrgetter
@@ -11,7 +10,7 @@ import pytest
 
 import transformer
 from transformer import module_aliases
-from transformer.extensions import Extension, extensions, imported
+from transformer.extensions import Extension, extensions
 
 
 @pytest.fixture
@@ -49,11 +48,6 @@ def test_what_a_module_imports_is_not_made_twice(moved):
     assert importlib.import_module(f"{moved}.deep.inner").Thing is Thing is transformer.moved.inner.Thing
 
 
-def test_a_module_runs_under_its_other_name(moved, capsys):
-    runpy.run_module("transformer.moved.deep.inner", run_name="__main__")
-    assert capsys.readouterr().out.startswith("ran")
-
-
 def test_names_that_are_none_stay_unknown(moved):
     for name in ("transformer.moved.nothing", "transformer.moved.deep.nothing", "transformer.movedx"):
         with pytest.raises(ModuleNotFoundError, match=name.rpartition(".")[2]):
@@ -68,13 +62,6 @@ def test_each_alias_is_a_module():
             if find_spec(other.rpartition(".")[0]) is None:
                 continue  # a name below that of an extension that was deleted
             assert importlib.import_module(other) is importlib.import_module(own)
-
-
-def test_public_names_of_extensions_are_offered():
-    for extension in extensions():
-        for name, where in extension.names.items():
-            assert getattr(transformer, name) is imported(where)
-            assert name in dir(transformer)
 
 
 def test_without_extensions_the_librarys_own_names_are_left(monkeypatch):

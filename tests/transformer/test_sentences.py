@@ -1,4 +1,4 @@
-"""What the library says is said whole, and each reader of one trace reads it in a language of their own."""
+"""What the library says is said whole, and each reader of one trace reads it in their language."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,6 @@ from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import read_config
 from transformer.errors import ClauseError, GlassformerError
 from transformer.i18n import ENGLISH, PSEUDO, Sentence, said
-from transformer.model.config import ModelConfig
 from transformer.runs.interventions import parse
 from transformer.text import sentencepiece_check
 
@@ -36,19 +35,10 @@ def test_readers_of_one_trace_read_its_notes_in_their_languages(checkpoint):
             for language in (ENGLISH, PSEUDO)
         )
     assert english == list(trace.notes)
+    assert pickle.loads(pickle.dumps(trace.notes)) == trace.notes
     assert all(note.startswith("⟦") for note in pseudo)
     for note in trace.notes:
         assert_said(note, ["请问", "ba"])
-
-
-def test_a_trace_with_notes_is_compared_and_kept_as_before(checkpoint):
-    query = checkpoint.query(SOURCE, max_new=1)
-    one, other = run(checkpoint, query), run(checkpoint, query)
-    assert one == other
-    again = pickle.loads(pickle.dumps(one.notes))
-    assert again == one.notes
-    assert [said(note, PSEUDO) for note in again] == [said(note, PSEUDO) for note in one.notes]
-    assert one.query.to_json() == query.to_json()
 
 
 # Names of files, of a config's fields, of a change; what Python's JSON says of a text.
@@ -57,11 +47,6 @@ DATA += ["Expecting property name enclosed in double quotes"]
 REFUSED = {
     "a value inside a file": lambda: read_config(b'{"format_version": 1, "n_encoder_layers": "x"}', label="m/c.json"),
     "no JSON": lambda: read_config(b"{", label="m/c.json"),
-    "a number": lambda: read_config(b'{"format_version": 1' + b"0" * 60 + b"}", label="m/c.json"),
-    "a kind": lambda: ModelConfig(
-        n_encoder_layers=True, n_decoder_layers=1, d_model=4, n_heads=1, d_ff=4, src_vocab_size=9, tgt_vocab_size=9
-    ),
-    "a web page": lambda: sentencepiece_check.check(b"<html>"),
     "a message": lambda: sentencepiece_check.check(b"\xff" * 40),
     "a curve": lambda: read_curve(b"epoch,loss\n", label="m/t.csv"),
     "a change": lambda: parse("zero"),
@@ -74,13 +59,6 @@ def test_a_refusal_is_said_whole(name):
     with pytest.raises((GlassformerError, ClauseError)) as refused:
         REFUSED[name]()
     assert_said(refused.value.sentence, DATA)
-
-
-def test_a_refusal_of_a_run_is_said_whole(checkpoint):
-    for query in (checkpoint.query("ba lo " * 40), checkpoint.query("ba", forced=(0,)), checkpoint.query(" ")):
-        with pytest.raises(GlassformerError) as refused:
-            run(checkpoint, query)
-        assert_said(refused.value.sentence, [checkpoint.name])
 
 
 def test_what_is_odd_about_a_checkpoint_is_said_whole(checkpoint_folder, tmp_path):

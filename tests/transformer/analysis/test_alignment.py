@@ -1,8 +1,7 @@
-"""Word alignment from attention: every figure again by hand, the runs against the traces that the app shows."""
+"""Words are aligned by attention as counted by hand from traces, and gold files are read or refused."""
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,16 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SOURCES, TARGETS
-from transformer import load
 from transformer.analysis.alignment import (
     SPACINGS,
-    Counts,
-    GoldPair,
-    GoldSet,
     Links,
     attached,
     attached_french,
-    best_sources,
     count_links,
     diagonal_sources,
     joined,
@@ -30,10 +24,8 @@ from transformer.analysis.alignment import (
     with_means,
 )
 from transformer.analysis.alignment_scores import ROWS, score_alignment
-from transformer.analysis.word_merging import merge_words
 from transformer.errors import DataError
 
-REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"
 GOLD = ("0-0 1-1 1p2", "0-0 2-3", "1-1 3p4 2-2", "0-1 4-6", "", "1-0 2-2")
 links_lists = st.lists(st.tuples(st.integers(0, 99), st.sampled_from("-p"), st.integers(0, 99)), max_size=8)
 
@@ -52,16 +44,12 @@ def gold_files(tmp_path):
     return write
 
 
-def test_links_are_read():
-    assert parse_links(" 0-0 1p2\t10-3 ") == Links(frozenset({(0, 0), (10, 3)}), frozenset({(0, 0), (1, 2), (10, 3)}))
-    assert parse_links("  ") == Links(frozenset(), frozenset())
-
-
 @given(links_lists)
 def test_what_is_written_is_read(links):
     found = parse_links(" ".join(f"{i}{kind}{j}" for i, kind, j in links))
     assert found.possible == {(i, j) for i, _, j in links}
     assert found.sure == {(i, j) for i, kind, j in links if kind == "-"}
+    assert parse_links(" 0-0 1p2\t10-3 ").possible == {(0, 0), (1, 2), (10, 3)}
 
 
 @given(st.text(alphabet="0123456789-p ٣²x\t", max_size=30) | st.text(max_size=20))
@@ -75,19 +63,10 @@ def test_any_text_gives_links_or_one_error(text):
     assert {str(n) for link in found.possible for n in link} <= numbers
 
 
-@pytest.mark.parametrize(
-    "line", ["1", "1-", "-1", "1--2", "1-2-3", "1:2", "a-b", "1-٣", "0-0 1_2", "100000-1", "1-9999999999"]
-)
+@pytest.mark.parametrize("line", ["1", "1-", "-1", "1--2", "1:2", "1-٣", "0-0 1_2", "100000-1"])
 def test_what_is_no_link_is_refused(line):
     with pytest.raises(ValueError, match=r"is not a link|refers to a word beyond"):
         parse_links(line)
-
-
-def test_a_piece_of_two_words_belongs_to_both_by_its_characters():
-    # ▁ 我妹妹 每 天。 against 我 妹妹 每天 。
-    shares = piece_shares([0, 3, 1, 2], [1, 2, 2, 1])
-    expected = [[0, 0, 0, 0], [1 / 3, 2 / 3, 0, 0], [0, 0, 1, 0], [0, 0, 0.5, 0.5]]
-    np.testing.assert_allclose(shares, expected)
 
 
 @given(st.lists(st.integers(0, 5), max_size=12), st.lists(st.integers(1, 50), max_size=6))
@@ -99,6 +78,8 @@ def test_shares_give_back_the_characters(pieces, cuts):
     assert shares.shape == (len(pieces), len(words))
     np.testing.assert_allclose(shares.sum(axis=1), [float(length > 0) for length in pieces])
     np.testing.assert_allclose(np.array(pieces, dtype=float) @ shares, words, atol=1e-9)
+    expected = [[0, 0, 0, 0], [1 / 3, 2 / 3, 0, 0], [0, 0, 1, 0], [0, 0, 0.5, 0.5]]
+    np.testing.assert_allclose(piece_shares([0, 3, 1, 2], [1, 2, 2, 1]), expected)  # ▁ 我妹妹 每 天。
 
 
 @pytest.mark.parametrize(("pieces", "words"), [([2], [3]), ([3], [1, 1]), ([2], [2, 0]), ([], [1])])
@@ -107,24 +88,12 @@ def test_pieces_that_do_not_make_up_the_words_are_refused(pieces, words):
         piece_shares(pieces, words)
 
 
-def test_weights_are_summed_over_source_pieces_and_averaged_over_target_pieces():
-    weights = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.2, 0.2], [0.0, 0.6, 0.3, 0.1]])  # 3 rows, 3 pieces and end
-    src = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])  # two pieces, one piece, the end piece
-    tgt = np.array([[1, 0], [1, 0], [0, 1]])  # the first word has two rows
-    expected = [[(0.3 + 0.6) / 2, (0.3 + 0.2) / 2], [0.6, 0.3]]
-    np.testing.assert_allclose(merge_words(weights, src, tgt), expected)
-    stacked = np.stack([weights, weights[::-1]])
-    np.testing.assert_allclose(merge_words(stacked, src, tgt)[0], expected)
-    assert best_sources(merge_words(weights, src, tgt)).tolist() == [0, 0]
-
-
-def test_means_stand_behind_what_they_are_of():
+def test_means_stand_behind_the_heads_and_the_layers():
     weights = np.random.default_rng(0).random((3, 2, 4, 5))
     found = with_means(weights)
-    assert found.shape == (4, 3, 4, 5)
     np.testing.assert_array_equal(found[:3, :2], weights)
-    np.testing.assert_allclose(found[1, 2], (weights[1, 0] + weights[1, 1]) / 2)
-    np.testing.assert_allclose(found[3, 2], weights.reshape(6, 4, 5).sum(axis=0) / 6)
+    np.testing.assert_allclose(found[:3, 2], weights.mean(axis=1))
+    np.testing.assert_allclose(found[3, 2], weights.mean(axis=(0, 1)))
 
 
 def test_the_error_rate_by_hand():
@@ -136,7 +105,6 @@ def test_the_error_rate_by_hand():
     assert (counts.n_found, counts.n_sure) == (4, 3)
     np.testing.assert_allclose(counts.aer(), [1 - (2 + 3) / 7, 1 - 6 / 7, 1.0])
     np.testing.assert_allclose((counts + counts).aer(), counts.aer())
-    assert Counts(np.array(3), np.array(3), 3, 3).aer() == 0
 
 
 @pytest.mark.parametrize(
@@ -147,31 +115,18 @@ def test_the_diagonal(n_target, n_source, expected):
     assert diagonal_sources(n_target, n_source).tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("eu 's pledge ( 50 % ) is n't here .", "eu's pledge (50%) isn't here."),
-        ('he said : " no , thanks ! " and left', 'he said: "no, thanks!" and left'),
-        ("workers ' rights $ 5", "workers' rights $5"),
-        (". a", ". a"),
-    ],
-)
-def test_punctuation_is_attached(words, expected):
-    assert attached(words.split()) == expected
-
-
-def test_other_ways_of_writing():
+def test_words_are_written_as_their_language_does():
+    for words, expected in {
+        "eu 's pledge ( 50 % ) is n't here .": "eu's pledge (50%) isn't here.",
+        'he said : " no , thanks ! " and left': 'he said: "no, thanks!" and left',
+        "workers ' rights $ 5": "workers' rights $5",
+        ". a": ". a",
+    }.items():
+        assert attached(words.split()) == expected
     assert joined(["他", "买", "了", "Windows", "95", "和", "3", "个", "a。"]) == "他买了Windows 95和3个a。"
     assert attached_french(["l'", "homme", "dit", ":", "ça", "va", "?", "oui", "."]) == "l'homme dit : ça va ? oui."
-    for code, name in {
-        "zh": "joined",
-        "zh-Hans": "joined",
-        "EN": "attached",
-        "fr": "attached-french",
-        "": "spaced",
-    }.items():
-        assert usual_spacing(code) == name
-        assert name in SPACINGS
+    codes = {"zh": "joined", "zh-Hans": "joined", "EN": "attached", "fr": "attached-french", "": "spaced"}
+    assert {code: usual_spacing(code) for code in codes} == codes
 
 
 @given(st.lists(st.text(alphabet="ab'\".,(!s%", min_size=1, max_size=3), max_size=8))
@@ -229,31 +184,13 @@ def test_scores_are_those_of_the_traces_counted_by_hand(checkpoint, gold_files):
     row = ROWS.index(scores.best.row)
     assert scores.heads[row, scores.best.layer - 1, scores.best.head - 1] == scores.best.aer
     assert len(np.unique(scores.heads)) > 1
-
-
-def test_a_task_whose_alignment_is_known_is_aligned(monkeypatch):
-    """The shipped model that reverses words: letter i of n belongs to letter n - 1 - i; the last layer knows."""
-    words = ("planet", "abcdef", "stone", "quick", "xyz")
-    links = [frozenset((i, len(word) - 1 - i) for i in range(len(word))) for word in words]
-    pairs = [GoldPair(tuple(w), tuple(w[::-1]), Links(gold, gold)) for w, gold in zip(words, links, strict=True)]
-    monkeypatch.setitem(SPACINGS, "glued", "".join)
-    gold = GoldSet(("a", "b", "c"), ("", "", ""), tuple(pairs))
-    scores = score_alignment(load(REVERSE), gold, source_text="glued", target_text="glued")
-    assert (scores.best.layer, scores.best.row) == (2, "predicts")
-    assert scores.best.aer < 0.05
-    assert scores.layers[ROWS.index("predicts"), 1] < 0.05
-    assert scores.layers[ROWS.index("reads"), 1] > 0.5  # that row looks for the next letter already
-    assert scores.diagonal > 0.5
-
-
-def test_the_record_is_json_and_names_files_and_settings(checkpoint, gold_files):
-    scores = score_alignment(checkpoint, read_gold(*gold_files()), source_text="joined", target_text="attached")
     record = json.loads(json.dumps(scores.record()))
-    assert (record["file"], record["measure"]) == ("gold.talp", "alignment error rate")
-    assert record["source"]["text"] == "joined"
+    assert (record["file"], record["source"]["text"], record["aer"]) == (
+        "gold.talp",
+        "spaced",
+        round(scores.best.aer, 4),
+    )
     assert np.shape(record["heads"]["reads"]) == np.shape(record["outside_words"]["predicts"]) == (2, 4)
-    assert np.shape(record["layers"]["reads"]) == (2,)
-    assert record["aer"] == round(scores.heads.min(), 4)
 
 
 def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):
@@ -261,12 +198,7 @@ def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):
     gold = read_gold(*gold_files(sources, (*TARGETS, "a", "a", "a"), (*GOLD, "", "", "")))
     scores = score_alignment(checkpoint, gold, source_text="spaced", target_text="spaced")
     assert scores.n_sentences == 6
-    reasons = (
-        "with more than 32 tokens",
-        "with an empty source or target",
-        "whose pieces cannot be joined into their words",
-    )
-    assert scores.left_out == dict.fromkeys(reasons, 1)
+    assert sorted(scores.left_out.values()) == [1, 1, 1]
     too_long = read_gold(*gold_files(["ba " * 40], ["a"], ["0-0"]))
     with pytest.raises(DataError, match="no sentence can be scored"):
         score_alignment(checkpoint, too_long, source_text="spaced", target_text="spaced")
@@ -292,13 +224,3 @@ def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):
 def test_files_that_cannot_be_used_are_refused(gold_files, changes, message):
     with pytest.raises(DataError, match=message):
         read_gold(*gold_files(**changes))
-
-
-def test_files_that_cannot_be_read_are_refused(gold_files):
-    files = gold_files()
-    files[1].write_bytes(b"a\xff")
-    with pytest.raises(DataError, match=r"not UTF-8 \(byte 1: 0xff\)"):
-        read_gold(*files)
-    files[1].unlink()
-    with pytest.raises(DataError, match="cannot be read"):
-        read_gold(*files)

@@ -1,4 +1,4 @@
-"""What heads do: every measure against plain loops, on made-up weights and on the shipped toy model."""
+"""Every measure of heads is what a plain loop over the weights gives, of the rows that count."""
 
 import math
 from dataclasses import replace
@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import load, run, run_batch
-from transformer.analysis import head_statistics
 from transformer.analysis import head_statistics as hs
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
@@ -31,9 +30,6 @@ def random_weights(seed, n_queries, n_keys, allowed=None):
 
 def causal(n):
     return np.tril(np.ones((n, n), dtype=bool))
-
-
-# ---------------------------------------------------------------- the same by hand, one row at a time
 
 
 def by_hand(row, allowed, *, query, n_queries):
@@ -57,18 +53,6 @@ def by_hand(row, allowed, *, query, n_queries):
     nearest = min(range(n_keys), key=lambda k: (abs(k - place), -k))
     found["diagonal"] = row[nearest]
     return found
-
-
-def means_by_hand(weights, allowed, name, rows):
-    """[layer, head] of nested lists."""
-    means = []
-    for layer in weights:
-        means.append([])
-        for head in layer:
-            found = [by_hand(head[q], allowed[q], query=q, n_queries=len(head)) for q in rows if allowed[q].any()]
-            numbers = [one[name] for one in found if name in one]
-            means[-1].append(sum(numbers) / len(numbers))
-    return means
 
 
 def functions(weights, allowed):
@@ -104,99 +88,16 @@ def test_each_row_is_what_a_plain_loop_gives(mask):
             assert math.isnan(value) if name not in expected else value == pytest.approx(expected[name], abs=1e-12)
 
 
-# ---------------------------------------------------------------- properties
-
-
-@given(st.integers(2, 12))
-def test_a_uniform_map_is_as_spread_out_as_can_be(n):
-    everywhere = np.ones((n, n), dtype=bool)
-    for allowed in (everywhere, causal(n)):
-        uniform = allowed / allowed.sum(axis=-1, keepdims=True)
-        share = hs.entropy_share(uniform, allowed)
-        n_open = allowed.sum(axis=-1)
-        np.testing.assert_allclose(share[n_open > 1], 1, **CLOSE)
-        assert np.isnan(share[n_open == 1]).all()
-        np.testing.assert_allclose(hs.entropy(uniform), np.log2(n_open), **CLOSE)
-        np.testing.assert_allclose(hs.largest(uniform), 1 / n_open, **CLOSE)
-
-
-@given(st.integers(1, 12))
-def test_an_identity_map_is_all_on_itself(n):
-    everywhere = np.ones((n, n), dtype=bool)
-    np.testing.assert_array_equal(hs.share_at(np.eye(n), everywhere, offset=0), 1)
-    np.testing.assert_array_equal(hs.share_on_diagonal(np.eye(n)), 1)
-    for values in (hs.entropy(np.eye(n)), hs.distance(np.eye(n)), hs.relative_distance(np.eye(n))):
-        np.testing.assert_array_equal(values, 0)
-        assert not np.signbit(values).any()
-
-
-@given(st.integers(2, 12), st.sampled_from([-1, 1]))
-def test_a_shifted_map_is_all_on_the_neighbour(n, offset):
-    shifted = np.eye(n, k=offset)
-    share = hs.share_at(shifted, np.ones((n, n), dtype=bool), offset=offset)
-    without = 0 if offset == -1 else n - 1
-    assert np.flatnonzero(np.isnan(share)).tolist() == [without]
-    np.testing.assert_array_equal(np.delete(share, without), 1)
-    np.testing.assert_array_equal(np.delete(hs.distance(shifted), without), 1)
-
-
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10_000))
 def test_measures_stay_in_their_ranges(n_queries, n_keys, seed):
-    weights = random_weights(seed, n_queries, n_keys)
     allowed = np.ones((n_queries, n_keys), dtype=bool)
-    slack = 1e-9
-    for name, values in functions(weights, allowed).items():
-        highest = {"entropy": math.log2(n_keys), "distance": max(n_queries, n_keys) - 1}.get(name, 1)
-        numbers = values[~np.isnan(values)]
-        assert ((numbers >= 0) & (numbers <= highest + slack)).all(), name
-
-
-@given(st.integers(1, 9), st.integers(1, 9))
-def test_the_diagonal_goes_from_corner_to_corner(n_queries, n_keys):
-    keys = hs.diagonal_keys(n_queries, n_keys)
-    assert keys[0] == 0
-    assert n_queries == 1 or keys[-1] == n_keys - 1
-    assert (np.diff(keys) >= 0).all()
-
-
-def test_a_mean_is_over_the_rows_that_count_and_a_broken_number_stays():
-    values = np.array([[[1.0, 9.0, 3.0], [1.0, 9.0, np.nan]]])
-    rows = np.array([True, False, True])
-    np.testing.assert_array_equal(hs.Measure(values, rows).means(), [[2.0, np.nan]])
-    assert np.isnan(hs.Measure(values, np.zeros(3, dtype=bool)).means()).all()
-
-
-# ---------------------------------------------------------------- norms
-
-
-def test_norm_shares_are_what_a_plain_loop_gives():
-    rng = np.random.default_rng(5)
-    heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
-    shares = head_statistics.norm_share(heads, parts)
-    for layer in range(2):
-        for q in range(5):
-            norms = [
-                math.sqrt(
-                    sum(sum(heads[layer, h, q, i] * parts[layer, h, i, o] for i in range(4)) ** 2 for o in range(7))
-                )
-                for h in range(3)
-            ]
-            np.testing.assert_allclose(shares[layer, :, q], np.array(norms) / sum(norms), **CLOSE)
-
-
-@given(st.floats(0.1, 100), st.integers(0, 1000))
-def test_norm_shares_add_up_to_1_and_do_not_know_the_scale(scale, seed):
-    rng = np.random.default_rng(seed)
-    heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
-    shares = head_statistics.norm_share(heads, parts)
-    np.testing.assert_allclose(shares.sum(axis=1), 1, **CLOSE)
-    np.testing.assert_allclose(head_statistics.norm_share(scale * heads, parts), shares, **CLOSE)
-    heads[:, 1] = 0
-    assert (head_statistics.norm_share(heads, parts)[:, 1] == 0).all()
-    assert np.isnan(head_statistics.norm_share(np.zeros_like(heads), parts)).all()
-
-
-# ---------------------------------------------------------------- real runs
+    uniform, one_key = allowed / n_keys, np.eye(n_keys)[np.zeros(n_queries, dtype=int)]
+    for weights in (random_weights(seed, n_queries, n_keys), uniform[None, None], one_key[None, None]):
+        for name, values in functions(weights, allowed).items():
+            highest = {"entropy": math.log2(n_keys), "distance": max(n_queries, n_keys) - 1}.get(name, 1)
+            numbers = values[~np.isnan(values)]
+            assert ((numbers >= 0) & (numbers <= highest + 1e-9)).all(), name
+            assert not np.signbit(numbers).any()  # no -0.0
 
 
 @pytest.fixture(scope="module")
@@ -210,11 +111,9 @@ def trace(checkpoint):
 
 
 def shares_of(checkpoint, trace, kind):
-    sites = [head_statistics.outputs_site(kind, layer) for layer in range(len(trace.maps(kind)))]
+    sites = [hs.outputs_site(kind, layer) for layer in range(len(trace.maps(kind)))]
     heads = replay(checkpoint, trace, sites)
-    return head_statistics.norm_share(
-        np.stack([heads[name] for name in sites]), head_statistics.output_projections(checkpoint.model, kind)
-    )
+    return hs.norm_share(np.stack([heads[name] for name in sites]), hs.output_projections(checkpoint.model, kind))
 
 
 def measured(checkpoint, trace, kind, **options):
@@ -230,24 +129,23 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_has_its_kinds_measures_as_a_plain_loop_gives_them(checkpoint, trace, kind):
+def test_a_run_has_its_kinds_measures_and_their_means_over_all_rows(checkpoint, trace, kind):
     measures = measured(checkpoint, trace, kind)
     assert list(measures) == [*EXPECTED[kind], "norm_share"]
-    weights, allowed = trace.maps(kind).astype(np.float64), trace.mask(kind)
+    expected = functions(trace.maps(kind).astype(np.float64), trace.mask(kind))
     for name in EXPECTED[kind]:
         by_name = "relative_distance" if (kind, name) == ("cross", "distance") else name
-        expected = means_by_hand(weights, allowed, by_name, range(len(allowed)))
-        np.testing.assert_allclose(measures[name].means(), expected, **CLOSE)
+        np.testing.assert_allclose(measures[name].means(), np.nanmean(expected[by_name], axis=-1), **CLOSE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_heads_parts_add_up_to_what_the_attention_wrote(checkpoint, trace, kind):
     recorder = Recorder(("*_attn.heads", "*_attn.output"))
     checkpoint.model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
-    parts, shares = head_statistics.output_projections(checkpoint.model, kind), shares_of(checkpoint, trace, kind)
+    parts, shares = hs.output_projections(checkpoint.model, kind), shares_of(checkpoint, trace, kind)
     layers = checkpoint.model.encoder.layers if kind == "encoder" else checkpoint.model.decoder.layers
     for layer, part in enumerate(parts):
-        name = head_statistics.outputs_site(kind, layer)
+        name = hs.outputs_site(kind, layer)
         heads = recorder.values[name][0].detach().numpy()  # [head, query, d_head]
         written = np.stack([head @ piece for head, piece in zip(heads, part, strict=True)])
         attention = layers[layer].cross_attn if kind == "cross" else layers[layer].self_attn
@@ -262,8 +160,7 @@ def test_the_heads_parts_add_up_to_what_the_attention_wrote(checkpoint, trace, k
 def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
     n_rows = 3
     measures = measured(checkpoint, trace, kind, n_rows=n_rows)
-    weights, allowed = trace.maps(kind).astype(np.float64), trace.mask(kind)
-    expected = means_by_hand(weights, allowed, "entropy", range(n_rows))
+    expected = hs.entropy(trace.maps(kind).astype(np.float64))[..., :n_rows].mean(axis=-1)
     np.testing.assert_allclose(measures["entropy"].means(), expected, **CLOSE)
     assert all(not one.rows[n_rows:].any() and np.isnan(one.values[..., n_rows:]).all() for one in measures.values())
     changed = trace.maps(kind).copy()
@@ -271,17 +168,10 @@ def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
     other = measured(checkpoint, replace(trace, weights={**trace.weights, kind: changed}), kind, n_rows=n_rows)
     for name, one in measures.items():
         np.testing.assert_array_equal(other[name].means(), one.means())
-
-
-def test_the_encoders_rows_may_always_be_seen(checkpoint, trace):
     some, all_rows = measured(checkpoint, trace, "encoder", n_rows=1), measured(checkpoint, trace, "encoder")
     np.testing.assert_array_equal(some["entropy"].means(), all_rows["entropy"].means())
-
-
-def test_the_first_step_alone_has_no_previous_token_and_nothing_to_spread(checkpoint, trace):
-    assert list(measured(checkpoint, trace, "decoder", n_rows=1)) == [
-        "entropy", "largest", "distance", "self", "first", "norm_share",
-    ]  # fmt: skip
+    first = ["entropy", "largest", "distance", "self", "first", "norm_share"]
+    assert list(measured(checkpoint, trace, "decoder", n_rows=1)) == first
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -295,23 +185,12 @@ def test_padding_of_a_batch_does_not_count(checkpoint, kind):
         np.testing.assert_allclose(other[name].means(), one[name].means(), rtol=0, atol=1e-5)
 
 
-def test_a_row_without_an_open_key_does_not_count(checkpoint, trace):
-    allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
-    allowed[2], weights[:, :, 2] = False, 0
-    changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
-    measures = hs.measure(changed, "encoder", eos_id=checkpoint.config.eos_id)
-    assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
-    rows = [q for q in range(len(allowed)) if q != 2]
-    expected = means_by_hand(trace.encoder_self.astype(np.float64), trace.encoder_mask, "largest", rows)
-    np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)
-
-
-def test_a_source_without_an_end_piece_has_no_share_on_it(checkpoint, trace):
-    assert "end" not in hs.measure(trace, "cross", eos_id=checkpoint.config.eos_id + 1)
-
-
-def test_the_head_that_walks_backwards_is_sharp_and_off_the_diagonal(checkpoint, trace):
-    measures = measured(checkpoint, trace, "cross")
-    assert (measures["largest"].means()[1] > 0.8).all()
-    assert (measures["entropy_share"].means()[1] < measures["entropy_share"].means()[0]).all()
-    assert (measures["diagonal"].means()[1] < 0.5).all()
+def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_knows(checkpoint, trace):
+    for kind in trace.kinds:
+        whole = hs.measure(trace, kind, eos_id=checkpoint.config.eos_id)
+        alone = hs.measure_maps(trace.maps(kind), trace.mask(kind), kind)
+        assert set(whole) - set(alone) == ({"end"} if kind != "decoder" else set())
+        for name in alone:
+            np.testing.assert_array_equal(alone[name].values, whole[name].values)
+    names = set(hs.measure_maps(np.full((1, 2, 3, 5), 0.2), np.ones((3, 5), bool), "decoder"))
+    assert names == {"entropy", "entropy_share", "largest", "first"}  # other keys than queries have no distances

@@ -1,4 +1,4 @@
-"""A piece that is hidden is read as the mask piece, and what is said of it is what the model's head gives."""
+"""A hidden piece is read as the mask piece, and guessed as the model's head guesses it."""
 
 import numpy as np
 import pytest
@@ -44,11 +44,8 @@ def test_many_are_read_in_parts_with_the_same_result(model, monkeypatch):
     assert whole.log_probs.shape == (0, 17)
     monkeypatch.setattr(hidden_pieces, "_MOST_LOGITS", 20)
     np.testing.assert_allclose(hide(model, IDS, (1, 3, 4), MASK).losses, whole.losses, atol=1e-6)
-
-
-def test_what_is_changed_in_the_model_changes_it(model):
     zero = tap_of(Replacer({"encoder.0.self_attn.output": torch.zeros_like}))
-    assert np.abs(hide(model, IDS, (2,), MASK, tap=zero).losses - hide(model, IDS, (2,), MASK).losses).max() > 1e-4
+    assert np.abs(hide(model, IDS, (1, 3, 4), MASK, tap=zero).losses - whole.losses).max() > 1e-4
 
 
 def test_what_cannot_be_hidden_says_so(model):

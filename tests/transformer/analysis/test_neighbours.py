@@ -1,4 +1,4 @@
-"""Neighbours and maps against plain loops over the rows."""
+"""Neighbours and maps of embeddings are those that plain loops over the rows find."""
 
 import math
 
@@ -75,10 +75,6 @@ def test_many_rows_at_once_give_what_each_gives_alone(by):
         assert ids.tolist() == alone.ids.tolist()
 
 
-def test_norms_are_lengths():
-    np.testing.assert_allclose(neighbours.row_norms(random_table()), [math.hypot(*row) for row in random_table()])
-
-
 @pytest.mark.parametrize("unit", [False, True])
 def test_the_map_is_the_eigenvectors_of_the_covariance(unit):
     rows = random_table(n=12).astype(float)
@@ -91,20 +87,3 @@ def test_the_map_is_the_eigenvectors_of_the_covariance(unit):
         direction = direction * np.sign(direction[np.abs(direction).argmax()])
         np.testing.assert_allclose(found.points[:, axis], vectors @ direction, atol=1e-6)
         assert found.shares[axis] == pytest.approx(values[-1 - axis] / values.sum())
-
-
-def test_the_map_does_not_depend_on_the_order_of_the_rows():
-    rows, order = random_table(n=9), np.random.default_rng(1).permutation(9)
-    one, other = neighbours.plane(rows, unit=False), neighbours.plane(rows[order], unit=False)
-    np.testing.assert_allclose(one.points[order], other.points, atol=1e-9)
-
-
-@pytest.mark.parametrize("rows", [np.ones((1, 4)), np.ones((3, 4)), np.zeros((2, 4))])
-def test_rows_that_do_not_differ_fall_on_one_point(rows):
-    found = neighbours.plane(rows.astype(np.float32), unit=True)
-    assert not found.points.any()
-    assert found.shares == (0, 0)
-
-
-def test_two_rows_are_a_line():
-    assert neighbours.plane(random_table(n=2), unit=False).shares == pytest.approx((1, 0))

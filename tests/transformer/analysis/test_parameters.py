@@ -1,4 +1,4 @@
-"""What is said of parameters, against numpy in float64 over whole tensors and torch's own singular values."""
+"""What is said of parameters is what numpy and torch say of whole tensors in float64."""
 
 import math
 
@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.transformer.tiny import tiny_model
 from transformer.analysis import parameters as module
 from transformer.analysis.parameters import Parameter, histogram, measured, spectrum, statistics, work_of
 
@@ -28,8 +27,8 @@ def small_slices(monkeypatch):
     monkeypatch.setattr(module, "SLICE", 7)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (7,), (30,), (6, 9), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(), (7,), (30,), (2, 3, 4)])
 def test_the_numbers_are_those_of_numpy_over_the_whole_tensor(shape, dtype):
     values = drawn(*shape, dtype=dtype) * 3 + 100
     found, held = one(values), values.double().numpy()
@@ -64,28 +63,8 @@ def test_a_deviation_far_from_0_keeps_its_digits():
     assert one(values).deviation == pytest.approx(math.sqrt(2 / 3), rel=1e-7)
 
 
-def test_a_matrix_that_lies_by_columns_has_the_same_numbers():
-    """As a loaded model has those with more rows than columns (`transformer.checkpoint.parameter_layout`)."""
-    values = drawn(30, 4)
-    lies = values.T.contiguous().T
-    assert not lies.is_contiguous()
-    assert one(lies).mean == pytest.approx(one(values).mean)
-    assert histogram(lies).counts.tolist() == histogram(values).counts.tolist()
-    np.testing.assert_allclose(spectrum(lies).values, spectrum(values).values)
-    assert histogram(lies, minus=values).counts.max() == 120
-
-
 @pytest.mark.parametrize(
-    ("values", "constant"),
-    [
-        ([2.0, 2.0], True),
-        ([0.0] * 20, True),
-        ([2.0], False),
-        ([], False),
-        ([1.0, 2.0], False),
-        ([2.0, math.nan], False),
-        ([math.inf, math.inf], False),
-    ],
+    ("values", "constant"), [([2.0, 2.0], True), ([2.0], False), ([2.0, math.nan], False), ([math.inf] * 2, False)]
 )
 def test_constant_are_several_numbers_that_are_equal(values, constant):
     assert one(torch.tensor(values)).is_constant is constant
@@ -98,16 +77,6 @@ def test_a_shared_tensor_is_listed_once_with_its_other_names():
     assert [(one.name, one.also) for one in found] == [("a.weight", ("b.weight",)), ("a.bias", ()), ("b.bias", ())]
 
 
-def test_all_of_a_model_are_there_in_its_order():
-    model = tiny_model()
-    found = statistics(model)
-    assert [one.name for one in found] == [name for name, _ in model.named_parameters()]
-    assert sum(one.size for one in found) == model.config.count_parameters()
-
-
-# ------------------------------------------------------------------------------------------------ histograms
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_a_histogram_is_that_of_numpy(dtype):
     values = drawn(40, 5, dtype=dtype)
@@ -118,40 +87,20 @@ def test_a_histogram_is_that_of_numpy(dtype):
 
 
 def test_a_histogram_counts_what_it_leaves_out():
-    values = torch.tensor([1.0, 2.0, math.nan, math.inf, -math.inf, math.nan, 2.0, 1.5, 1.0])
-    found = histogram(values, n_bins=4)
-    assert found.counts.tolist() == [2, 0, 1, 2]
-    assert (found.nan, found.infinite) == (2, 2)
+    found = histogram(torch.tensor([1.0, 2.0, math.nan, math.inf, -math.inf, math.nan, 2.0, 1.5, 1.0]), n_bins=4)
+    assert (found.counts.tolist(), found.nan, found.infinite) == ([2, 0, 1, 2], 2, 2)
+    assert not len(histogram(torch.full((3,), math.nan)).counts)
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, -1e-30, 3e38])
+@pytest.mark.parametrize("value", [0.0, -1e-30, 3e38])
 def test_a_constant_is_in_one_bin_of_edges_that_rise(value):
-    held = torch.full((9,), value)
-    found = histogram(held)
+    found = histogram(torch.full((9,), value))
     assert sorted(found.counts.tolist())[-2:] == [0, 9]
     assert (np.diff(found.edges) > 0).all()
-    bin_of_all = int(found.counts.argmax())
-    assert found.edges[bin_of_all] <= float(held[0]) <= found.edges[bin_of_all + 1]
-
-
-def test_where_nothing_is_finite_there_is_no_bin():
-    found = histogram(torch.full((3,), math.nan))
-    assert not len(found.counts)
-    assert found.nan == 3
-
-
-def test_the_histogram_of_a_difference():
-    a, b = drawn(30), drawn(30, seed=1)
-    found, expected = histogram(b, minus=a), histogram(b.double() - a.double())
-    assert found.counts.tolist() == expected.counts.tolist()
-    np.testing.assert_array_equal(found.edges, expected.edges)
-
-
-# ------------------------------------------------------------------------------------------------ singular values
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (30, 4), (4, 30), (12, 12)])
+@pytest.mark.parametrize("shape", [(1, 9), (30, 4), (4, 30), (12, 12)])
 @pytest.mark.parametrize("small", [2**20, 0])
 def test_singular_values_are_those_of_torch_in_float64(monkeypatch, shape, dtype, small):
     monkeypatch.setattr("transformer.analysis.parameters.SMALL", small)  # 0: each is reduced to a triangle first
@@ -174,25 +123,9 @@ def test_small_singular_values_survive_the_slices(monkeypatch):
     np.testing.assert_allclose(spectrum(matrix).values, [1.0, 1e-3, 1e-9, 1e-12], rtol=1e-3)
 
 
-@pytest.mark.parametrize(("scale", "rank"), [([1.0] * 4, 4.0), ([1.0, 0, 0, 0], 1.0), ([1.0, 1.0, 0, 0], 2.0)])
-def test_the_effective_rank_counts_directions_that_are_used_alike(scale, rank):
-    assert spectrum(torch.diag(torch.tensor(scale))).effective_rank == pytest.approx(rank)
-
-
-def test_a_matrix_of_zeros_has_no_rank_and_no_ratio():
-    found = spectrum(torch.zeros(3, 4))
-    assert (found.largest, found.smallest) == (0, 0)
-    assert math.isnan(found.ratio)
-    assert math.isnan(found.effective_rank)
+def test_what_is_no_matrix_of_numbers_has_no_singular_values_and_one_of_zeros_no_ratio():
+    assert math.isnan(spectrum(torch.zeros(3, 4)).ratio)
     assert spectrum(torch.diag(torch.tensor([1.0, 0.0]))).ratio == math.inf
-
-
-@pytest.mark.parametrize("values", [torch.zeros(3), torch.zeros(()), torch.zeros(0, 3), torch.zeros(2, 2, 2)])
-def test_what_is_no_matrix_has_no_singular_values(values):
-    assert spectrum(values) is None
-
-
-def test_a_matrix_with_nan_has_no_singular_values():
-    assert spectrum(torch.tensor([[1.0, math.nan]])) is None
-    assert work_of((3, 5)) == 3 * (15 + 27)
-    assert work_of((5,)) == 0
+    for values in (torch.zeros(3), torch.zeros(0, 3), torch.zeros(2, 2, 2), torch.tensor([[1.0, math.nan]])):
+        assert spectrum(values) is None
+    assert (work_of((3, 5)), work_of((5,))) == (3 * (15 + 27), 0)

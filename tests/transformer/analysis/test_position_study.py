@@ -1,4 +1,4 @@
-"""What is measured of a table of positions, against the formula term by term and against tables made by hand."""
+"""What is measured of a table of positions is its formula term by term, and what torch fits."""
 
 import math
 
@@ -30,73 +30,27 @@ def test_the_formula_is_the_papers_for_odd_and_even_widths(n, d, first):
     table = study.formula(n, d, first=first)
     expected = [[by_hand(first + p, j, d) for j in range(d)] for p in range(n)]
     np.testing.assert_allclose(table, expected, atol=1e-9)
+    np.testing.assert_allclose(study.wavelengths(d), [2 * math.pi * 10_000 ** (2 * i / d) for i in range(-(-d // 2))])
 
 
-@given(sizes)
-def test_wavelengths_go_from_one_turn_to_almost_ten_thousand(d):
-    waves = study.wavelengths(d)
-    assert len(waves) == math.ceil(d / 2)
-    assert waves[0] == pytest.approx(2 * math.pi)
-    assert waves[-1] == pytest.approx(2 * math.pi * 10_000 ** ((d - 1) // 2 * 2 / d))
-    np.testing.assert_allclose(waves * study.frequencies(d), 2 * math.pi)
-
-
-@given(lengths, sizes)
-def test_the_models_own_sinusoids_are_the_formula(n, d):
-    assert study.difference_from_formula(sinusoidal_table(n, d).numpy()) < 1e-7
-
-
-def test_one_wrong_value_is_found_wherever_it_is():
-    table = study.formula(2500, 6)
+def test_the_difference_from_the_formula_is_that_of_the_worst_value():
+    table = sinusoidal_table(2500, 6).numpy().astype(np.float64)
+    assert study.difference_from_formula(table) < 1e-6
     table[2400, 5] += 0.25
     assert study.difference_from_formula(table) == pytest.approx(0.25)
 
 
 def test_a_wave_is_found_with_its_period_and_its_share():
     p = np.arange(60)
-    table = np.stack([np.sin(2 * np.pi * p / 12), 3 + np.cos(2 * np.pi * p / 5), np.full(60, 7.0)], axis=1)
+    sine = np.sin(2 * np.pi * p / 12)
+    table = np.stack([2 * sine + np.sin(2 * np.pi * p / 5), 3 + np.cos(2 * np.pi * p / 5), np.full(60, 7.0)], axis=1)
     found = study.strongest_waves(table)
     np.testing.assert_allclose(found.period[:2], [12, 5])
-    np.testing.assert_allclose(found.share, [1, 1, 0], atol=1e-9)
+    np.testing.assert_allclose(found.share, [4 / 5, 1, 0], atol=1e-9)
     assert np.isnan(found.period[2])
     assert found.n_waves == 30
-
-
-def test_two_waves_share_the_variance():
-    p = np.arange(60)
-    table = (2 * np.sin(2 * np.pi * p / 12) + np.sin(2 * np.pi * p / 5))[:, None]
-    assert study.strongest_waves(table).share[0] == pytest.approx(4 / 5)
-
-
-@pytest.mark.parametrize("n", [13, 14, 128])
-def test_noise_has_as_strong_a_wave_as_it_says(n):
-    found = study.strongest_waves(random_table(n, 20_000))
-    assert found.share.mean() == pytest.approx(found.noise, rel=0.05)
-
-
-@given(st.integers(3, 30), st.integers(1, 8), st.integers(0, 99))
-def test_shares_are_shares_of_all_the_variance(n, d, seed):
-    found = study.strongest_waves(random_table(n, d, seed))
-    assert (found.share <= 1 + 1e-9).all()
-    assert (found.share >= 1 / found.n_waves - 1e-9).all()
-
-
-def test_two_positions_hold_no_wave():
     with pytest.raises(ValueError, match="at least 3"):
         study.strongest_waves(np.zeros((2, 4)))
-
-
-@given(lengths, st.integers(1, 16).map(lambda half: 2 * half))
-def test_sinusoids_of_even_width_resemble_each_other_by_distance_alone(n, d):
-    similar = study.similarity(study.formula(n, d))
-    spread = study.by_distance(similar)
-    assert spread.spread < 1e-9 * d
-    expected = [np.cos(distance * study.frequencies(d)).sum() for distance in range(n)]
-    np.testing.assert_allclose(spread.mean, expected, atol=1e-9 * d)
-
-
-def test_a_sine_without_its_cosine_makes_the_place_count():
-    assert study.by_distance(study.similarity(study.formula(40, 1))).spread > 0.5
 
 
 def test_similarity_is_the_dot_product_and_the_cosine_has_no_lengths():
@@ -119,14 +73,6 @@ def test_by_distance_counts_every_pair_once():
     assert found.spread == 3
 
 
-@given(lengths, st.integers(2, 33), st.data())
-def test_a_rotation_shifts_sinusoids_of_any_width(n, d, data):
-    k = data.draw(st.integers(1, n - 1))
-    errors = study.rotation_errors(sinusoidal_table(n, d).numpy(), k)
-    assert errors.shape == (n - k,)
-    assert errors.max() < 1e-6
-
-
 def test_the_rotation_is_the_matrix_of_two_by_two_blocks():
     table, k, d = random_table(6, 7), 3, 7
     matrix = np.zeros((6, 6))
@@ -139,42 +85,8 @@ def test_the_rotation_is_the_matrix_of_two_by_two_blocks():
     expected = np.stack([matrix @ row[:6] for row in table])
     np.testing.assert_allclose(study.rotate(table, k), expected)
     np.testing.assert_allclose(study.rotation_errors(table, k), np.abs(expected[:-k] - table[k:, :6]).max(axis=1))
-
-
-def test_the_rotation_does_not_shift_another_table():
-    assert study.rotation_errors(random_table(30, 8), 2).max() > 0.5
-
-
-def test_a_lone_sine_has_nothing_to_turn_with():
-    assert study.rotate(study.formula(5, 1), 1).shape == (5, 0)
-    assert not study.rotation_errors(study.formula(5, 1), 1).any()
-
-
-def test_a_table_made_by_a_linear_map_is_fitted_and_holds_where_held_out():
-    rng = np.random.default_rng(1)
-    basis, turn = rng.normal(size=(6, 6)), np.zeros((6, 6))
-    for i, angle in enumerate((0.3, 0.9, 1.7)):  # sinusoids of other wavelengths, in other directions
-        turn[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
-    matrix = np.linalg.inv(basis) @ turn @ basis
-    rows = [rng.normal(size=6)]
-    for _ in range(39):
-        rows.append(rows[-1] @ matrix)
-    fit = study.fit_shift(np.stack(rows), 1)
-    assert fit.fitted_error < 1e-9
-    assert fit.held_out_error < 1e-9
-    assert fit.constant_error > 0.5
-
-
-def test_a_random_table_is_fitted_exactly_and_fails_where_held_out():
-    fit = study.fit_shift(random_table(13, 64), 1)
-    assert fit.fitted_error < 1e-9
-    assert fit.held_out_error > 0.8
-    assert fit.n_fitted == 6
-    assert fit.held_out.sum() == 6
-
-
-def test_sinusoids_hold_where_held_out():
-    assert study.fit_shift(sinusoidal_table(128, 64).numpy(), 3).held_out_error < 1e-3
+    assert study.rotation_errors(study.formula(40, 7), k).max() < 1e-6
+    assert not study.rotation_errors(study.formula(5, 1), 1).any()  # a lone sine has nothing to turn with
 
 
 def test_errors_are_what_torch_finds_too():

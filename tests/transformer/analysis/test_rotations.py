@@ -1,13 +1,15 @@
-"""Rotary positions: what is shown is what the model turns by, and a product depends on the distance alone."""
+"""What positions turn by, or add to scores, is shown as the model does it, layer by layer."""
 
 import numpy as np
 import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
-from transformer.analysis.rotations import even_product, moved_together, product_by_distance, turnings
+from transformer.analysis.rotations import distance_bias, moved_together, product_by_distance, spreads, turnings
+from transformer.errors import QueryError
 from transformer.model.attention_features import Rotary
 from transformer.model.attention_positions import StackOrder
+from transformer.model.rotary import rotate, rotation
 from transformer.model.taps import Recorder, tap_of
 
 LONG = Rotary(scaling="llama3", factor=8.0, original_len=32, fast=4.0)
@@ -43,22 +45,11 @@ def test_layers_that_turn_alike_are_named_together():
     near, nothing = turnings(config, "decoder")
     assert (near.layers, near.base, near.window) == ((0, 2), 1e4, True)
     assert (nothing.layers, nothing.n_pairs, nothing.window) == ((1,), 0, False)
-    (one,) = turnings(tiny_config(**DECODER, positions="rotary", d_head=8), "decoder")
+    (one,) = turnings(tiny_config(**DECODER, positions="rotary", d_head=8, **KINDS["llama3"]), "decoder")
     assert one.layers == (0, 1, 2)
-    assert not one.scaled
-
-
-def test_a_scaling_slows_pairs_down_and_the_wavelength_says_so():
-    for kind, slowed in (("linear", 4), ("llama3", 3), ("yarn", 3)):
-        config = tiny_config(**DECODER, positions="rotary", d_head=8, **KINDS[kind])
-        (one,) = turnings(config, "decoder")
-        assert one.scaled
-        assert (one.speeds <= one.unscaled).all()
-        assert (one.speeds < one.unscaled).sum() >= slowed - 1
-        np.testing.assert_allclose(one.wavelengths * one.speeds, 2 * np.pi)
-
-
-def test_only_rotary_positions_turn():
+    assert one.scaled
+    assert (one.speeds <= one.unscaled).all()
+    np.testing.assert_allclose(one.wavelengths * one.speeds, 2 * np.pi)
     with pytest.raises(ValueError, match="no rotary positions"):
         turnings(tiny_config(**DECODER), "decoder")
 
@@ -67,40 +58,64 @@ def test_only_rotary_positions_turn():
 def test_the_curve_of_a_product_is_what_the_model_computes(share):
     """Query and key of the model are moved to every distance that the text has, and the model's scores are there."""
     model = tiny_model(**DECODER, positions="rotary", d_head=8, rotary=Rotary(base=100.0, share=share))
-    recorder = Recorder(["decoder.1.self_attn.queries", "decoder.1.self_attn.keys"])
-    ids = random_ids(1, 7)
-    model.decode(ids, tap=tap_of(recorder))
-    q, k = (recorder.values[f"decoder.1.self_attn.{name}"][0, 2].numpy() for name in ("queries", "keys"))
+    sites = [f"decoder.1.self_attn.{name}" for name in ("queries", "keys", "projected_keys")]
+    recorder = Recorder(sites)
+    model.decode(random_ids(1, 7), tap=tap_of(recorder))
+    q, k, unturned = (recorder.values[site][0, 2] for site in sites)
     (one,) = turnings(model.config, "decoder")
-    cos, sin = np.cos(one.angles(7)), np.sin(one.angles(7))
-    n = one.n_pairs
-    back = np.concatenate(  # the key of token 2 as it was before it was turned
-        [k[2, :n] * cos[2] + k[2, n : 2 * n] * sin[2], k[2, n : 2 * n] * cos[2] - k[2, :n] * sin[2], k[2, 2 * n :]]
-    )
     for place in range(7):
-        first, second = back[:n], back[n : 2 * n]
-        turned = np.concatenate(
-            [first * cos[place] - second * sin[place], second * cos[place] + first * sin[place], back[2 * n :]]
+        turned = rotate(unturned[None, None, 2:3], rotation(one.speeds, one.size, torch.tensor([place]), like=k))
+        curve = product_by_distance(q[5].numpy(), k[2].numpy(), one.speeds, np.array([place - 2]))
+        np.testing.assert_allclose(curve, q[5] @ turned[0, 0, 0], atol=1e-12)
+    assert moved_together(q[5].numpy(), k[2].numpy(), one, distance=-5, n=200) < 1e-5
+
+
+RELATIVE = {"positions": "relative", "relative_buckets": 8, "relative_distance": 12}
+
+
+@pytest.mark.parametrize(
+    ("stack", "features"),
+    [("decoder", {**DECODER, "positions": "alibi"}), ("encoder", {"positions": "alibi"}), ("decoder", RELATIVE),
+     ("encoder", RELATIVE)],
+)  # fmt: skip
+def test_the_curve_of_a_bias_is_what_the_model_adds_to_its_scores(stack, features):
+    model, n = tiny_model(**features), 15
+    ids = random_ids(1, n)
+    recorder = Recorder(["*.self_attn.bias", "*.self_attn.scores", "*.self_attn.queries", "*.self_attn.keys"])
+    model(ids, ids, tap=tap_of(recorder))
+    found = distance_bias(model, stack, most=n - 1)
+    place = {int(distance): column for column, distance in enumerate(found.distances)}
+    for layer in range(2):
+        added, scores, q, k = (
+            recorder.values[f"{stack}.{layer}.self_attn.{name}"][0].numpy()
+            for name in ("bias", "scores", "queries", "keys")
         )
-        curve = product_by_distance(q[5], k[2], one.speeds, np.array([place - 2]))
-        np.testing.assert_allclose(curve, q[5] @ turned, atol=1e-12)
-    assert product_by_distance(q[5], k[2], one.speeds, np.array(0)) == pytest.approx(q[5] @ k[2])
+        for query in range(n):
+            for key in range(query + 1 if stack == "decoder" else n):
+                np.testing.assert_allclose(found.bias[:, place[key - query]], added[:, query, key], atol=1e-6)
+        np.testing.assert_allclose(scores - q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5, added, atol=1e-6)
 
 
-def test_a_product_depends_on_the_distance_alone():
-    (one,) = turnings(tiny_config(**DECODER, positions="rotary", d_head=8), "decoder")
-    q, k = np.random.default_rng(0).normal(size=(2, 8))
-    for distance in (-5, 0, 3):
-        assert moved_together(q, k, one, distance=distance, n=200) < 1e-5
-    products = product_by_distance(q, k, one.speeds, np.arange(-20, 21))
-    assert np.ptp(products) > 0.1  # and it does depend on that
+def test_alibi_falls_in_straight_lines_and_buckets_in_steps():
+    alibi = distance_bias(tiny_model(**DECODER, positions="alibi"), "decoder", most=9)
+    np.testing.assert_allclose(alibi.bias, alibi.slopes[:, None] * alibi.distances, atol=1e-6)
+    assert alibi.edges() == ()
+    steps = distance_bias(tiny_model(**RELATIVE), "encoder", most=9)
+    changes = steps.distances[:-1][np.abs(np.diff(steps.bias, axis=1)).max(axis=0) > 1e-9] + 0.5
+    assert tuple(changes) == steps.edges()
+    with pytest.raises(ValueError, match="add nothing to scores"):
+        distance_bias(tiny_model(), "decoder", most=3)
+    with pytest.raises(QueryError, match="no encoder"):
+        distance_bias(tiny_model(**DECODER, positions="alibi"), "encoder", most=3)
 
 
-def test_an_even_product_is_1_at_home_and_the_same_to_both_sides():
-    (one,) = turnings(tiny_config(**DECODER, positions="rotary", d_head=8), "decoder")
-    found = even_product(one.speeds, np.arange(-30, 31))
-    assert found[30] == 1
-    assert found.max() == 1
-    np.testing.assert_allclose(found, found[::-1])
-    unit = np.ones(8) / np.sqrt(8)
-    np.testing.assert_allclose(found, product_by_distance(unit, unit, one.speeds, np.arange(-30, 31)))
+def test_spreads_tell_content_from_distance():
+    n, bias = 6, -np.abs(np.arange(6)[None, :] - np.arange(6)[:, None]).astype(np.float64)[None, None]
+    causal = np.tri(n, dtype=bool)
+    only_bias = spreads(np.broadcast_to(bias, (2, 3, n, n)).copy(), bias, causal)
+    np.testing.assert_allclose(only_bias.content, 0, atol=1e-12)
+    np.testing.assert_allclose(only_bias.bias, np.mean([np.std(bias[0, 0, row, : row + 1]) for row in range(1, n)]))
+    content = np.random.default_rng(0).normal(size=(2, 3, n, n))
+    both = spreads(content + bias, bias, np.stack([causal, np.ones((n, n), bool)]))
+    np.testing.assert_allclose(both.content[1, 2], np.mean([np.std(content[1, 2, row]) for row in range(n)]))
+    assert spreads(content[..., :1, :1], bias[..., :1, :1], causal[:1, :1]).content.max() == 0

@@ -1,4 +1,4 @@
-"""What temperature, top-k and top-p make of a step: the library's distributions, and what is always true of them."""
+"""Temperature, top-k and top-p are shown as sampling applies them, with how unsure a step was."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Sampling, load, run
-from transformer.analysis.sampling_stages import reshaped, spread
+from transformer.analysis.sampling_stages import entropy_of_best, entropy_of_smoothed, other_share, reshaped, spread
 from transformer.runs.distribution import sampling_distribution
 
 TEMPERATURES = st.floats(0.05, 5.0)
@@ -43,17 +43,28 @@ def test_each_is_the_distribution_of_the_library_and_the_best_stays(temperature,
     assert not k or left[1] <= k
 
 
-@given(st.integers(0, 99))
-def test_entropy_grows_with_the_temperature(seed):
-    log_probs = (torch.randn(30, generator=torch.Generator().manual_seed(seed)) * 2).log_softmax(-1).numpy()
-    entropies = [
-        spread(reshaped(log_probs, log_probs, Sampling(temperature=t)).tempered).entropy
-        for t in (0.3, 0.7, 1.0, 2.0, 5.0)
-    ]
-    assert entropies == sorted(entropies)
-
-
 def test_a_spread_by_hand():
     found = spread(np.array([0.5, 0.25, 0.25, 0.0], np.float32))
     assert (found.entropy, found.left, found.best, found.top) == (1.5, 3, 0, 0.5)
     assert spread(np.array([0.0, 1.0], np.float32)).entropy == 0
+
+
+def test_certain_is_0_and_even_is_the_most():
+    certain = np.full((1, 40), -np.inf, dtype=np.float32)
+    certain[0, 3] = 0.0
+    even = np.full((1, 40), -np.log(40), dtype=np.float32)
+    for measure, most in ((other_share, 1 - 1 / 40), (entropy_of_best, np.log2(10))):
+        assert str(measure(certain)[0]) == "0.0"
+        assert measure(even) == pytest.approx(most, rel=1e-6)
+    assert entropy_of_best(np.log([[0.5, 0.25, 0.25]])) == pytest.approx(1.5)  # fewer than ten
+
+
+def test_the_tail_of_label_smoothing_misleads_the_entropy_only():
+    probs = np.full((1, 5000), 0.1 / 5000)
+    probs[0, 7] += 0.9
+    rows = np.log(probs)
+    entropy = -(probs * rows).sum() / np.log(2)
+    assert entropy == pytest.approx(entropy_of_smoothed(0.1, 5000))
+    assert entropy_of_smoothed(0.0, 5000) == 0.0
+    assert entropy_of_best(rows)[0] < 0.01 < entropy
+    assert other_share(rows) == pytest.approx(0.1, rel=1e-3)

@@ -1,4 +1,4 @@
-"""Attention in tiles ends as a softmax over the whole row does, and has its numbers wherever it stops."""
+"""Attention in tiles ends as a softmax over the row does, and a cache in blocks holds every text."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,17 @@ from hypothesis.extra.numpy import arrays
 
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ENCODER, random_ids, tiny_model
-from transformer.analysis.tiled_attention import SCORE_BYTES, kept_bytes, score_bytes, tiles
+from transformer.analysis.tiled_attention import (
+    SCORE_BYTES,
+    blocks,
+    empty_places,
+    kept_bytes,
+    score_bytes,
+    tiles,
+    token_bytes,
+)
 from transformer.errors import QueryError
+from transformer.model.cache import KVCache
 from transformer.tap import Recorder, tap_of
 
 numbers = st.floats(-60, 60, width=32)
@@ -54,17 +63,6 @@ def test_what_was_summed_is_rescaled_exactly_where_the_largest_score_rises(row, 
         assert one.n_open or (one.factor == 1 and one.peak == old)  # a closed tile is skipped
 
 
-def test_a_row_of_closed_keys_gives_zeros_as_the_model_does():
-    last = tiles(np.full(5, -np.inf), np.ones((5, 3)), size=2)[-1]
-    assert (last.total, last.peak) == (0, -np.inf)
-    assert last.output.tolist() == [0, 0, 0]
-
-
-def test_a_tile_of_no_keys_is_refused():
-    with pytest.raises(QueryError, match="a tile of 0 keys"):
-        tiles(np.zeros(3), np.zeros((3, 1)), size=0)
-
-
 @pytest.mark.parametrize("features", [{}, DECODER, ENCODER, FEATURED["own decoder"]])
 def test_bytes_of_scores_are_those_of_a_pass_that_writes_them(features):
     model, n = tiny_model(dtype=torch.float32, **features), 7
@@ -73,3 +71,37 @@ def test_bytes_of_scores_are_those_of_a_pass_that_writes_them(features):
     assert score_bytes(model.config, n) == sum(one.nbytes for one in recorder.values.values())
     n_rows = sum(one.nelement() // n for one in recorder.values.values())
     assert kept_bytes(model.config, n) == 2 * n_rows * SCORE_BYTES
+
+
+texts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=5)
+
+
+@given(texts, st.integers(1, 5))
+def test_every_text_can_be_read_from_blocks_that_are_shared_as_far_as_texts_are_alike(texts, size):
+    found = blocks(texts, size=size)
+    for text, ids in enumerate(texts):
+        own = [one for one in found if text in one.holders]
+        assert [one.first for one in own] == list(range(0, len(ids), size))
+        assert [i for one in own for i in one.ids] == ids
+    for one in found:
+        begun = texts[one.holders[0]][: one.first + len(one.ids)]
+        alike = [text for text, ids in enumerate(texts) if ids[: one.first + size] == begun and len(ids) > one.first]
+        assert list(one.holders) == alike
+    assert sum(len(one.ids) for one in found) + empty_places(found, size=size) == size * len(found)
+
+
+def test_tiles_and_blocks_of_nothing_are_refused():
+    with pytest.raises(QueryError, match="a tile of 0 keys"):
+        tiles(np.zeros(3), np.zeros((3, 1)), size=0)
+    with pytest.raises(QueryError, match="a block of 0 tokens"):
+        blocks([[1]], size=0)
+
+
+@pytest.mark.parametrize("features", [{}, DECODER, {"n_kv_heads": 1}, FEATURED["own decoder"]])
+def test_bytes_of_a_token_are_those_of_a_real_cache(features):
+    model, n = tiny_model(dtype=torch.float32, **features), 5
+    cache = KVCache(model.config.n_decoder_layers)
+    memory = model.encode(random_ids(1, 4)) if model.anatomy.reads else None
+    model.decode(random_ids(1, n), memory, cache=cache)
+    held = [part for layer in cache.self_attn for part in layer.read()]
+    assert sum(part.nelement() * part.element_size() for part in held) == n * token_bytes(model.config)

@@ -1,3 +1,5 @@
+"""Files of a checkpoint that do not fit each other are refused in a sentence that names the file."""
+
 import gc
 import os
 import sys
@@ -17,7 +19,7 @@ from transformer.model.transformer import Transformer
 WEIGHTS = "model.safetensors"
 
 
-@pytest.mark.parametrize("name", ["config.json", WEIGHTS, "source.model", "target.model"])
+@pytest.mark.parametrize("name", ["config.json", WEIGHTS, "source.model"])
 def test_a_missing_or_empty_file_is_named(spoil, name):
     assert name in refused(spoil(name, b""), "empty|too short|not JSON")
     refused(spoil(name), f"{name}: is missing")
@@ -27,11 +29,6 @@ def test_a_missing_or_empty_file_is_named(spoil, name):
     ("changes", "message"),
     [
         ({"d_model": 10**9}, "config.json: d_model: found 1000000000"),
-        ({"n_encoder_layers": 10**6}, "n_encoder_layers: found 1000000, expected 0 to 64"),
-        ({"n_heads": 3, "d_head": 0}, "n_heads: d_model = 16 cannot be split into 3"),
-        ({"d_ff": None}, "d_ff: found None"),
-        ({"eos_id": -1}, "eos_id: found -1"),
-        ({"bos_id": 10**6}, "bos_id: found 1000000"),
         ({"format_version": 9}, "format_version: found 9"),
     ],
 )
@@ -39,9 +36,7 @@ def test_a_wrong_config_names_its_field(spoil, changes, message):
     refused(spoil("config.json", config_with(**changes)), message)
 
 
-@pytest.mark.parametrize(
-    "content", [b"[]", b"3", b"null", b'{"d_model": NaN}', b"[" * 50_000, b"[" * 200_000, b"1" * 5000, b"<html>"]
-)
+@pytest.mark.parametrize("content", [b"[]", b'{"d_model": NaN}', b"[" * 200_000, b"1" * 5000])
 def test_a_config_that_is_no_object_is_refused_at_once(spoil, content):
     folder = spoil("config.json", content)
     started = time.process_time()
@@ -76,27 +71,43 @@ def test_a_config_that_asks_for_everything_costs_no_memory(spoil):
     assert resident() - before < 50e6
 
 
-def test_all_three_sizes_of_a_vocabulary_are_compared(spoil):
+def test_all_three_sizes_of_a_vocabulary_are_compared(spoil, checkpoint_folder):
     size = load(spoil()).config.src_vocab_size
-    message = refused(
-        spoil("config.json", config_with(src_vocab_size=size + 1)), "the sizes of the src vocabulary differ"
-    )
+    said = "the sizes of the src vocabulary differ"
+    message = refused(spoil("config.json", config_with(src_vocab_size=size + 1)), said)
     assert f"{size + 1} in config.json" in message
     assert f"{size} rows in src_table" in message
     assert f"{size} pieces in source.model" in message
-
-
-def test_a_table_or_tokenizer_of_another_size(spoil, checkpoint_folder):
+    spoil("config.json", config_with(src_vocab_size=size))
     longer = weights_with(lambda state: state.update(tgt_table=torch.zeros(99, 16)))
     refused(spoil(WEIGHTS, longer), "the sizes of the tgt vocabulary differ: .* 99 rows in tgt_table")
     spoil(WEIGHTS, (checkpoint_folder / WEIGHTS).read_bytes())
-    refused(
-        spoil("source.model", (checkpoint_folder / "target.model").read_bytes()),
-        "pieces in source.model. All three must be equal",
-    )
+    refused(spoil("source.model", (checkpoint_folder / "target.model").read_bytes()), said)
 
 
-def test_tensors_that_are_missing_or_too_many_are_listed(spoil):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"<script>": torch.zeros(1), "x\ny": torch.zeros(2)},
+            "2 tensors do not belong to the model that config.json describes: '<script>', 'x\\\\ny'",
+        ),
+        (
+            {"encoder.final_norm.bias": torch.zeros(8, 2)},
+            r"1 tensor has a different shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
+        ),
+        (
+            {"encoder.final_norm.bias": torch.zeros(16).to(torch.float8_e4m3fn)},
+            r"dtype other than F16, BF16, F32 or F64: .*'encoder.final_norm.bias' \(F8_E4M3\)",
+        ),
+        ({"encoder.final_norm.bias": torch.zeros(16).bool()}, r"'encoder.final_norm.bias' \(BOOL\)"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_listed(spoil, changes, message):
+    refused(spoil(WEIGHTS, weights_with(lambda state: state.update(changes))), message)
+
+
+def test_tensors_that_are_missing_are_listed(spoil):
     def remove(state):
         for name in [name for name in state if "cross_attn" in name]:
             del state[name]
@@ -105,28 +116,7 @@ def test_tensors_that_are_missing_or_too_many_are_listed(spoil):
     assert message.count("cross_attn") == 5
 
 
-def test_tensors_that_are_not_called_for_are_listed(spoil):
-    refused(
-        spoil(WEIGHTS, weights_with(lambda s: s.update({"<script>": torch.zeros(1), "x\ny": torch.zeros(2)}))),
-        "2 tensors do not belong to the model that config.json describes: '<script>', 'x\\\\ny'",
-    )
-
-
-def test_tensors_of_another_shape_are_listed(spoil):
-    refused(
-        spoil(WEIGHTS, weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(8, 2)}))),
-        r"1 tensor has a different shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
-    )
-
-
-@pytest.mark.parametrize("dtype", [torch.int64, torch.complex64, torch.float8_e4m3fn, torch.bool])
-def test_tensors_of_another_type_are_named_with_it(spoil, dtype):
-    kind = {torch.int64: "I64", torch.complex64: "C64", torch.bool: "BOOL"}.get(dtype, "F8_E4M3")
-    change = weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(16).to(dtype)}))
-    refused(spoil(WEIGHTS, change), rf"dtype other than F16, BF16, F32 or F64: .*'encoder.final_norm.bias' \({kind}\)")
-
-
-@pytest.mark.parametrize("change", [lambda old: old[:-1], lambda old: old + b"\0", lambda old: old[:100]])
+@pytest.mark.parametrize("change", [lambda old: old[:-1], lambda old: old + b"\0"])
 def test_a_damaged_tensor_file(spoil, change):
     refused(spoil(WEIGHTS, change), f"{WEIGHTS}: is (cut off|1 byte too long)")
 
@@ -137,10 +127,9 @@ def test_a_file_far_longer_than_the_config_allows_is_not_read(spoil):
     refused(spoil(), f"{WEIGHTS}: has 1,099,511,627,776 bytes; the limit is")
 
 
-@pytest.mark.parametrize("name", ["source.model", "target.model"])
-@pytest.mark.parametrize("content", [b"<html>no</html>", b"\x80" * 99, lambda old: old[: len(old) // 2]])
-def test_a_damaged_tokenizer_is_named(spoil, name, content):
-    refused(spoil(name, content), f"{name}: ")
+@pytest.mark.parametrize("content", [b"<html>no</html>", lambda old: old[: len(old) // 2]])
+def test_a_damaged_tokenizer_is_named(spoil, content):
+    refused(spoil("target.model", content), "target.model: ")
 
 
 def test_expected_shapes_are_those_of_the_model():

@@ -1,4 +1,4 @@
-"""`training.csv`: what training writes is read, and what somebody spoilt is said in one sentence."""
+"""A training.csv that training writes is read, and what somebody spoilt is said in one sentence."""
 
 import math
 
@@ -35,19 +35,9 @@ def test_the_best_epoch_by_what_is_there(text, best):
     assert read(text).best_epoch() == best
 
 
-def test_a_folder_without_one_has_no_curve(tmp_path):
-    assert load_curve(tmp_path) is None
-
-
-def test_an_older_file_lacks_a_column_without_a_word():
-    curve = read("epoch,step,loss\n1,10,3.5\n")
-    assert set(curve.columns) == {"step", "loss"}
-    assert curve.notes == ()
-
-
 def test_other_columns_are_passed_over():
-    curve = read("colour,epoch, loss ,note\nred,1,3.5,x\nblue,2,3.0,y\n")
-    assert dict(curve.columns) == {"loss": (3.5, 3.0)}
+    curve = read("\ufeffcolour,epoch, loss ,note\r\nred,1,3.5,x\r\n\r\nblue,2,3.0,y\n")  # as Windows writes it
+    assert (dict(curve.columns), curve.epochs, curve.notes) == ({"loss": (3.5, 3.0)}, (1, 2), ())
 
 
 def test_scores_of_outputs_are_left_out_where_nothing_was_written():
@@ -63,42 +53,29 @@ def test_scores_of_outputs_are_left_out_where_nothing_was_written():
     assert columns(dev_bleu=0.0, dev_exact=0.5) == {"dev_bleu", "dev_exact"}
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_not_matter():
-    assert read_curve(b"\xef\xbb\xbfepoch,loss\r\n1,3.5\r\n\r\n").epochs == (1,)
-
-
-@pytest.mark.parametrize("cell", ["nan", "inf", "-inf", "", "three", "1e999"])
+@pytest.mark.parametrize("cell", ["-inf", "", "three", "1e999"])
 def test_a_number_that_cannot_be_drawn_is_a_gap_and_said(cell):
     curve = read(f"epoch,loss,dev_loss\n1,{cell},2\n2,3,2\n")
     assert math.isnan(curve.columns["loss"][0])
     assert curve.columns["loss"][1] == 3
     assert curve.notes == ("1 number in training.csv is missing, NaN or infinite; the curves have gaps there.",)
+    assert math.isnan(read("epoch,loss,dev_loss\n1,3,2\n2,2").columns["dev_loss"][1])  # it is being written
 
 
-def test_a_line_that_is_being_written_has_gaps():
-    curve = read("epoch,loss,dev_loss\n1,3,2\n2,2")
-    assert curve.columns["loss"] == (3, 2)
-    assert math.isnan(curve.columns["dev_loss"][1])
-
-
-@pytest.mark.parametrize("epochs", [("1", "1"), ("2", "1"), ("x", "2"), ("1.5", "2"), ("1", "nan"), ("-1", "2")])
+@pytest.mark.parametrize("epochs", [("1", "1"), ("x", "2"), ("1.5", "2"), ("-1", "2")])
 def test_rows_without_epochs_in_order_are_numbered(epochs):
     curve = read(f"epoch,loss\n{epochs[0]},3\n{epochs[1]},2\n")
     assert curve.epochs == (1, 2)
     assert "are not increasing whole numbers" in curve.notes[0]
-
-
-def test_rows_without_the_column_are_numbered():
-    curve = read("loss\n3\n2\n")
-    assert curve.epochs == (1, 2)
-    assert "has no epoch column" in curve.notes[0]
+    without = read("loss\n3\n2\n")
+    assert without.epochs == (1, 2)
+    assert "has no epoch column" in without.notes[0]
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"", "is empty"),
-        (b"\n\n", "is empty"),
         (b"epoch,loss\n", "has no rows yet"),
         (
             b"epoch;loss\n1;3\n",
@@ -118,19 +95,15 @@ def test_what_is_no_curve_is_refused_in_a_sentence(content, says):
     assert len(said) < 300
 
 
-def test_a_huge_file_is_not_read(tmp_path):
+def test_a_file_that_is_huge_or_elsewhere_is_not_read(tmp_path):
+    assert load_curve(tmp_path) is None
     (tmp_path / "training.csv").write_bytes(b"epoch,loss\n" + b"1,1\n" * (MAX_BYTES // 4))
     with pytest.raises(CheckpointError, match="the limit is 1,000,000"):
         load_curve(tmp_path)
-
-
-def test_a_link_that_leaves_the_folder_is_refused(tmp_path):
-    (tmp_path / "elsewhere.csv").write_text("epoch,loss\n1,3\n")
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "training.csv").symlink_to(tmp_path / "elsewhere.csv")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "training.csv").symlink_to(tmp_path / "training.csv")
     with pytest.raises(CheckpointError, match="points outside the folder"):
-        load_curve(folder)
+        load_curve(tmp_path / "folder")
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(alphabet='epochls,_01.en-"\n', max_size=200).map(str.encode)))

@@ -1,4 +1,4 @@
-"""Other formats than a checkpoint folder's: what is listed and loaded without any, and that each is asked."""
+"""Other formats than a checkpoint folder's are asked in turn, and none is needed."""
 
 import pytest
 

@@ -1,3 +1,5 @@
+"""A name that is not here means the checkpoint that comes along."""
+
 import pytest
 
 from transformer.checkpoint import named as by_name
@@ -22,14 +24,11 @@ def test_a_name_that_is_not_here_means_the_checkpoint_that_comes_along(shipped, 
     assert named(source) == shipped / source.removeprefix("checkpoints/")
 
 
-def test_what_is_here_comes_first(shipped, tmp_path):
-    (tmp_path / "here" / "one").mkdir()
-    assert [str(named(source)) for source in ("one", "one@12")] == ["one", "one@12"]
-
-
 @pytest.mark.parametrize("source", ["three", "other/one", "/one", "../one", "", ".", "..", "..@1", "o\0ne"])
-def test_all_else_is_left_as_it_was(shipped, source):
+def test_all_else_is_left_as_it_was_and_what_is_here_comes_first(shipped, tmp_path, source):
     assert named(source) == by_name.Path(source)
+    (tmp_path / "here" / "one").mkdir()
+    assert [str(named(one)) for one in ("one", "one@12")] == ["one", "one@12"]
 
 
 def test_a_wrong_name_is_refused_with_those_that_there_are(shipped, tmp_path):
@@ -37,9 +36,3 @@ def test_a_wrong_name_is_refused_with_those_that_there_are(shipped, tmp_path):
         check_name(named("three"))
     for right in ("one", "one@12", "other/three"):
         check_name(named(right))  # a path says itself what is not there
-
-
-def test_a_library_alone_has_no_names(shipped, monkeypatch):
-    monkeypatch.setattr(by_name, "shipped", lambda: None)
-    assert named("one") == by_name.Path("one")
-    check_name(named("three"))

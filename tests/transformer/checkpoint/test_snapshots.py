@@ -1,3 +1,5 @@
+"""A snapshot is the checkpoint as it was then, and readers never see half of one."""
+
 import json
 import lzma
 import os
@@ -15,11 +17,9 @@ from safetensors.torch import load as from_safetensors
 from safetensors.torch import save as to_safetensors
 
 import transformer
-from transformer.__main__ import main
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import is_checkpoint
 from transformer.checkpoint.snapshots import SnapshotInfo, folder_of, moments, split, write
 from transformer.errors import CheckpointError
 
@@ -59,21 +59,12 @@ def test_a_snapshot_is_the_checkpoint_with_the_parameters_of_that_time(grown):
     assert then.run("ba lo mi").query.checkpoint == then.content_hash
     hashes = {load(grown.with_name(f"spoilt@{step}")).content_hash for step in STEPS} | {own.content_hash}
     assert len(hashes) == 1 + len(STEPS)
-
-
-def test_the_hash_is_of_the_parameters_and_not_of_the_time_it_took(grown):
-    before = load(grown.with_name("spoilt@219"))
-    write(grown, before.model.state_dict(), SnapshotInfo(step=219, seconds=99.0))
-    assert load(grown.with_name("spoilt@219")) == before
+    write(grown, then.model.state_dict(), SnapshotInfo(step=219, seconds=99.0))
+    assert load(grown.with_name("spoilt@219")) == then  # whatever time it took
     (grown / "config.json").write_bytes((grown / "config.json").read_bytes() + b"\n")
-    assert load(grown.with_name("spoilt@219")) != before
-
-
-def test_a_folder_of_that_very_name_comes_first(grown):
-    os.rename(grown, grown.with_name("spoilt@219"))
+    assert load(grown.with_name("spoilt@219")) != then
+    os.rename(grown, grown.with_name("spoilt@219"))  # a folder of that very name comes first
     assert load(grown.with_name("spoilt@219")).folder == grown.with_name("spoilt@219")
-    assert load(str(grown.with_name("spoilt@219"))).name == "spoilt@219"
-    assert "no such file or folder" in refused(grown, "spoilt@10")
 
 
 def test_a_step_that_is_not_there_names_the_nearest(grown):
@@ -85,13 +76,6 @@ def test_a_step_that_is_not_there_names_the_nearest(grown):
     assert refused(grown) == "'spoilt@219': 'spoilt' has no snapshots."
 
 
-def test_snapshots_are_no_checkpoints_and_no_obstacle_to_one(grown):
-    assert [entry.name for entry in listing([grown.parent])] == ["spoilt"]
-    assert is_checkpoint(grown)
-    with pytest.raises(CheckpointError, match="neither empty nor a checkpoint"):
-        is_checkpoint(folder_of(grown))
-
-
 def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
     found, odd = moments(grown)
     assert [moment.step for moment in found] == list(STEPS)
@@ -100,29 +84,23 @@ def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
     file_of(grown).write_bytes(file_of(grown, 10).read_bytes())
     file_of(grown, 10).write_bytes(b"nothing")
     (folder_of(grown) / "7.safetensors.partial").write_bytes(b"of a write that was killed")
+    record = json.dumps({"step": 1200, "epoch": 1.5})
+    file_of(grown, 1200).write_bytes(
+        lzma.compress(to_safetensors({"a": torch.zeros(1)}, metadata={"snapshot": record}))
+    )
     found, odd = moments(grown)
-    assert [moment.step for moment in found] == [0, 1200]
-    assert [str(note) for note in odd] == [
-        f"{grown}.snapshots/10.safetensors.xz: is not a snapshot of step 10.",
-        f"{grown}.snapshots/219.safetensors.xz: is not a snapshot of step 219.",
+    assert [moment.step for moment in found] == [0]
+    assert [str(note).partition(": ")[2] for note in odd] == [
+        "is not a snapshot of step 10.",
+        "is not a snapshot of step 219.",
+        "has an invalid epoch: 1.5.",
     ]
     assert moments(grown.with_name("other")) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("epoch", 1.5), ("loss", -1), ("seconds", None), ("dev_loss", "low"), ("tokens", True)]
-)
-def test_a_moment_of_odd_values_is_left_out(grown, field, value):
-    record = json.dumps({"step": 219, field: value})
-    content = to_safetensors({"a": torch.zeros(1)}, metadata={"snapshot": record})
-    file_of(grown).write_bytes(lzma.compress(content))
-    found, (note,) = moments(grown)
-    assert len(found) == 3
-    assert f"has an invalid {field}" in str(note)
+    assert [entry.name for entry in listing([grown.parent])] == ["spoilt"]  # they are no checkpoints
 
 
 def test_a_bomb_is_not_unpacked(grown):
-    content = lzma.compress(bytes(2 * 10**8), preset=0)
+    content = lzma.compress(bytes(3 * 10**7), preset=0)
     assert len(content) < 100_000
     file_of(grown).write_bytes(content)
     assert "is damaged, or longer than its config allows" in refused(grown)
@@ -154,12 +132,8 @@ def test_no_link_leaves_the_folder_of_checkpoints(grown, tmp_path_factory):
     assert load(grown.with_name("spoilt@10")).name == "spoilt@10"  # who sets no limit may follow
 
 
-def test_a_command_takes_a_snapshot(grown):
-    assert main(["translate", f"{grown}@219", "ba lo"]) == 0
-
-
 @given(some.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_damaged_file_is_refused_or_the_same(session_grown, data):
     folder, original, expected = session_grown
     place, other = data.draw(some.integers(0, len(original) - 1)), data.draw(some.integers(1, 255))
@@ -177,6 +151,7 @@ def test_a_damaged_file_is_refused_or_the_same(session_grown, data):
         assert load(folder.with_name("spoilt@219")) == expected
 
 
+@settings(max_examples=50)
 @given(some.text(max_size=20) | some.from_regex(r"spoilt@[0-9@.]{0,20}", fullmatch=True))
 def test_any_name_is_opened_or_refused(session_grown, name):
     folder, original, _ = session_grown
@@ -207,7 +182,7 @@ from pathlib import Path
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import moments
 folder = Path(sys.argv[1])
-for _ in range(8):
+for _ in range(4):
     found, odd = moments(folder)
     assert not odd, odd
     newest = found[-1].step
@@ -215,17 +190,11 @@ for _ in range(8):
 """
 
 
-def test_two_processes_read_while_a_third_writes(grown):
-    readers = [
-        subprocess.Popen(
-            [sys.executable, "-c", READER, str(grown)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
+def test_a_process_reads_while_another_writes(grown):
+    reader = subprocess.Popen([sys.executable, "-c", READER, str(grown)], stderr=subprocess.PIPE, text=True)
     state, step = load(grown).model.state_dict(), 1200
-    while any(reader.poll() is None for reader in readers):
+    while reader.poll() is None:
         step += 1
         write(grown, state, replace(SnapshotInfo(step=step % 40 + 1200), seconds=float(step)))
-    for reader in readers:
-        _, error = reader.communicate()
-        assert reader.returncode == 0, error
+    _, error = reader.communicate()
+    assert reader.returncode == 0, error

@@ -1,4 +1,4 @@
-"""What goes wrong around a command ends in one sentence: Ctrl-C, bytes that are no text, a full disk."""
+"""What goes wrong around a command ends in one sentence: bytes that are no text, a full disk."""
 
 import io
 import subprocess
@@ -49,3 +49,12 @@ def test_a_full_disk(tmp_path):
     assert done.returncode == 2
     assert "error: No space left on device." in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("line", "status"), [("ABC, d!", 2), ("abcde", 0)])
+def test_a_line_that_stands_in_the_file_but_for_case_and_punctuation_is_refused(tmp_path, capsys, line, status):
+    (tmp_path / "train.tsv").write_text("abcd\tdcba\n", encoding="utf-8")
+    assert main(["translate", REVERSE, line, "--unseen-in", str(tmp_path / "train.tsv")]) == status
+    printed = capsys.readouterr()
+    assert ("train.tsv already contains 1 of the 1 sentences" in printed.err) == (status == 2)
+    assert ("edcba" in printed.out) == (status == 0)

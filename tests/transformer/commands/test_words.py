@@ -1,4 +1,4 @@
-"""The words of the command line: the library's own and those of extensions."""
+"""The command line has the library's own words and those of extensions, each in its place."""
 
 from types import SimpleNamespace
 

@@ -1,3 +1,5 @@
+"""Files of an untrusted folder are regular, inside it, within limits, and never waited for."""
+
 import os
 import re
 import socket
@@ -30,18 +32,13 @@ def test_a_file_is_read_whole_up_to_its_limit(folder):
         files.check_size("a", limit=4)
     assert files.has("a")
     assert not files.has("b")
-
-
-def test_what_is_missing_or_no_file(folder):
     (folder / "d").mkdir()
-    files = FolderFiles(folder)
-    with pytest.raises(CheckpointError, match=r"tiny/b: is missing\."):
-        files.read("b", limit=9)
-    with pytest.raises(CheckpointError, match="tiny/d: is not a regular file"):
-        files.read("d", limit=9)
+    for name, said in (("b", r"tiny/b: is missing\."), ("d", "tiny/d: is not a regular file")):
+        with pytest.raises(CheckpointError, match=said):
+            files.read(name, limit=9)
 
 
-@pytest.mark.parametrize("name", ["nowhere", "tiny/a", "no\0where", "x" * 300])
+@pytest.mark.parametrize("name", ["nowhere", "tiny/a", "no\0where"])
 def test_what_is_no_folder(tmp_path, folder, name):
     with pytest.raises(CheckpointError, match=r"expected a folder|no such file or folder"):
         FolderFiles(tmp_path / name)
@@ -64,12 +61,6 @@ def test_links_may_not_leave_the_folder(folder):
     }.items():
         with pytest.raises(CheckpointError, match=f"tiny/{name}: .*{message}"):
             files.read(name, limit=9)
-
-
-@posix
-def test_a_folder_that_is_a_link_itself_is_fine(tmp_path, folder):
-    (tmp_path / "alias").symlink_to(folder)
-    assert FolderFiles(tmp_path / "alias").read("a", limit=9) == b"12345"
 
 
 def read_in_a_thread(folder, name):
@@ -108,16 +99,6 @@ def test_a_pipe_that_appears_after_the_check_is_refused_without_waiting(folder, 
     assert read_in_a_thread(folder, "pipe") == f"{folder}/pipe: is not a regular file."
 
 
-@posix
-def test_a_file_nobody_may_read(folder, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "open", refuse)  # mode 000 stops everybody but the superuser
-    with pytest.raises(CheckpointError, match=r"tiny/a: cannot be read \(Permission denied\)"):
-        FolderFiles(folder).read("a", limit=9)
-
-
 def test_what_was_replaced_or_rewritten_is_noticed(folder):
     (folder / "b").write_bytes(b"b")
     files = FolderFiles(folder)
@@ -133,7 +114,9 @@ def test_what_was_replaced_or_rewritten_is_noticed(folder):
 
 @posix
 def test_a_folder_may_have_to_stay_inside_another(tmp_path, folder):
-    assert FolderFiles(folder, inside=tmp_path).read("a", limit=9) == b"12345"
+    (tmp_path / "alias").symlink_to(folder)
+    for place in (folder, tmp_path / "alias"):
+        assert FolderFiles(place, inside=tmp_path).read("a", limit=9) == b"12345"
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "away").symlink_to(folder)
     with pytest.raises(CheckpointError, match="'away': now points to a place outside the folder of checkpoints"):
@@ -184,19 +167,10 @@ def test_a_snapshot_in_the_hubs_cache_is_read_through_its_links_and_nothing_else
 def test_messages_call_a_folder_as_it_was_typed(tmp_path, monkeypatch):
     (tmp_path / "runs" / "deep").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    typed = {
-        "runs/deep": "runs/deep/x",
-        "./runs//deep": "runs/deep/x",
-        "runs/../runs": "runs/../runs/x",
-        ".": "x",
-        str(tmp_path / "runs"): str(tmp_path / "runs" / "x"),
-    }
+    typed = {"./runs//deep": "runs/deep/x", ".": "x", str(tmp_path / "runs"): str(tmp_path / "runs" / "x")}
     for path, label in typed.items():
         with pytest.raises(CheckpointError) as caught:
             FolderFiles(Path(path)).read("x", limit=1)
         assert str(caught.value) == f"{label}: is missing."
     inside = tmp_path.resolve()
     assert FolderFiles(inside / "runs" / "deep", inside=inside).label("x") == "runs/deep/x"  # no path of a server
-    assert FolderFiles(inside, inside=inside).label("x") == "x"
-    with pytest.raises(CheckpointError, match=r"^runs/no\.pt: there is no such file or folder\.$"):
-        FolderFiles(Path("runs/no.pt"))

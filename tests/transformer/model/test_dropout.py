@@ -1,8 +1,12 @@
+"""Dropout zeroes the right share, the same places for the same seed, in training only."""
+
 import numpy as np
 import pytest
 import torch
 
+from tests.transformer.tiny import tiny_config
 from transformer.model.dropout import Dropout, random_bytes
+from transformer.model.layers import Residual
 
 
 def test_evaluation_changes_nothing():
@@ -11,7 +15,7 @@ def test_evaluation_changes_nothing():
     assert Dropout(0.0).train()(x) is x
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("p", [0.1, 0.9])
 def test_training_zeroes_the_right_share_and_keeps_the_mean(p):
     torch.manual_seed(0)
     x = torch.ones(400, 500)
@@ -21,15 +25,6 @@ def test_training_zeroes_the_right_share_and_keeps_the_mean(p):
     assert float(dropped.mean()) == pytest.approx(1.0, rel=0.05)
     kept = dropped[dropped != 0]
     assert kept.unique().numel() == 1
-
-
-def test_what_is_dropped_follows_from_the_seed():
-    x, dropout = torch.ones(50, 50), Dropout(0.3).train()
-    torch.manual_seed(3)
-    first, second = dropout(x), dropout(x)
-    torch.manual_seed(3)
-    assert torch.equal(dropout(x), first)
-    assert not torch.equal(first, second)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
@@ -45,22 +40,24 @@ def test_the_same_seed_drops_the_same_places_whatever_the_type(dtype):
     assert kept == pytest.approx(256 / (256 - 77), rel=0.01)  # 0.3 is 77 of 256 bytes
 
 
-def test_gradients_flow_through_what_was_kept():
-    x = torch.ones(30, 30, requires_grad=True)
-    dropped = Dropout(0.5).train()(x)
+def test_a_transposed_input_its_type_and_gradients_are_kept():
+    x = torch.randn(7, 3, dtype=torch.bfloat16, requires_grad=True)
+    dropped = Dropout(0.5).train()(x.T)
+    assert (dropped.shape, dropped.dtype) == ((3, 7), torch.bfloat16)
+    assert ((dropped == 0) | (dropped == 2 * x.T)).all()
     dropped.sum().backward()
-    assert torch.equal(x.grad, dropped.detach())
+    assert torch.equal(x.grad.T != 0, dropped != 0)
 
 
-def test_a_transposed_input_and_its_type_are_kept():
-    x = torch.randn(7, 3, dtype=torch.bfloat16).T
-    dropped = Dropout(0.5).train()(x)
-    assert dropped.shape == (3, 7)
-    assert dropped.dtype == torch.bfloat16
-    assert ((dropped == 0) | (dropped == 2 * x)).all()
+def test_dropout_acts_on_a_sub_layers_output_only():
+    residual = Residual(tiny_config(dropout=0.5)).train()
+    x = torch.randn(4, 50, 12)
+    torch.manual_seed(0)
+    added = residual(x, torch.ones_like) - x
+    assert set(added.round(decimals=4).unique().tolist()) == {0.0, 2.0}
 
 
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 1000])
+@pytest.mark.parametrize("n", [0, 7, 1000])
 def test_bytes_are_uniform(n):
     torch.manual_seed(1)
     found = random_bytes(n, torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""Norms, feed-forward, embeddings, biases and outputs, in all combinations: against the definitions."""
+"""A model with any combination of layers' features is what their definitions say."""
 
 import json
 import re
@@ -8,9 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transformer.model.by_definition import Plain, activation
+from tests.transformer.model.by_definition import Plain
 from tests.transformer.tiny import DECODER, ENCODER, laid_out, random_ids, tiny_config, tiny_model
-from transformer.errors import ConfigError
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
@@ -42,6 +41,7 @@ def features(draw):
         "mlm_activation": draw(st.sampled_from(list(ACTIVATIONS))),
         "n_token_types": draw(st.integers(0, 2)) if stacks != "decoder" else 0,
         "n_kv_heads": draw(st.sampled_from([1, 3])),
+        "d_head": draw(st.sampled_from([0, 5])),
     }
     for name in ("final_norm", "gated", "embedding_norm", "scale_embedding", "tie_output", "output_bias"):
         changes[name] = draw(YES_NO)
@@ -56,7 +56,7 @@ def close(a, b, limit=1e-10):
     return torch.allclose(a, b, rtol=0, atol=limit)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(features())
 def test_a_model_is_what_its_definitions_say(changes):
     model = tiny_model(**changes)
@@ -78,7 +78,7 @@ def test_a_model_without_norms_is_what_its_definitions_say(norm, residual):
     assert not any("norm" in name for name, _ in model.named_parameters())
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(features(), st.integers(1, 4))
 def test_steps_recording_and_laid_out_memory_change_nothing(changes, cut):
     model = tiny_model(**changes)
@@ -95,9 +95,9 @@ def test_steps_recording_and_laid_out_memory_change_nothing(changes, cut):
     assert close(laid_out(single)(src, tgt), before, 1e-4 * max(1.0, float(before.abs().max())))
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(features())
-def test_parameters_json_and_sites_agree_with_the_model(changes):
+def test_parameters_and_json_agree_with_the_model(changes):
     config = tiny_config(**changes)
     assert config.count_parameters() == sum(p.numel() for p in Transformer(config).parameters())
     assert ModelConfig.from_mapping(json.loads(config.to_json())) == config
@@ -106,28 +106,28 @@ def test_parameters_json_and_sites_agree_with_the_model(changes):
 EVERYTHING = {"norm": "both", "gated": True, "embedding_norm": True, "logit_cap": 9.0}
 
 
-@pytest.mark.parametrize("changes", [EVERYTHING, {**ENCODER, **EVERYTHING, "mlm_head": True, "n_token_types": 2},
+@pytest.mark.parametrize("changes", [{}, EVERYTHING, {**ENCODER, **EVERYTHING, "mlm_head": True, "n_token_types": 2},
                                      {**DECODER, "parallel_residual": True, "gated": True}])  # fmt: skip
 def test_every_site_has_its_axes_and_is_live(changes):
+    """What is replaced is what the model goes on with."""
     model, src, tgt, recorder = tiny_model(**changes), random_ids(3, 6), random_ids(3, 5), Recorder(("*",))
     plain = model(src, tgt, tap=tap_of(recorder))
     fixed = {"batch": 3, "head": 3, "kv_head": 3, "d_model": 12, "d_head": 4, "d_ff": 20}
+
+    def change(value):
+        if value.dtype == torch.bool:
+            return value & (torch.arange(value.size(-1)) == 0)
+        return value + torch.randn(value.shape, dtype=value.dtype, generator=torch.Generator().manual_seed(0))
+
     for site, text in sites(model.config).items():
         here = 6 if site.startswith("encoder") or model.anatomy.fills else 5
         sizes = fixed | {"query": here, "token": here, "key": 6 if "cross" in site else here,
                          "tgt_vocab": model.config.tgt_vocab_size}  # fmt: skip
-        if "broadcasts" not in text:
-            axes = re.search(r"\[(.*?)\]", text)[1].split(", ")
-            assert list(recorder.values[site].shape) == [sizes[axis] for axis in axes], site
-            noise = torch.randn(recorder.values[site].shape, dtype=torch.float64)
-            changed = model(src, tgt, tap=tap_of(Replacer({site: lambda value, noise=noise: value + noise})))
-            assert not torch.allclose(changed, plain, atol=1e-6), site
-
-
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_are_their_formulas(name):
-    x = torch.linspace(-6, 6, 101, dtype=torch.float64)
-    assert close(ACTIVATIONS[name](x), activation(name, x), 1e-14)
+        expected = [sizes[axis] for axis in re.search(r"\[(.*?)\]", text)[1].split(", ")]
+        shape = recorder.values[site].shape
+        assert list(torch.broadcast_shapes(shape, expected) if "broadcasts" in text else shape) == expected, site
+        changed = model(src, tgt, tap=tap_of(Replacer({site: change})))
+        assert not torch.allclose(changed, plain, atol=1e-6), site
 
 
 def test_token_types_are_chosen_and_are_0_by_default():
@@ -136,47 +136,3 @@ def test_token_types_are_chosen_and_are_0_by_default():
     assert close(model.encode(src, types), Plain(model).logits(src, None, types))
     assert close(model.encode(src), model.encode(src, torch.zeros_like(types)))
     assert not torch.allclose(model.encode(src, types), model.encode(src))
-
-
-def test_a_bias_is_where_the_config_says():
-    kinds = {"attention_bias": ("q_proj", "k_proj", "v_proj"), "attention_output_bias": ("out_proj",),
-             "ffn_bias": ("up_proj", "gate_proj", "down_proj"), "norm_bias": ("norm",)}  # fmt: skip
-    for field, modules in kinds.items():
-        for rest in (True, False):
-            model = tiny_model(bias=rest, gated=True, **{field: not rest})
-            biased = [name.split(".")[-2] for name, _ in model.named_parameters() if name.endswith(".bias")]
-            assert biased
-            assert all(module.endswith(modules) != rest for module in biased)
-
-
-def test_an_old_config_sets_all_biases_at_once():
-    record = json.loads(tiny_config(bias=False).to_json())
-    old = {name: value for name, value in record.items() if not name.endswith("_bias")}
-    assert ModelConfig.from_mapping(old).biases.nowhere
-    assert ModelConfig.from_mapping(old | {"bias": True}).biases.everywhere
-
-
-@pytest.mark.parametrize(
-    ("field", "changes"),
-    [
-        ("norm_bias", {"norm_kind": "rms", "norm_bias": True}),
-        ("norm_kind", {"norm_kind": "deviation", "d_model": 1, "n_heads": 1}),
-        ("norm_kind", {"norm_kind": "batch"}),
-        ("norm_bias", {"norm_kind": "none", "norm_bias": True}),
-        ("parallel_residual", {**DECODER, "parallel_residual": True, "residual": False}),
-        ("parallel_residual", {"parallel_residual": True}),
-        ("parallel_residual", {**DECODER, "parallel_residual": True, "norm": "post"}),
-        ("mlm_head", {"mlm_head": True}),
-        ("n_token_types", {**DECODER, "n_token_types": 2}),
-        ("n_token_types", {"n_token_types": -1}),
-        ("output_scale", {"output_scale": 0.0}),
-        ("output_scale", {"output_scale": float("nan")}),
-        ("logit_cap", {"logit_cap": -1.0}),
-        ("logit_cap", {"logit_cap": 0.0}),
-        ("ffn_bias", {"ffn_bias": "yes"}),
-        ("activation", {"activation": "swish"}),
-    ],
-)
-def test_what_contradicts_itself_is_refused_by_field(field, changes):
-    with pytest.raises(ConfigError, match=f"^{field}: "):
-        tiny_config(**changes)

@@ -1,3 +1,5 @@
+"""A query sees itself and the past, and nobody sees padding."""
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The table of settings: each passes through the tap in some model, and nothing else does."""
+"""Every setting of the table passes through the tap in some model, and nothing else does."""
 
 import re
 

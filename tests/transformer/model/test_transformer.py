@@ -1,4 +1,4 @@
-import itertools
+"""The model is torch's own Transformer, and a call leaves it as it was."""
 
 import pytest
 import torch
@@ -64,7 +64,12 @@ def reference(model: Transformer) -> nn.Transformer:
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # a faster path of torch's that is not wanted here
 @pytest.mark.parametrize(
     ("norm", "activation", "bias", "final_norm"),
-    list(itertools.product(["pre", "post"], ["relu", "gelu"], [True, False], [True, False])),
+    [
+        ("pre", "relu", True, True),
+        ("pre", "gelu", False, False),
+        ("post", "gelu", True, False),
+        ("post", "relu", False, True),
+    ],
 )
 def test_the_model_equals_torchs_own(norm, activation, bias, final_norm):
     model = tiny_model(
@@ -88,49 +93,16 @@ def test_the_model_equals_torchs_own(norm, activation, bias, final_norm):
     assert torch.allclose(tapped, expected, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("recorded", [True, False])
-def test_a_later_target_token_does_not_move_earlier_logits(recorded):
-    model, src, tgt = tiny_model(), padded_source(), target_ids()
-    changed = tgt.clone()
-    changed[:, 3] = (changed[:, 3] + 5) % 10 + 4
-
-    def logits(ids):
-        return model(src, ids, tap=tap_of(*[Recorder(EVERYTHING)] * recorded))
-
-    before, after = logits(tgt), logits(changed)
-    assert torch.equal(before[:, :3], after[:, :3]) if recorded else torch.allclose(before[:, :3], after[:, :3])
-    assert (before[:, 3:] - after[:, 3:]).abs().amax(dim=(1, 2)).min() > 1e-3
-
-
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_more_padding_moves_nothing(norm):
     model, src, tgt = tiny_model(norm=norm), padded_source(), target_ids()
-    wider_src = torch.cat((src, torch.zeros(3, 4, dtype=torch.long)), dim=1)
-    wider_tgt = torch.cat((tgt, torch.zeros(3, 2, dtype=torch.long)), dim=1)
-    assert torch.allclose(model(wider_src, wider_tgt)[:, :5], model(src, tgt), atol=1e-12)
     alone = torch.cat([model(src[i : i + 1, :n], tgt[i : i + 1]) for i, n in enumerate((6, 4, 1))])
     assert torch.allclose(model(src, tgt), alone, atol=1e-12)
 
 
-def test_padding_and_the_future_weigh_exactly_nothing_everywhere():
-    model, src, tgt = tiny_model(), padded_source(), target_ids()
-    recorder = Recorder()
-    model(src, tgt, tap=tap_of(recorder))
-    weights = {site: value for site, value in recorder.values.items() if site.endswith("weights")}
-    assert len(weights) == 2 + 2 * 3
-    for site, value in weights.items():
-        assert torch.allclose(value.sum(dim=-1), torch.ones((), dtype=torch.float64), atol=1e-12), site
-        if site.startswith("encoder") or "cross" in site:
-            assert (value[1, ..., 4:] == 0).all()
-            assert (value[2, ..., 1:] == 0).all()
-        else:
-            assert (value.triu(diagonal=1) == 0).all()
-
-
 def test_a_source_of_nothing_but_padding_gives_numbers():
-    model = tiny_model()
     for tap in (tap_of(), tap_of(Recorder(EVERYTHING))):
-        assert model(torch.zeros(1, 4, dtype=torch.long), target_ids()[:1], tap=tap).isfinite().all()
+        assert tiny_model()(torch.zeros(1, 4, dtype=torch.long), target_ids()[:1], tap=tap).isfinite().all()
 
 
 def test_tied_and_shared_tables_are_one_tensor():
@@ -141,20 +113,6 @@ def test_tied_and_shared_tables_are_one_tensor():
     loose = tiny_model(tie_output=False)
     assert loose.output_weight is loose.output_table
     assert not torch.equal(loose.output_weight, loose.target_table)
-
-
-def test_features_that_must_show_in_the_result():
-    src, tgt = padded_source(), target_ids()
-    plain = tiny_model()(src, tgt)
-    for feature, value in {
-        "scale_embedding": False,
-        "activation": "gelu",
-        "norm": "post",
-        "final_norm": False,
-        "norm_eps": 0.1,
-    }.items():
-        other = tiny_model(**{feature: value})
-        assert not torch.allclose(other(src, tgt), plain, atol=1e-3), feature
 
 
 def test_a_model_that_starts_with_its_padding_id_reads_its_start():

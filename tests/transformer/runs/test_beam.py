@@ -1,20 +1,17 @@
-"""Beam search against greedy decoding, against trying everything, and against itself."""
+"""Beam search finds what trying everything finds, alone and in a batch, with a cache and without."""
 
 import itertools
-from copy import deepcopy
 
 import pytest
 import torch
 
 from tests.transformer.tiny import padded_source, random_ids, tiny_model
-from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs import beam
 from transformer.runs.beam import beam_search, length_penalty
 from transformer.runs.decoding import Prefix, collect, greedy
 
 PAD, START, EOS, VOCAB = 0, 2, 3, 7
-ALPHAS = [0.0, 0.6, 1.0, 2.0]
 
 
 def small_model(seed=0, **changes):
@@ -60,7 +57,7 @@ def assert_same_hypotheses(found, expected, *, tolerance=1e-10):
         )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_beam_of_one_is_greedy(seed):
     model, src = (
         tiny_model(seed=seed, tgt_vocab_size=5 + seed % 8, tie_output=seed % 2 == 0),
@@ -71,20 +68,19 @@ def test_a_beam_of_one_is_greedy(seed):
         assert [list(row[0].ids) for row in search(model, src, size=1, alpha=alpha, max_new=7)] == expected
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("forced", [(), (5,), (4, 6), (EOS,), (5, EOS)])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("forced", [(), (4, 6), (5, EOS)])
 @pytest.mark.parametrize(("max_new", "size"), [(2, VOCAB), (3, VOCAB**2)])
-@pytest.mark.parametrize("seed", range(2))
-def test_a_wide_enough_beam_finds_what_trying_everything_finds(alpha, forced, max_new, size, seed):
-    model, src = small_model(seed), random_ids(1, 4, seed=seed)
+def test_a_wide_enough_beam_finds_what_trying_everything_finds(alpha, forced, max_new, size):
+    model, src = small_model(), random_ids(1, 4)
     expected = everything(model, src, max_new=max_new, alpha=alpha, forced=forced)[:size]
     (found,) = search(model, src, size=size, alpha=alpha, max_new=max_new, forced=[forced])
     assert [h.ids for h in found] == [ids for _, ids in expected]
     assert [h.score for h in found] == pytest.approx([score for score, _ in expected], abs=1e-10)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("size", [2, 4, 9])
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("size", [2, 9])
 def test_hypotheses_are_ordered_and_are_what_they_say(alpha, size):
     for seed in range(3):
         model, src = small_model(seed), random_ids(1, 4, seed=seed)
@@ -101,8 +97,8 @@ def test_hypotheses_are_ordered_and_are_what_they_say(alpha, size):
             assert PAD not in h.ids
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("size", [2, 5])
 def test_stopping_early_changes_nothing(alpha, size, monkeypatch):
     models = [small_model(seed) for seed in range(5)]
     early = [search(model, padded_source(), size=size, alpha=alpha, max_new=10) for model in models]
@@ -119,33 +115,23 @@ def test_the_search_does_stop_early():
 
 
 @pytest.mark.parametrize("forced", [None, [(5, 6), (), (EOS,)]])
-@pytest.mark.parametrize("size", [1, 3, 8])
-@pytest.mark.parametrize("alpha", [0.0, 2.0])
-def test_a_batch_is_searched_as_one_by_one(forced, size, alpha):
-    for seed in range(2):
-        model, src = small_model(seed), padded_source()
-        together = search(model, src, size=size, alpha=alpha, forced=forced)
-        alone = [
-            search(model, src[row : row + 1, :n], size=size, alpha=alpha, forced=forced and [forced[row]])[0]
-            for row, n in enumerate((6, 4, 1))
-        ]
-        assert_same_hypotheses(together, alone)
+@pytest.mark.parametrize("size", [1, 8])
+def test_a_batch_is_searched_as_one_by_one(forced, size):
+    model, src = small_model(), padded_source()
+    together = search(model, src, size=size, forced=forced)
+    alone = [
+        search(model, src[row : row + 1, :n], size=size, forced=forced and [forced[row]])[0]
+        for row, n in enumerate((6, 4, 1))
+    ]
+    assert_same_hypotheses(together, alone)
 
 
 @pytest.mark.parametrize("changes", [{}, {"norm": "post", "positions": "learned"}, {"decoder_start_id": PAD}])
 @pytest.mark.parametrize("forced", [None, [(5, 6), (), (4, EOS)]])
 def test_the_search_is_the_same_with_a_cache(changes, forced):
-    for seed in range(3):
-        model, src = small_model(seed, **changes), padded_source()
-        cached, uncached = (search(model, src, size=4, forced=forced, cached=c) for c in (True, False))
-        assert_same_hypotheses(cached, uncached)
-
-
-def test_float32_finds_the_same():
-    for seed in range(5):
-        model = small_model(seed, dtype=torch.float32)
-        single, double = (search(m, padded_source(), size=3) for m in (model, deepcopy(model).double()))
-        assert_same_hypotheses(single, double, tolerance=1e-4)
+    model, src = small_model(**changes), padded_source()
+    cached, uncached = (search(model, src, size=4, forced=forced, cached=c) for c in (True, False))
+    assert_same_hypotheses(cached, uncached)
 
 
 def test_padding_is_never_written_however_probable_it_is():
@@ -155,50 +141,6 @@ def test_padding_is_never_written_however_probable_it_is():
         assert all(PAD not in h.ids for h in row)
 
 
-@pytest.mark.parametrize("max_new", [1, 2, 3])
-def test_there_are_no_more_hypotheses_than_sequences(max_new):
-    """Of a vocabulary with one piece besides the special ones; a beam far too wide is no error."""
-    model = tiny_model(tgt_vocab_size=5)
-    (found,) = search(model, random_ids(1, 3), size=100, max_new=max_new)
-    assert len(found) == {1: 4, 2: 1 + 3 * 4, 3: 1 + 3 * (1 + 3 * 4)}[max_new]
-    assert len({h.ids for h in found}) == len(found)
-
-
-def test_every_hypothesis_begins_with_what_is_forced():
-    (found,) = search(tiny_model(), random_ids(1, 4), size=4, forced=[(9, 11, 10)])
-    assert len(found) == 4
-    assert all(h.ids[:3] == (9, 11, 10) for h in found)
-
-
-def test_a_forced_end_leaves_one_hypothesis():
-    (found,) = search(tiny_model(), random_ids(1, 4), size=4, forced=[(9, EOS)])
-    assert [(h.ids, h.ended) for h in found] == [((9, EOS), True)]
-
-
-def test_each_round_shows_the_best_so_far():
-    model, src = tiny_model(), random_ids(1, 4)
-    steps = list(beam_search(Prefix(model, src, cache=None), size=3, alpha=0.6, max_new=5))
-    assert [step.index for step in steps] == list(range(len(steps)))
-    for step in steps:
-        (best,) = step.best
-        assert len(best) == 3
-        assert all(len(h.ids) == step.index + 1 or h.ended for h in best)
-
-
-def test_a_wider_beam_of_equal_lengths_is_no_worse():
-    model = tiny_model(output_bias=True)
-    model.output_bias[EOS] = -50.0
-    scores = [search(model, random_ids(1, 4), size=size, max_new=2)[0][0].score for size in (1, 19)]
-    assert scores[1] >= scores[0] - 1e-12
-
-
 @pytest.mark.parametrize(("length", "alpha", "expected"), [(1, 2, 1), (7, 1, 2), (7, 2, 4), (7, 0, 1)])
 def test_the_length_penalty(length, alpha, expected):
     assert length_penalty(length, alpha) == pytest.approx(expected)
-
-
-def test_what_is_not_a_number_is_said():
-    model = tiny_model()
-    model.tgt_table[9] = torch.nan
-    with pytest.raises(QueryError, match="not a number"):
-        search(model, padded_source(), size=2)

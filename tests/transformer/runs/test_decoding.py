@@ -1,4 +1,4 @@
-"""Greedy decoding and sampling: with and without a cache, alone and in a batch, free and forced."""
+"""Greedy decoding and sampling write the same with and without a cache, alone and in a batch."""
 
 import math
 from itertools import pairwise
@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transformer.tiny import padded_source, random_ids, tiny_model
-from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.distribution import sampling_distribution
@@ -19,7 +18,7 @@ from transformer.runs.query import Sampling
 PAD, EOS, VOCAB = 0, 3, 8
 FORCED = [[5, 6], [], [4, EOS]]
 VARIANTS = [{}, {"norm": "post", "bias": False, "positions": "learned"}, {"decoder_start_id": PAD}]
-NO_LIMITS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}  # as in `Sampling`, which refuses the narrowest
+NO_LIMITS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}  # as in `Sampling`
 
 
 def limited(**changes):
@@ -39,63 +38,22 @@ def draw(prefix, *, seeds=(7, 8, 9), max_new=6, forced=None, **changes):
     return sample(prefix, limited(**changes), max_new=max_new, seeds=seeds, forced=forced)
 
 
-def both(decode, model, src):
-    return [list(decode(prefix_of(model, src, cached=cached))) for cached in (True, False)]
-
-
-def assert_same_steps(found, expected, *, tolerance=1e-10):
-    assert [step.ids for step in found] == [step.ids for step in expected]
-    assert [step.finished for step in found] == [step.finished for step in expected]
-    for a, b in zip(found, expected, strict=True):
-        assert a.log_probs == pytest.approx(b.log_probs, abs=tolerance, rel=0)
-
-
-def walk(model, src, tgt, *, cached):
-    """Log-probabilities [step, B, V] along a given target."""
-    prefix, rows = prefix_of(model, src, cached=cached), []
-    for ids in tgt.T:
-        rows.append(prefix.next_log_probs())
-        prefix.append(ids)
-    return torch.stack(rows)
-
-
-def agree(a, b, *, tolerance):
-    """Close, and the same choice unless the two best are closer than the tolerance."""
-    best = b.topk(2, dim=-1).values
-    clear = best[..., 0] - best[..., 1] > tolerance
-    same = a.argmax(-1) == b.argmax(-1)
-    return torch.allclose(a, b, rtol=tolerance, atol=tolerance) and bool((same | ~clear).all())
-
-
 @pytest.mark.parametrize("changes", VARIANTS)
 @pytest.mark.parametrize("forced", [None, FORCED])
-@pytest.mark.parametrize("seed", range(3))
-def test_greedy_is_the_same_with_a_cache(changes, forced, seed):
-    cached, uncached = both(
-        lambda prefix: greedy(prefix, max_new=8, forced=forced), small_model(seed, **changes), padded_source()
+@pytest.mark.parametrize("limits", [None, {}, {"temperature": 0.7, "top_k": 5}, {"temperature": 2.0, "top_p": 0.8}])
+def test_decoding_is_the_same_with_a_cache(changes, forced, limits):
+    model, src = small_model(**changes), padded_source()
+    cached, uncached = (
+        list(
+            greedy(prefix_of(model, src, cached=cached), max_new=8, forced=forced)
+            if limits is None
+            else draw(prefix_of(model, src, cached=cached), forced=forced, **limits)
+        )
+        for cached in (True, False)
     )
-    assert_same_steps(cached, uncached)
-
-
-@pytest.mark.parametrize("changes", VARIANTS)
-@pytest.mark.parametrize("forced", [None, FORCED])
-@pytest.mark.parametrize("limits", [{}, {"temperature": 0.7, "top_k": 5}, {"temperature": 2.0, "top_p": 0.8}])
-def test_sampling_is_the_same_with_a_cache(changes, forced, limits):
-    cached, uncached = both(
-        lambda prefix: draw(prefix, forced=forced, **limits), small_model(**changes), padded_source()
-    )
-    assert_same_steps(cached, uncached)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-4)])
-@pytest.mark.parametrize("changes", VARIANTS)
-def test_all_log_probabilities_are_the_same_with_a_cache(dtype, tolerance, changes):
-    model, src, tgt = tiny_model(dtype=dtype, **changes), padded_source(), random_ids(3, 12, seed=5)
-    cached, uncached = (walk(model, src, tgt, cached=cached) for cached in (True, False))
-    assert agree(cached, uncached, tolerance=tolerance)
-    start = torch.full((3, 1), model.config.decoder_start_id)
-    forced = model(src, torch.cat((start, tgt[:, :-1]), dim=1)).log_softmax(dim=-1)
-    assert agree(cached, forced.transpose(0, 1), tolerance=tolerance)
+    for a, b in zip(cached, uncached, strict=True):
+        assert (a.ids, a.finished) == (b.ids, b.finished)
+        assert a.log_probs == pytest.approx(b.log_probs, abs=1e-10, rel=0)
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -129,32 +87,10 @@ def test_rows_that_ended_are_padded_and_cost_nothing():
         for row, over in enumerate(before.finished):
             assert not over or (after.ids[row], after.log_probs[row], after.finished[row]) == (PAD, 0.0, True)
     rows = collect(iter(steps))
-    assert rows[0] == [EOS]
-    assert rows[1] == [5, EOS]
+    assert rows[:2] == [[EOS], [5, EOS]]
     assert PAD not in rows[2]
-
-
-def test_decoding_stops_when_all_rows_have_ended():
-    steps = list(greedy(prefix_of(small_model(), padded_source()), max_new=8, forced=[[5, EOS], [EOS], [EOS]]))
-    assert [step.finished for step in steps] == [(False, True, True), (True, True, True)]
-
-
-@pytest.mark.parametrize("decode", [greedy, draw])
-def test_forced_pieces_come_first_and_the_rest_follows_from_them(decode):
-    model, src = tiny_model(), padded_source()
-    free = collect(decode(prefix_of(model, src), max_new=6))
-    forced = [[9, 10], free[1][:3], []]
-    found = collect(decode(prefix_of(model, src), max_new=6, forced=forced))
-    assert found[0][:2] == [9, 10]
-    assert found[1:] == free[1:]
-
-
-def test_forced_pieces_have_the_model_s_own_log_probability():
-    model, src = tiny_model(), random_ids(1, 5)
-    steps = list(greedy(prefix_of(model, src), max_new=3, forced=[[9, 10, 11]]))
-    log_probs = model(src, torch.tensor([[2, 9, 10]])).log_softmax(-1)[0]
-    expected = [float(log_probs[t, i]) for t, i in enumerate((9, 10, 11))]
-    assert [step.log_probs[0] for step in steps] == pytest.approx(expected, abs=1e-10)
+    both_ended = list(greedy(prefix_of(small_model(), padded_source()), max_new=8, forced=[[5, EOS], [EOS], [EOS]]))
+    assert [step.finished for step in both_ended] == [(False, True, True), (True, True, True)]
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -168,50 +104,19 @@ def test_padding_is_never_written_however_probable_it_is(cached):
         assert all(PAD not in row and row for row in collect(steps))
 
 
-def test_as_many_pieces_as_the_model_reads_can_be_written_and_no_more():
-    model = tiny_model(output_bias=True)
-    model.output_bias[EOS] = -50.0
-    assert len(collect(greedy(prefix_of(model, random_ids(1, 3)), max_new=16))[0]) == model.config.max_len
-    with pytest.raises(QueryError, match="17 tokens"):
-        collect(greedy(prefix_of(model, random_ids(1, 3)), max_new=17))
-
-
-@pytest.mark.parametrize("decode", [greedy, draw])
-def test_what_is_not_a_number_is_said(decode):
-    model = tiny_model()
-    model.tgt_table[9] = torch.nan
-    with pytest.raises(QueryError, match=r"logits.*not a number"):
-        collect(decode(prefix_of(model, padded_source()), max_new=3))
-
-
-# Sampling
-
-
-def test_a_seed_decides_what_is_drawn():
-    model, src = tiny_model(), random_ids(1, 5).expand(40, 5)
-    rows = collect(draw(prefix_of(model, src), seeds=list(range(20)) * 2))
-    assert rows[:20] == rows[20:]
-    assert len({tuple(row) for row in rows}) > 10
-
-
 def test_what_a_row_draws_does_not_depend_on_the_others():
     model, src = tiny_model(), random_ids(5, 5)
     together = collect(draw(prefix_of(model, src), seeds=[1, 2, 3, 4, 5]))
     reversed_ = collect(draw(prefix_of(model, src.flip(0)), seeds=[5, 4, 3, 2, 1]))
     alone = [collect(draw(prefix_of(model, src[i : i + 1]), seeds=[i + 1]))[0] for i in range(5)]
     assert together == reversed_[::-1] == alone
+    same_text = collect(draw(prefix_of(model, src[:1].expand(20, 5)), seeds=range(20)))
+    assert len({tuple(row) for row in same_text}) > 5
 
 
-@pytest.mark.parametrize("limits", [{"top_k": 1}, {"top_p": 1e-9}, {"temperature": 1e-4}])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_narrowest_sampling_is_greedy(limits, seed):
-    model, src = small_model(seed), padded_source()
-    assert collect(draw(prefix_of(model, src), **limits)) == collect(greedy(prefix_of(model, src), max_new=6))
-
-
-@pytest.mark.parametrize("limits", [{}, {"temperature": 0.6, "top_k": 9}, {"temperature": 1.5, "top_p": 0.8}])
+@pytest.mark.parametrize("limits", [{"temperature": 0.6, "top_k": 9}, {"temperature": 1.5, "top_p": 0.8}])
 def test_pieces_are_drawn_as_often_as_the_distribution_says(limits):
-    model, src, n = tiny_model(), random_ids(1, 5), 4_000
+    model, src, n = tiny_model(), random_ids(1, 5), 1_500
     first = prefix_of(model, src).next_log_probs()[0].index_fill(0, torch.tensor([PAD]), -torch.inf)
     expected = n * sampling_distribution(first, limited(**limits))
     (step,) = draw(prefix_of(model, src.expand(n, 5)), seeds=range(n), max_new=1, **limits)
@@ -245,20 +150,7 @@ def test_the_distribution_keeps_the_right_pieces(row, temperature, top_k, top_p)
     assert n == 1 or float(most[: n - 1].sum()) < top_p + 1e-9
 
 
-@given(row=LOGITS)
-def test_without_limits_the_distribution_is_the_model_s(row):
-    log_probs = torch.tensor(row, dtype=torch.float64).log_softmax(-1)
-    assert torch.allclose(sampling_distribution(log_probs, Sampling()), log_probs.exp(), atol=1e-12)
-
-
 def test_no_piece_is_lost_to_rounding():
     log_probs = 2 * torch.randn(50, 8_000, generator=torch.Generator().manual_seed(0))
     log_probs = log_probs.log_softmax(-1)
     assert bool((sampling_distribution(log_probs, Sampling()) > 0).all())
-
-
-def test_each_row_has_a_distribution_of_its_own():
-    log_probs = torch.randn(3, 9, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
-    limits = Sampling(temperature=0.8, top_k=5, top_p=0.7)
-    rows = torch.stack([sampling_distribution(row, limits) for row in log_probs])
-    assert torch.equal(sampling_distribution(log_probs, limits), rows)

@@ -1,4 +1,4 @@
-"""Decoding and recording with a tap: through the cache where that is right, prefix by prefix where it is not."""
+"""A tap is decoded through the cache where that is right, and prefix by prefix where it is not."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -30,8 +30,11 @@ def look_ahead(mask):
 TAPS = {
     "values averaged over positions": {"decoder.1.self_attn.values": averaged},
     "no causal mask": {"decoder.*.self_attn.mask": look_ahead},
-    "logits averaged over positions": {"logits": averaged},
-    "the source averaged too": {"encoder.0.output": averaged, "decoder.0.ffn.output": averaged},
+    "the source and the logits averaged": {
+        "encoder.0.output": averaged,
+        "decoder.0.ffn.output": averaged,
+        "logits": averaged,
+    },
 }
 
 
@@ -95,51 +98,30 @@ def halved(value):
     return value * 0.5
 
 
-@pytest.mark.parametrize("site", ["decoder.0.self_attn.heads", "decoder.1.self_attn.values", "decoder.1.ffn.output",
-                                  "decoder.0.self_attn.weights", "logits"])  # fmt: skip
+@pytest.mark.parametrize("site", ["decoder.1.self_attn.values", "decoder.0.self_attn.weights", "logits"])
 def test_a_causal_change_is_the_same_with_and_without_the_cache(precise, site):
-    prefixes = []
-    for causal in (True, False):
-        tap = tap_of(Replacer({site: halved}, causal=causal))
-        src = torch.tensor([[5, 6, 7, 8]])
-        prefixes.append(Prefix(precise.model, src, cache=KVCache(3), tap=tap))
-    cached, whole = prefixes
+    taps = [tap_of(Replacer({site: halved}, causal=causal)) for causal in (True, False)]
+    cached, whole = (Prefix(precise.model, torch.tensor([[5, 6]]), cache=KVCache(3), tap=tap) for tap in taps)
     assert cached.cache is not None
     assert whole.cache is None
-    with torch.inference_mode():
-        for ids in (9, 5, 7, 11, 6):
-            np.testing.assert_allclose(cached.next_log_probs(), whole.next_log_probs(), rtol=0, atol=1e-10)
-            for prefix in prefixes:
-                prefix.append(torch.tensor([ids]))
     for decoding in (Greedy(), Beam(size=3), Sampling(seed=2)):
         query = precise.query(SOURCE, decoding=decoding, max_new=6)
-        one, other = (run(precise, query, tap=tap_of(Replacer({site: halved}, causal=c))) for c in (True, False))
+        one, other = (run(precise, query, tap=tap) for tap in taps)
         assert one.tgt_ids == other.tgt_ids
+        assert not np.array_equal(one.log_probs[0], run(precise, query).log_probs[0])
         np.testing.assert_allclose(one.log_probs, other.log_probs, rtol=0, atol=1e-10)
         for kind in one.kinds:
             np.testing.assert_allclose(one.maps(kind), other.maps(kind), rtol=0, atol=1e-10)
 
 
-def test_a_replacer_changes_the_output_of_each_way_of_decoding(precise):
-    tap = tap_of(Replacer({"decoder.output": torch.neg}, causal=True))
-    for decoding in (Greedy(), Beam(size=3), Sampling(seed=2)):
-        query = precise.query(SOURCE, decoding=decoding, max_new=8)
-        assert run(precise, query, tap=tap).tgt_ids != run(precise, query).tgt_ids
-
-
 def test_a_tap_that_only_looks_changes_nothing_and_sees_every_step(precise):
-    recorder = Recorder(("decoder.0.self_attn.queries",))
-    src = torch.tensor([[5, 6, 7, 8]])
-    plain = Prefix(precise.model, src, cache=KVCache(3))
-    seen = Prefix(precise.model, src, cache=KVCache(3), tap=tap_of(recorder))
-    assert collect(greedy(seen, max_new=5)) == collect(greedy(plain, max_new=5))
+    recorder, src = Recorder(("decoder.0.self_attn.queries",)), torch.tensor([[5, 6, 7, 8]])
+
+    def prefixes():
+        return [Prefix(precise.model, src, cache=KVCache(3), tap=tap) for tap in (tap_of(recorder), tap_of())]
+
+    seen, plain = (collect(greedy(prefix, max_new=5)) for prefix in prefixes())
+    assert seen == plain
     assert recorder.values["decoder.0.self_attn.queries"].size(2) == 1
-    seen = Prefix(precise.model, src, cache=KVCache(3), tap=tap_of(recorder))
-    plain = Prefix(precise.model, src, cache=KVCache(3))
-    one, other = (list(beam_search(prefix, size=2, alpha=0.6, max_new=4)) for prefix in (seen, plain))
-    assert one[-1].best == other[-1].best
-
-
-def test_the_checkpoint_runs_with_a_tap(precise):
-    tap = tap_of(Replacer({"decoder.*.ffn.output": torch.zeros_like}, causal=True))
-    assert precise.run(SOURCE, tap=tap) == run(precise, precise.query(SOURCE), tap=tap)
+    seen, plain = (list(beam_search(prefix, size=2, alpha=0.6, max_new=4))[-1].best for prefix in prefixes())
+    assert seen == plain

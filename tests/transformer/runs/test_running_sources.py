@@ -1,53 +1,41 @@
-"""Running whatever somebody may type: it is decoded, or one sentence explains why not."""
+"""Whatever somebody types is decoded, or one sentence explains why not."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer import Beam, Greedy, Sampling, run
+from transformer import run
 from transformer.errors import QueryError
 
 SOURCE = "ba lo mi ta"
 PAD, EOS = 0, 3
-DECODINGS = [Greedy(), Beam(size=4), Sampling(temperature=1.5, seed=11)]
 
 
-@pytest.mark.parametrize("source", ["", " ", "\n\t \u3000", "\u00a0"])
+@pytest.mark.parametrize("source", ["", "\n\t \u3000\u00a0"])
 def test_an_empty_source_is_explained(checkpoint, source):
     with pytest.raises(QueryError, match=r"The source is empty\. Type a sentence\."):
         run(checkpoint, checkpoint.query(source))
 
 
-@pytest.mark.parametrize("source", ["\u200b", "\x01\x02", "\ufeff", "▁▁"])
+@pytest.mark.parametrize("source", ["\u200b", "\x01\x02\ufeff", "▁▁"])
 def test_a_source_of_nothing_visible_is_explained(checkpoint, source):
     with pytest.raises(QueryError, match="contains nothing that the model can read"):
         run(checkpoint, checkpoint.query(source))
 
 
 STRANGE = [
-    "👩‍👩‍👧 🦊",
-    "שלום עולם",
-    "\u202eba lo\u202c",
-    "b\u0301\u0302\u0303a",
-    "ba\0lo",
-    "\0",
-    "ba \ud800 lo",
-    "\udfff\ud800",
-    "<b>ba</b> &amp;",
-    "<script>alert(1)</script>",
+    "👩‍👩‍👧 🦊 שלום 我喜欢",
+    "\u202eba lo\u202c b\u0301\u0302\u0303a",
+    "ba\0lo\nmi\tta \ud800 \udfff",
+    "<script>alert(1)</script> &amp;",
     "<s> </s> <pad> <unk>",
-    "</s>",
-    "ba\nlo\tmi",
-    "我喜欢",
-    "＝ＢＡ",
-    "𝓫𝓪 𝔩𝔬",
+    "＝ＢＡ 𝓫𝓪 𝔩𝔬",
 ]
 
 
 @pytest.mark.parametrize("source", STRANGE)
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_any_source_is_decoded(checkpoint, source, decoding):
-    trace = run(checkpoint, checkpoint.query(source, decoding=decoding, max_new=3))
+def test_any_source_is_decoded(checkpoint, source):
+    trace = run(checkpoint, checkpoint.query(source, max_new=3))
     assert len(trace.src_pieces) == len(trace.src_ids) == trace.encoder_self.shape[2]
     assert PAD not in trace.src_ids
     assert trace.src_ids.index(EOS) == len(trace.src_ids) - 1, "markup must not become the end piece"
@@ -80,11 +68,8 @@ def test_unknown_pieces_are_named(checkpoint):
     assert "knows nothing about this sentence" in notes(checkpoint, "🦊 我")
     assert "never seen: U+202E." in notes(checkpoint, "\u202eba lo")
     assert "unknown" not in notes(checkpoint, SOURCE)
-
-
-def test_many_unknown_pieces_are_counted(checkpoint):
-    source = "我喜欢喝咖啡。" * 12 + " ba 我" * 5
-    assert "never seen 6 of these pieces. It reads the unknown piece" in notes(checkpoint, source)
+    many = "我喜欢喝咖啡。" * 12 + " ba 我" * 5
+    assert "never seen 6 of these pieces. It reads the unknown piece" in notes(checkpoint, many)
     assert len(notes(checkpoint, "我" * 500)) < 300
 
 
@@ -96,21 +81,12 @@ def test_traditional_characters_are_converted_and_said(checkpoint):
     assert "converted" not in notes(checkpoint, "请问 ba")
 
 
-def test_a_megabyte_is_refused_with_limit_and_count(checkpoint):
-    with pytest.raises(QueryError, match="1,048,576 characters; the limit is 4,000"):
-        checkpoint.run("b" * 2**20)
-
-
-def test_too_many_pieces_are_refused_with_limit_and_count(checkpoint):
-    n = len(checkpoint.src_tokenizer.encode("ba lo " * 40).ids) + 1
-    with pytest.raises(QueryError, match=f"has {n} pieces; tiny reads at most 32. Shorten it."):
-        checkpoint.run("ba lo " * 40)
-
-
 def test_as_many_pieces_as_the_model_reads_are_read(checkpoint):
     words = "ba"
     while len(checkpoint.src_tokenizer.encode(f"{words} ba").ids) < checkpoint.config.max_len:
         words += " ba"
     assert len(run(checkpoint, checkpoint.query(words, max_new=1)).src_ids) <= 32
-    with pytest.raises(QueryError, match="reads at most 32"):
+    with pytest.raises(QueryError, match=r"has 33 pieces; tiny reads at most 32\. Shorten it\."):
         checkpoint.run(f"{words} ba")
+    with pytest.raises(QueryError, match="1,048,576 characters; the limit is 4,000"):
+        checkpoint.run("b" * 2**20)

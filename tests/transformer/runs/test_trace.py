@@ -1,4 +1,4 @@
-"""Traces: what they record is what each step saw, and their labels say what it was."""
+"""A trace records what each step saw, under labels that say what it was, and cannot be changed."""
 
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
@@ -9,13 +9,11 @@ import torch
 
 from transformer import Beam, Greedy, Sampling, load, run, run_batch
 from transformer.errors import QueryError
-from transformer.model.cache import KVCache
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.trace import RowLabel
 
 SOURCE = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, top_k=20, top_p=0.9, seed=4)]
-TARGET_MAPS = {"decoder": "self_attn", "cross": "cross_attn"}
 
 
 @pytest.fixture(scope="module", params=["two vocabularies", "one vocabulary"])
@@ -62,9 +60,6 @@ def own_probabilities(checkpoint, trace):
     return softmax(checkpoint.model(*tensors(trace))[0].double().numpy())
 
 
-# Rows are what the steps saw
-
-
 def test_each_row_is_what_its_prefix_alone_gives(precise, trace):
     src, read = tensors(trace)
     for t in range(trace.n_steps):
@@ -80,51 +75,9 @@ def test_each_row_is_what_its_prefix_alone_gives(precise, trace):
         np.testing.assert_allclose(trace.encoder_self, torch.stack(seen), rtol=0, atol=1e-10)
 
 
-class Offsets(Recorder):
-    """A recorder that also keeps where each call began."""
-
-    def visit(self, site, value, offset):
-        self.values[f"{site} at"] = torch.tensor(offset)
-        return super().visit(site, value, offset)
-
-
-def test_a_recorder_under_the_cache_sees_the_same_rows(precise, trace):
-    src, read = tensors(trace)
-    model, cache = precise.model, KVCache(precise.config.n_decoder_layers)
-    memory, mask = model.encode(src), model.source_mask(src)
-    for t in range(trace.n_steps):
-        recorder = Offsets()
-        hidden = model.decode(read[:, t : t + 1], memory, mask, cache=cache, tap=tap_of(recorder))
-        log_probs = model.project(hidden)[0, 0].log_softmax(-1)
-        np.testing.assert_allclose(trace.log_probs[t], log_probs, rtol=0, atol=1e-10)
-        for layer in range(precise.config.n_decoder_layers):
-            for kind, attention in TARGET_MAPS.items():
-                site = f"decoder.{layer}.{attention}.weights"
-                assert int(recorder.values[f"{site} at"]) == t
-                row = trace.maps(kind)[layer, :, t, : recorder.values[site].size(-1)]
-                np.testing.assert_allclose(row, recorder.values[site][0, :, 0], rtol=0, atol=1e-10)
-
-
-# Maps and masks
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_every_row_of_every_map_sums_to_one(batch, kind):
-    for trace in batch:
-        np.testing.assert_allclose(trace.maps(kind).sum(axis=-1), 1, atol=1e-5)
-        assert (trace.maps(kind) >= 0).all()
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_what_the_mask_hides_weighs_exactly_nothing(batch, kind):
-    for trace in batch:
-        assert trace.mask(kind).dtype == bool
-        assert trace.mask(kind).shape == trace.maps(kind).shape[2:]
-        assert (trace.maps(kind)[:, :, ~trace.mask(kind)] == 0).all()
-        assert (trace.maps(kind)[:, :, trace.mask(kind)] > 0).all()
-
-
-def test_the_masks_hide_the_future_and_the_padding_and_nothing_else(batch):
+def test_the_masks_hide_the_future_and_the_padding_and_nothing_else(checkpoint, batch):
+    config = checkpoint.config
+    layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers, "cross": config.n_decoder_layers}
     for trace in batch:
         source = np.array(trace.src_ids) != 0
         target = np.arange(len(trace.read_ids)) < trace.n_steps
@@ -132,22 +85,15 @@ def test_the_masks_hide_the_future_and_the_padding_and_nothing_else(batch):
         assert (trace.encoder_mask == source).all()
         assert (trace.cross_mask == source).all()
         assert (trace.decoder_mask == (past & target)).all()
+        for kind in trace.kinds:
+            maps, mask = trace.maps(kind), trace.mask(kind)
+            assert (maps.dtype, maps.shape) == (np.float32, (layers[kind], config.n_heads, *mask.shape))
+            np.testing.assert_allclose(maps.sum(axis=-1), 1, atol=1e-5)
+            assert (maps[:, :, ~mask] == 0).all()
+            assert (maps[:, :, mask] > 0).all()
+        assert [checkpoint.src_tokenizer.piece(i) for i in trace.src_ids] == list(trace.src_pieces)
     assert any(0 in trace.src_ids for trace in batch)
     assert any(0 in trace.read_ids for trace in batch)
-
-
-def test_axes_are_layer_head_query_key(checkpoint, batch):
-    config, trace = checkpoint.config, batch[1]
-    n_src, n_read = len(trace.src_ids), len(trace.read_ids)
-    assert trace.encoder_self.shape == (config.n_encoder_layers, config.n_heads, n_src, n_src)
-    assert trace.decoder_self.shape == (config.n_decoder_layers, config.n_heads, n_read, n_read)
-    assert trace.cross.shape == (config.n_decoder_layers, config.n_heads, n_read, n_src)
-    assert trace.log_probs.shape == (trace.n_steps, config.tgt_vocab_size)
-    for kind in ("encoder", "decoder", "cross"):
-        assert trace.maps(kind).dtype == np.float32
-
-
-# Labels
 
 
 def test_row_t_reads_piece_t_minus_1_and_predicts_piece_t(checkpoint, batch):
@@ -165,90 +111,26 @@ def test_row_t_reads_piece_t_minus_1_and_predicts_piece_t(checkpoint, batch):
         assert str(labels[0]) == f"{piece(start)} → {piece(trace.tgt_ids[0])}"
 
 
-def test_the_row_really_predicts_its_piece(precise):
-    """Greedy output: the piece that a row's label predicts is the best of that row."""
-    trace = run(precise, precise.query(SOURCE, max_new=7))
-    best = precise.model(*tensors(trace))[0].argmax(-1).tolist()
-    vocabulary = precise.tgt_tokenizer.pieces
-    assert [vocabulary[i] for i in best] == [label.predicts for label in trace.row_labels()]
-
-
-def test_source_labels_are_the_pieces_that_are_read(checkpoint, batch):
-    for trace in batch:
-        assert [checkpoint.src_tokenizer.piece(i) for i in trace.src_ids] == list(trace.src_pieces)
-        assert trace.src_ids[len(checkpoint.src_tokenizer.encode(trace.source_text).ids)] == 3
-
-
-# Steps
-
-
-def test_candidates_are_the_best_first_with_their_probabilities(precise, trace):
+@pytest.mark.parametrize("top_k", [0, 3, 1_000])
+def test_candidates_are_the_best_first_and_the_chosen_piece_is_always_among_them(precise, trace, top_k):
     probs = own_probabilities(precise, trace)
-    for t in range(trace.n_steps):
-        candidates = trace.step(t, top_k=8).candidates
-        listed = [c.id for c in candidates[:8]]
-        assert listed == np.argsort(-probs[t], kind="stable")[:8].tolist()
-        for c in candidates:
-            assert c.probability == pytest.approx(probs[t, c.id], abs=1e-10)
-            assert c.log_probability == pytest.approx(np.log(probs[t, c.id]), abs=1e-10)
-            assert c.piece == precise.tgt_tokenizer.piece(c.id)
-
-
-@pytest.mark.parametrize("top_k", [0, 1, 3, 1_000])
-def test_the_chosen_piece_is_always_listed_and_marked_once(trace, top_k):
     for t, i in enumerate(trace.tgt_ids):
         step = trace.step(t, top_k=top_k)
-        assert [c.id for c in step.candidates if c.chosen] == [i]
-        assert step.chosen.id == i
+        assert [c.id for c in step.candidates[:top_k]] == np.argsort(-probs[t], kind="stable")[:top_k].tolist()
+        for c in step.candidates:
+            assert c.probability == pytest.approx(probs[t, c.id], abs=1e-10)
+            assert c.piece == precise.tgt_tokenizer.piece(c.id)
+            assert (c.sampling_probability is None) == (not isinstance(trace.query.decoding, Sampling))
+        assert [c.id for c in step.candidates if c.chosen] == [i] == [step.chosen.id]
         assert len(step.candidates) == min(top_k, len(trace.vocabulary)) + (step.rank > top_k)
         assert step.rank == 1 + int((trace.log_probs[t] > trace.log_probs[t, i]).sum())
         assert step.forced == (t < 2)
+    for index in (-1, 7):
+        with pytest.raises(QueryError, match=f"step {index} does not exist; this run has steps 0 to 6"):
+            trace.step(index)
 
 
-def test_a_forced_piece_of_low_rank_comes_last(precise):
-    (worst,) = run(precise, precise.query(SOURCE, max_new=1)).log_probs.argsort(axis=1)[:, 0]
-    step = run(precise, precise.query(SOURCE, max_new=1, forced=(int(worst),))).step(0, top_k=4)
-    assert (step.rank, len(step.candidates), step.candidates[-1].chosen) == (precise.config.tgt_vocab_size, 5, True)
-
-
-def test_the_sampling_distribution_is_the_one_that_was_drawn_from(precise):
-    query = precise.query(SOURCE, decoding=Sampling(temperature=0.8, top_k=4, seed=3), max_new=7)
-    trace = run(precise, query)
-    logits = precise.model(*tensors(trace))[0].numpy().copy()
-    logits[:, precise.config.pad_id] = -np.inf  # never written
-    for t in range(trace.n_steps):
-        best = np.argsort(-logits[t])[:4]
-        expected = dict(zip(best.tolist(), softmax(logits[t, best] / 0.8), strict=True))
-        assert trace.tgt_ids[t] in expected
-        for c in trace.step(t, top_k=1_000).candidates:
-            assert c.sampling_probability == pytest.approx(expected.get(c.id, 0.0), abs=1e-10)
-
-
-def test_padding_was_not_drawn_from(precise):
-    model = deepcopy(precise.model)
-    table = model.src_table if precise.config.shared_vocab else model.tgt_table
-    table[0] = 5 * table[9]
-    trace = run(replace(precise, model=model), precise.query(SOURCE, decoding=Sampling(seed=1), max_new=5))
-    for t in range(trace.n_steps):
-        candidates = trace.step(t, top_k=1_000).candidates
-        assert sum(c.sampling_probability for c in candidates) == pytest.approx(1)
-        assert [c.sampling_probability for c in candidates if c.id == 0] == [0.0]
-
-
-def test_only_sampling_has_such_a_distribution(trace):
-    probabilities = [c.sampling_probability for c in trace.step(0).candidates]
-    assert (None in probabilities) == (not isinstance(trace.query.decoding, Sampling))
-
-
-def test_the_entropy_is_in_bits(precise, trace):
-    probs = own_probabilities(precise, trace)
-    expected = [-sum(p * np.log2(p) for p in row if p > 0) for row in probs]
-    assert trace.entropies() == pytest.approx(expected, abs=1e-9)
-    assert [trace.step(t).entropy for t in range(trace.n_steps)] == pytest.approx(expected, abs=1e-9)
-    assert trace.to_frame()["entropy_bits"].tolist() == pytest.approx(expected, abs=1e-9)
-
-
-def test_the_entropy_of_the_certain_and_of_the_even(trace):
+def test_the_entropy_is_in_bits(trace):
     n = len(trace.vocabulary)
     rows = np.full((3, n), -np.inf)
     rows[0, 5] = 0.0
@@ -257,12 +139,6 @@ def test_the_entropy_of_the_certain_and_of_the_even(trace):
     entropies = replace(trace, log_probs=rows, tgt_ids=(5, 5, 5)).entropies()
     assert entropies == pytest.approx([0, 3, np.log2(n)])
     assert str(entropies[0]) == "0.0"
-
-
-def test_a_step_that_does_not_exist_is_refused(trace):
-    for index in (-1, 7, 10**9):
-        with pytest.raises(QueryError, match=f"step {index} does not exist; this run has steps 0 to 6"):
-            trace.step(index)
 
 
 def test_the_frame_has_one_row_a_step(precise, trace):
@@ -274,22 +150,11 @@ def test_the_frame_has_one_row_a_step(precise, trace):
     assert frame["log_probability"].tolist() == pytest.approx(np.log(chosen), abs=1e-10)
     assert frame["rank"].tolist() == [trace.step(t).rank for t in range(trace.n_steps)]
     assert frame["forced"].tolist() == [True, True] + [False] * 5
-    assert frame["text"].tolist() == list(trace.texts)
-
-
-# The record
-
-
-def test_the_log_probability_is_the_sum_of_its_steps(precise, trace):
-    probs = own_probabilities(precise, trace)
-    expected = np.log(probs[np.arange(trace.n_steps), list(trace.tgt_ids)]).sum()
-    assert trace.log_prob == pytest.approx(expected, abs=1e-9)
-
-
-def test_texts_grow_with_the_output(precise, trace):
-    for t in range(trace.n_steps):
-        assert trace.texts[t] == precise.tgt_tokenizer.decode(trace.tgt_ids[: t + 1])
-    assert trace.output_text == trace.texts[-1]
+    assert frame["entropy_bits"].tolist() == [trace.step(t).entropy for t in range(trace.n_steps)]
+    texts = [precise.tgt_tokenizer.decode(trace.tgt_ids[: t + 1]) for t in range(trace.n_steps)]
+    assert frame["text"].tolist() == list(trace.texts) == texts
+    assert trace.output_text == texts[-1]
+    assert trace.log_prob == pytest.approx(np.log(chosen).sum(), abs=1e-9)
 
 
 def test_equality_is_exact_but_knows_no_seconds(trace):
@@ -316,4 +181,3 @@ def test_its_size_is_that_of_its_arrays(trace):
     kinds = ("encoder", "decoder", "cross")
     arrays = [trace.log_probs, trace.log_sums, *map(trace.maps, kinds), *map(trace.mask, kinds)]
     assert trace.nbytes == sum(array.nbytes for array in arrays)
-    assert all(not hasattr(value, "requires_grad") for value in vars(trace).values())

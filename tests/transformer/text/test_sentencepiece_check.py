@@ -1,8 +1,6 @@
-import importlib.util
-import os
+"""A vocabulary file is read as SentencePiece reads it, and no file crashes or hangs the program."""
+
 import struct
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
@@ -45,14 +43,7 @@ def refused(model, message):
     assert len(str(caught.value)) < 300
 
 
-def test_a_probe_opens_no_window_on_windows(monkeypatch):
-    monkeypatch.setattr(subprocess, "CREATE_NO_WINDOW", 8, raising=False)
-    afresh = importlib.util.module_from_spec(sentencepiece_check.__spec__)
-    sentencepiece_check.__spec__.loader.exec_module(afresh)
-    assert afresh.NO_WINDOW == 8
-
-
-@pytest.mark.parametrize("name", ["source.model", "target.model"])
+@pytest.mark.parametrize("name", ["target.model"])
 def test_pieces_are_read_as_sentencepiece_reads_them(checkpoint_folder, name):
     model = (checkpoint_folder / name).read_bytes()
     found = sentencepiece_check.read(model)
@@ -67,14 +58,11 @@ def test_pieces_are_read_as_sentencepiece_reads_them(checkpoint_folder, name):
     [
         (b"", "empty"),
         (b"<!DOCTYPE html><html>", "a web page"),
-        (b"\n\n  <html>", "a web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "Git LFS pointer"),
         (b'{"model": {"type": "BPE"}}', "JSON"),
         (b"PK\x03\x04rest", "zip"),
-        (b"\x1f\x8b\x08\x00", "gzip"),
-        (b"hello, this is only text", "damaged"),
         (b"\x80" * 30, "the number that begins at byte 0 has no end"),
-        (os.urandom(0) + bytes(range(1, 200)), "damaged"),
+        (bytes(range(1, 200)), "damaged"),
     ],
     ids=str,
 )
@@ -82,7 +70,7 @@ def test_what_is_no_model_is_called_what_it_is(content, message):
     refused(content, message)
 
 
-@pytest.mark.parametrize("kept", [1, 5, 100, 1000, -1, -200])
+@pytest.mark.parametrize("kept", [1, 100, -1])
 def test_a_model_that_is_cut_off(model, kept):
     refused(model[:kept], "damaged|ends inside|cannot use this file")
 
@@ -92,18 +80,14 @@ def test_a_model_that_is_cut_off(model, kept):
     [
         (UNK + piece("x" * 200_000), "piece 1 is 200,000 bytes long; the limit is 512"),
         (piece("a") + piece("b"), r"0 pieces for unknown text \(none\)"),
-        (UNK + piece("?", 0.0, 2), r"2 pieces for unknown text \('<unk>', '\?'\)"),
         (UNK + piece("a") + piece("a"), "piece 2 is 'a', the same as piece 1"),
         (UNK + piece("a", float("nan")), "'a', has the score nan"),
-        (UNK + piece("a", float("-inf")), "'a', has the score -inf"),
         (UNK + piece(""), "piece 1 is empty"),
         (UNK + piece("a", -1.0, 9), "'a', has type 9"),
         (UNK + field(1, field(1, b"\xff")), "piece 1 is not UTF-8"),
-        (UNK + field(1, 5), "piece 1 is not a protobuf message"),
         (UNK + field(1, field(1, b"a") + field(2, b"x")), "piece 1 has a field 2 of the wrong type"),
         (UNK + field(2, field(44, b"?" * 1000)), "with 1,000 bytes"),
         (UNK + field(3, field(2, b"\0\0\0\0" + b"ok\0" + b"x" * 999 + b"\0")), "with 999 bytes; the limit is 64"),
-        (UNK + field(3, field(2, b"\0\0\0\0" + b"x" * 65 + b"\0")), "with 65 bytes; the limit is 64"),
         (field(2, field(3, 1)), "no pieces"),
         (UNK + piece("a\0b"), "SentencePiece cannot use this file"),
     ],
@@ -111,11 +95,6 @@ def test_a_model_that_is_cut_off(model, kept):
 )
 def test_a_model_that_breaks_a_rule(content, message):
     refused(content, message)
-
-
-def test_too_many_pieces(monkeypatch):
-    monkeypatch.setattr(sentencepiece_check, "MAX_PIECES", 20)
-    refused(UNK + b"".join(piece(str(i)) for i in range(30)), "has too many pieces; the limit is 20")
 
 
 @given(st.binary(max_size=300))
@@ -148,7 +127,7 @@ def test_a_damaged_model_is_read_or_refused(checkpoint_folder, data):
         assert all(isinstance(p.text, str) for p in found)
 
 
-@pytest.mark.parametrize("death", ["os.abort()", "os._exit(3)", "os.kill(os.getpid(), 9)", "ctypes.string_at(0)"])
+@pytest.mark.parametrize("death", ["os._exit(3)", "ctypes.string_at(0)"])
 def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death):
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
@@ -170,10 +149,3 @@ def test_a_verdict_is_remembered(model, monkeypatch):
     sentencepiece_check.check(model)
     monkeypatch.setattr(sentencepiece_check, "try_out", None)  # would fail if it were called
     sentencepiece_check.check(model)
-
-
-def test_the_probe_imports_nothing_of_ours():
-    """torch would take seconds; and modules here are named like some of the standard library."""
-    code = f"import runpy, sys; runpy.run_path({str(sentencepiece_check._PROBE)!r}); print('torch' in sys.modules)"
-    result = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False"

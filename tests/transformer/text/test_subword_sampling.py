@@ -1,4 +1,4 @@
-"""Splits drawn by chance: with the right probabilities, and the same ones wherever they are drawn."""
+"""Splits are drawn with the right probabilities, and the likeliest is that of the tokenizer."""
 
 import io
 import math
@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 import sentencepiece
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import SOURCES, TARGETS
@@ -49,19 +49,14 @@ TEXTS = st.one_of(
 
 
 @pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=50)
 @given(text=TEXTS)
+@example("漢☃☃ fox é字")
+@example("")
 def test_the_likeliest_split_is_that_of_encode(name, text):
     tokenizer = Tokenizer(MODELS[name])
+    assert any(piece.type == BYTE for piece in read(MODELS[name])) == ("bytes" in name)
     assert likeliest(tokenizer, text, name) == tokenizer.encode(text).ids
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_text_of_unknown_characters(name):
-    tokenizer = Tokenizer(MODELS[name])
-    for text in ("☃☃ fox ☃", "漢", "fox漢é字fox", ""):
-        assert likeliest(tokenizer, text, name) == tokenizer.encode(text).ids
-    has_bytes = any(piece.type == BYTE for piece in read(MODELS[name]))
-    assert has_bytes == ("bytes" in name)
 
 
 def all_splits(text):
@@ -70,7 +65,7 @@ def all_splits(text):
             yield tuple(text[a:b] for a, b in zip((0, *cuts), (*cuts, len(text)), strict=True))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_each_split_comes_as_often_as_its_weight_says(alpha):
     scores = {"a": -1.0, "b": -2.5, "ab": -1.5, "ba": -2.0, "aba": -4.0, "bab": -3.0}
     lattice = Lattice([*SPECIAL, *(Piece(text, score, 1) for text, score in scores.items())])
@@ -79,7 +74,7 @@ def test_each_split_comes_as_often_as_its_weight_says(alpha):
         for split in all_splits("ababa")
         if all(part in scores for part in split)
     }
-    n, rng, total = 20_000, random.Random(4), sum(weights.values())
+    n, rng, total = 8_000, random.Random(4), sum(weights.values())
     found = Counter(tuple(part for part, _ in lattice.split("ababa", alpha=alpha, rng=rng)) for _ in range(n))
     assert set(found) <= set(weights)
     assert len(weights) > 8
@@ -115,15 +110,3 @@ def test_a_merge_that_is_no_piece_falls_apart():
     rng = random.Random(1)
     assert [part for part, _ in merges.split("abc", alpha=0.0, rng=rng)] == ["abc"]
     assert [part for part, _ in merges.split("abb", alpha=0.0, rng=rng)] == ["a", "b", "b"]
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_state_of_the_generator_decides(name):
-    sampler = Sampler(Tokenizer(MODELS[name]))
-    assert isinstance(sampler, Sampler)
-
-    def drawn(seed):
-        rng = random.Random(seed)
-        return [sampler.draw(text, alpha=0.3, rng=rng) for text in TARGETS]
-
-    assert drawn(1) == drawn(1) != drawn(2)
