@@ -1,4 +1,4 @@
-"""Scoring on pairs: batches against the app's own runs, scores against sacrebleu, the command."""
+"""A model is scored on what the app itself would show, by sacrebleu's numbers, and nothing else is overwritten."""
 
 import csv
 import io
@@ -17,7 +17,6 @@ from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer import Beam, Greedy, load
 from transformer.__main__ import main
-from transformer.errors import DataError
 from transformer.model.cache import KVCache
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
@@ -52,7 +51,7 @@ def sources_of(model, n, *, seed):
 
 
 @pytest.mark.parametrize("decoding", [Greedy(), Beam(size=1), Beam(size=3), Beam(size=5, length_penalty=2.0)])
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_batches_write_what_each_sentence_alone_gets(decoding, seed, monkeypatch):
     monkeypatch.setattr("glassformer.extensions.training.library.scoring.BATCH_ROWS", 20)
     model = tiny_model(seed=seed, tie_output=False)
@@ -101,6 +100,7 @@ def test_outputs_are_what_the_app_shows(checkpoint_folder, shared_checkpoint_fol
         assert scoring.n_cut == sum(trace.stop_reason == "length limit" for trace in shown)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("decoding", [Greedy(), Beam(size=5)])
 def test_the_shipped_model_says_the_same_in_a_batch(pairs_file, decoding):
     checkpoint = load(ROOT / "checkpoints" / "zh-en")
@@ -109,7 +109,7 @@ def test_the_shipped_model_says_the_same_in_a_batch(pairs_file, decoding):
     assert list(scoring.outputs) == expected
 
 
-def test_scores_are_sacrebleus(checkpoint_folder, pairs_file):
+def test_scores_are_sacrebleus(checkpoint_folder, spoil, pairs_file):
     held_out = read_held_out(pairs_file())
     scoring = evaluate(load(checkpoint_folder), held_out, Greedy())
     outputs, references = list(scoring.outputs), [list(TARGETS)]
@@ -120,13 +120,10 @@ def test_scores_are_sacrebleus(checkpoint_folder, pairs_file):
     assert (same.bleu, same.chrf, same.exact) == (pytest.approx(100), pytest.approx(100), 1.0)
     assert "tok:13a" in same.signature
     assert "nc:6" in same.chrf_signature
+    assert score([TARGETS[0], "no"], TARGETS[:2]).exact == 0.5
+    chinese = evaluate(load(spoil("card.json", b'{"target_code": "zh-Hans"}')), held_out, Greedy())
+    assert "tok:zh" in chinese.scores.signature
     assert score(["我喜欢猫。"], ["我喜欢猫。"], words="zh").bleu == pytest.approx(100)
-
-
-def test_a_language_without_spaces_is_scored_by_characters(spoil, pairs_file):
-    folder = spoil("card.json", b'{"target_code": "zh-Hans"}')
-    scoring = evaluate(load(folder), read_held_out(pairs_file()), Greedy())
-    assert "tok:zh" in scoring.scores.signature
 
 
 def test_what_the_model_cannot_read_counts_as_empty(checkpoint_folder, pairs_file):
@@ -193,11 +190,17 @@ def test_the_command_scores_records_and_writes(checkpoint_folder, pairs_file, tm
     assert found == ["greedy", "beam", "alignment error rate"]
 
 
-def test_without_record_the_card_is_not_touched(checkpoint_folder, pairs_file, capsys):
-    before = (checkpoint_folder / "card.json").read_bytes()
-    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs_file()), "--greedy"]) == 0
+def test_without_record_the_card_is_not_touched_nor_a_file_that_worst_did_not_write(
+    checkpoint_folder, pairs_file, capsys
+):
+    before, pairs = (checkpoint_folder / "card.json").read_bytes(), pairs_file()
+    content = pairs.read_bytes()
+    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy"]) == 0
     assert "beam" not in capsys.readouterr().out
     assert (checkpoint_folder / "card.json").read_bytes() == before
+    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
+    assert "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
+    assert pairs.read_bytes() == content
 
 
 @pytest.mark.parametrize(
@@ -206,36 +209,20 @@ def test_without_record_the_card_is_not_touched(checkpoint_folder, pairs_file, c
         ([], "nothing to score"),
         (["--pairs", "missing.tsv"], "missing.tsv: cannot be read"),
         (["--pairs", "{pairs}", "--beam", "17"], "beam size: found 17, expected a whole number from 1 to 16"),
-        (["--pairs", "{pairs}", "--beam", "0"], "beam size: found 0"),
         (["--pairs", "{pairs}", "--beam", "2", "--length-penalty", "nan"], "length_penalty: found nan"),
         (["--pairs", "{pairs}", "--max-pairs", "0"], "--max-pairs: found 0"),
         (["--pairs", "{pairs}", "--worst", "nowhere/worst.csv"], "its folder does not exist"),
         (["--pairs", "{pairs}", "--worst", "w.csv", "--worst-count", "0"], "--worst-count: found 0"),
         (["--worst", "w.csv", "--alignments", "{pairs}", "{pairs}", "{pairs}"], "--worst needs --pairs"),
         (["--alignments", "{pairs}", "{pairs}", "{pairs}"], "is not a link"),
-        (["--pairs", "{latin}"], "not UTF-8"),
-        (["--pairs", "{empty}"], "contains no pairs"),
+        (["--pairs", "{pairs}", "--device", "cuda"], "torch finds no CUDA device here"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments, message, checkpoint_folder, pairs_file, tmp_path, capsys):
-    names = {"pairs": pairs_file(), "latin": tmp_path / "latin.tsv", "empty": tmp_path / "empty.tsv"}
-    names["latin"].write_bytes(b"caf\xe9\tcoffee\n")
-    names["empty"].touch()
-    status = main(["evaluate", str(checkpoint_folder), *(word.format(**names) for word in arguments)])
+def test_bad_input_is_one_sentence(arguments, message, checkpoint_folder, pairs_file, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    pairs = str(pairs_file())
+    status = main(["evaluate", str(checkpoint_folder), *(word.format(pairs=pairs) for word in arguments)])
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert status == 2
     assert error.startswith("error: ")
     assert message in error
-
-
-def test_worst_replaces_no_file_of_somebody_else(checkpoint_folder, pairs_file, capsys):
-    pairs = pairs_file()
-    before = pairs.read_bytes()
-    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
-    assert "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
-    assert pairs.read_bytes() == before
-
-
-def test_max_pairs_below_one_is_refused(pairs_file):
-    with pytest.raises(DataError, match="expected 1 or more"):
-        read_held_out(pairs_file(), max_pairs=-3)
