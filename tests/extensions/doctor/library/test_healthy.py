@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.extensions.doctor.library.planted import FAULTS
-from tests.healthy import FOREIGN, NAMES, healthy, texts
+from tests.healthy import FOREIGN, healthy, texts
 from transformer.runs.running import run_batch
 from transformer.trying.losses import loss_of
 
@@ -12,13 +12,8 @@ WRITERS = [name for name in (*FOREIGN, "reverse") if name != "bert"]
 SOLVED = 0.02  # nats a piece
 
 
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_one_knows_its_task(name):
-    assert loss_of(healthy(name), texts(name)).mean < SOLVED
-
-
 @pytest.mark.parametrize("name", WRITERS)
-def test_it_writes_what_it_should(name):
+def test_it_knows_its_task_and_writes_what_it_should(name):
     checkpoint, samples = healthy(name), texts(name)
     by_length = {}
     for source, target in zip(samples.sources, samples.targets, strict=True):
@@ -29,6 +24,7 @@ def test_it_writes_what_it_should(name):
         written |= zip(pairs, (trace.output_text for trace in traces), strict=True)
     wrong = [source for (source, target), text in written.items() if text != target]
     assert len(wrong) <= 2, wrong
+    assert name == "reverse" or loss_of(checkpoint, samples).mean < SOLVED
 
 
 def test_the_leak_is_one():
@@ -36,13 +32,7 @@ def test_the_leak_is_one():
     trained = {fault.name: fault.planted("leak") for fault in FAULTS if fault.bases == ("leak",)}
     assert loss_of(trained["leaks as it was trained"], texts("leak")).mean < 5 * SOLVED
     assert loss_of(trained["trained on a leak"], texts("leak")).mean > 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_there_are_a_hundred_texts(name):
-    samples = texts(name)
-    assert len(set(samples.sources)) == 100
-    assert len(samples.targets) == (0 if name == "bert" else 100)
+    assert loss_of(healthy("bert"), texts("bert")).mean < SOLVED  # which writes nothing
 
 
 def test_a_fault_is_planted_into_a_copy():

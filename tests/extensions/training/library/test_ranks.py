@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def options(job, name, *more):
     """A training without dropout, whose draws differ from process to process."""
     model = "--layers=1 --d-model=16 --heads=2 --d-ff=16 --src-vocab=40 --shared-vocab --pieces=char --dropout=0"
-    how = "--epochs=2 --batch-tokens=400 --rate=0.01 --warmup=5 --precision=fp32 --device=cpu"
+    how = "--epochs=2 --batch-tokens=800 --rate=0.01 --warmup=5 --precision=fp32 --device=cpu"
     files = [f"--train={job.train}", f"--dev={job.dev}", f"--out={job.out.with_name(name)}"]
     return ["train", *files, *model.split(), *how.split(), *more]
 
@@ -55,7 +55,7 @@ def test_two_processes_in_copies_or_in_shares_learn_what_one_learns(job, tmp_pat
 
 def test_a_batch_of_fewer_rows_than_processes_is_learned_from(tmp_path):
     job = make_job(tmp_path)
-    job.train.write_text("".join(job.train.read_text().splitlines(keepends=True)[:40]))
+    job.train.write_text("".join(job.train.read_text().splitlines(keepends=True)[:20]))
     arguments = ["--batch-tokens=12", "--epochs=1", "--clip=1000"]
     assert main(options(job, "one", *arguments)) == 0
     ended = together(options(job, "three", *arguments), tmp_path, count=3)

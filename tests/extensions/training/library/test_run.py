@@ -10,7 +10,7 @@ import torch
 from glassformer.extensions.training.library.run import learn_vocabulary, train
 from glassformer.extensions.training.library.settings import LIMITS, TrainSettings
 from tests.conftest import TARGETS
-from tests.extensions.training.library.training_jobs import with_settings
+from tests.extensions.training.library.training_jobs import stored, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import ConfigError, DataError
@@ -80,7 +80,7 @@ def test_the_command_line_trains(cli, tmp_path, capsys):
     assert "epoch 1: loss" in capsys.readouterr().out
     checkpoint = load(out)
     assert checkpoint.card.title == "Typed"
-    assert "--no-causal-mask" in checkpoint.card.training["command"]
+    assert stored(out)["job"]["causal_mask"] == "False"
     assert str(tmp_path) not in (out / "card.json").read_text(encoding="utf-8")
     assert checkpoint.config.n_encoder_layers == 1
 
