@@ -8,7 +8,6 @@ import pytest
 
 from glassformer.extensions.training.library.card_scores import merged, read_card, record_scores
 from transformer import load
-from transformer.checkpoint import card as cards
 from transformer.errors import CheckpointError, DataError
 
 GREEDY = {"file": "dev.tsv", "sha256": "aa", "pairs": 9, "decoding": "greedy", "bleu": 12.5}
@@ -128,14 +127,3 @@ def test_a_given_card_of_which_loading_would_drop_something_is_refused(tmp_path,
         read_card(tmp_path / "given.json")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-def test_what_is_taken_of_a_given_card_is_kept(tmp_path):
-    given = {"title": "A", "licence": "x" * 4_000, "own": {"a": [1, 2.5, None]}}
-    (tmp_path / "given.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(given).encode())  # with a mark at the start
-    taken = read_card(tmp_path / "given.json")
-    assert taken == given
-    kept, warnings = cards.read_card(json.dumps(taken).encode())
-    assert (kept.title, len(kept.licence), dict(kept.other)) == ("A", 4_000, {"own": {"a": [1, 2.5, None]}})
-    assert not warnings
-    assert read_card(None) == {}

@@ -8,14 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.data import (
-    Batches,
-    Example,
-    encode_pairs,
-    encode_source,
-    make_batch,
-    sample_pairs,
-)
+from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, make_batch, sample_pairs
 from glassformer.extensions.training.library.run import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
@@ -90,17 +83,6 @@ def test_a_file_that_cannot_be_read_says_where(tmp_path, content, message):
         read_pairs(tmp_path / "pairs.tsv")
 
 
-def test_pairs_become_ids(checkpoint_folder):
-    src, tgt = (Tokenizer((checkpoint_folder / f"{side}.model").read_bytes()) for side in ("source", "target"))
-    config = tiny_config(max_len=8, normalisation=("nfc",))
-    pairs = [("ba lo", "a fox"), ("ba lo " * 9, "a fox"), ("mi", "the fox " * 9)]
-    (example,) = encode_pairs(pairs, src, tgt, config)
-    assert src.decode(example.src[:-1]) == "ba lo"
-    assert tgt.decode(example.tgt[:-1]) == "a fox"
-    assert example.src[-1] == example.tgt[-1] == 3
-    assert encode_source("ba lo", src, tiny_config(append_source_eos=False)) == example.src[:-1]
-
-
 PAIRS = list(zip(SOURCES, TARGETS, strict=True)) * 5
 
 
@@ -122,7 +104,7 @@ def test_sampled_pairs_follow_from_the_seed_alone(vocabularies, seed):
     assert sampled(vocabularies, seed=seed) == first
 
 
-def test_sampled_pairs_say_what_the_pairs_say(vocabularies):
+def test_sampled_pairs_say_what_the_pairs_say_and_those_that_do_not_fit_are_left_out(vocabularies):
     src, tgt = vocabularies
     found = sampled(vocabularies)
     for example, (source, target) in zip(found, PAIRS, strict=True):
@@ -130,25 +112,17 @@ def test_sampled_pairs_say_what_the_pairs_say(vocabularies):
         assert src.decode(example.src[:-1]) == source
         assert tgt.decode(example.tgt[:-1]) == target
     assert len({e.tgt for e in found}) > len(TARGETS)  # the same sentence is split in several ways
-
-
-def test_a_source_is_normalised_before_it_is_sampled():
-    src, tgt = (Tokenizer(learn_vocabulary(texts, size=48)) for texts in ([*SOURCES, "汉 ba 汉 lo"], TARGETS))
-    pairs = [("漢 ba", TARGETS[0])]
-    (example,) = sampled([src, tgt], pairs=pairs, normalisation=("nfc", "simplified-chinese"))
-    assert src.decode(example.src[:-1]) == "汉 ba"
-    (example,) = sampled([src, tgt], pairs=pairs)
-    assert 1 in example.src  # unknown as it stands
-
-
-def test_sampled_pairs_that_do_not_fit_are_left_out_and_ends_are_as_the_config_wants_them(vocabularies):
     found = sampled(vocabularies, max_len=20)
     assert 0 < len(found) < len(PAIRS)
     assert all(max(len(e.src), len(e.tgt)) <= 20 for e in found)
     assert all(e.src[-1] != 3 and e.tgt[-1] == 3 for e in sampled(vocabularies, append_source_eos=False))
 
 
-def test_a_large_alpha_gives_mostly_the_usual_split(vocabularies):
+def test_a_source_is_normalised_before_it_is_sampled_and_a_large_alpha_gives_mostly_the_usual_split(vocabularies):
+    src, tgt = (Tokenizer(learn_vocabulary(texts, size=48)) for texts in ([*SOURCES, "汉 ba 汉 lo"], TARGETS))
+    pairs = [("漢 ba", TARGETS[0])]
+    (example,) = sampled([src, tgt], pairs=pairs, normalisation=("nfc", "simplified-chinese"))
+    assert src.decode(example.src[:-1]) == "汉 ba"
     usual = encode_pairs(PAIRS, *vocabularies, tiny_config(max_len=64))
     found = sampled(vocabularies, alpha=10.0)
     assert sum(a == b for a, b in zip(found, usual, strict=True)) >= 0.8 * len(PAIRS)

@@ -1,4 +1,4 @@
-"""A training that is killed and goes on in another process draws the same splits and masks, and the same weights."""
+"""A training that is killed and goes on in another process draws the same splits and makes the same weights."""
 
 import json
 import os

@@ -11,7 +11,6 @@ from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.settings import SCHEDULES, TrainSettings
 from tests.extensions.training.library.training_jobs import SETTINGS, with_settings
-from transformer.errors import DataError
 
 
 class Still(Trainer):
@@ -84,14 +83,3 @@ def test_a_training_that_goes_on_keeps_its_turn(job, monkeypatch):
         first = steps_of(monkeypatch, job)
     second = steps_of(monkeypatch, dataclasses.replace(job, resume=True))
     assert first + second == whole
-
-
-def test_a_training_of_the_schedule_before_is_not_resumed(job, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setitem(SCHEDULES, "linear", "another")
-        train(with_settings(job, epochs=1))
-    with pytest.raises(
-        DataError,
-        match="belongs to a training run with different settings: schedule of the rate was another and is now up to",
-    ):
-        train(dataclasses.replace(job, resume=True))

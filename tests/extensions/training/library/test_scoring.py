@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -14,25 +13,19 @@ from glassformer.extensions.training.library.data import encode_pairs
 from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_record, worst_csv
 from glassformer.extensions.training.library.scoring import decode, score, translate
 from tests.conftest import SOURCES, TARGETS
+from tests.transformer.checkpoint.test_snapshots import grown as grown
+from tests.transformer.runs.test_finite import SOURCE
+from tests.transformer.runs.test_finite import checkpoint as checkpoint
+from tests.transformer.runs.test_finite import hidden as hidden
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer import Beam, Greedy, load
 from transformer.__main__ import main
+from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
-ROOT = Path(__file__).resolve().parents[4]
-EVERYDAY = (
-    "我想买一张去北京的火车票。",
-    "猫！",
-    "昨天晚上我们在家里看了一部很长的电影，然后吃了面条。",
-    "请把窗户关上。",
-    "你叫什么名字？",
-    "她不但会唱歌，而且会跳舞。",
-    "這本書是誰寫的？",
-    "ABC 123",
-)
 
 
 @pytest.fixture
@@ -50,8 +43,9 @@ def sources_of(model, n, *, seed):
     return [tuple(random_ids(1, length, seed=seed * 100 + i)[0].tolist()) for i, length in enumerate(lengths)]
 
 
-@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=1), Beam(size=3), Beam(size=5, length_penalty=2.0)])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("decoding", "seed"), [(Greedy(), 1), (Beam(size=1), 1), (Beam(size=3), 2), (Beam(size=5, length_penalty=2.0), 3)]
+)
 def test_batches_write_what_each_sentence_alone_gets(decoding, seed, monkeypatch):
     monkeypatch.setattr("glassformer.extensions.training.library.scoring.BATCH_ROWS", 20)
     model = tiny_model(seed=seed, tie_output=False)
@@ -71,16 +65,6 @@ def test_batches_write_what_each_sentence_alone_gets(decoding, seed, monkeypatch
     assert len({tuple(ids) for ids in found}) > 3
 
 
-def test_a_settled_sentence_leaves_the_batch():
-    model = tiny_model(output_bias=True, tie_output=False)
-    model.output_bias[3] = 6.0  # the end piece: hypotheses end soon, but not all at once
-    prefix = Prefix(model, random_ids(6, 5), cache=KVCache(model.config.n_decoder_layers))
-    rows = [prefix.ids.size(0) for _ in beam_search(prefix, size=3, alpha=0.6, max_new=12)]
-    assert rows[0] == 18
-    assert rows == sorted(rows, reverse=True)
-    assert rows[-1] < 18
-
-
 def test_training_limits_what_cannot_stop(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
     tokenizers = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
@@ -90,23 +74,13 @@ def test_training_limits_what_cannot_stop(checkpoint_folder):
     assert translate(checkpoint.model, checkpoint.tgt_tokenizer, examples) == expected
 
 
-@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=4, length_penalty=1.0)])
-def test_outputs_are_what_the_app_shows(checkpoint_folder, shared_checkpoint_folder, pairs_file, decoding):
-    for folder in (checkpoint_folder, shared_checkpoint_folder):
+def test_outputs_are_what_the_app_shows(checkpoint_folder, shared_checkpoint_folder, pairs_file):
+    for folder, decoding in ((checkpoint_folder, Greedy()), (shared_checkpoint_folder, Beam(size=4))):
         checkpoint = load(folder)
         scoring = evaluate(checkpoint, read_held_out(pairs_file()), decoding)
         shown = [checkpoint.run(checkpoint.query(source, decoding=decoding)) for source in SOURCES]
         assert scoring.outputs == tuple(trace.output_text for trace in shown)
         assert scoring.n_cut == sum(trace.stop_reason == "length limit" for trace in shown)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=5)])
-def test_the_shipped_model_says_the_same_in_a_batch(pairs_file, decoding):
-    checkpoint = load(ROOT / "checkpoints" / "zh-en")
-    scoring = evaluate(checkpoint, read_held_out(pairs_file([(text, "x") for text in EVERYDAY])), decoding)
-    expected = [checkpoint.run(checkpoint.query(text, decoding=decoding)).output_text for text in EVERYDAY]
-    assert list(scoring.outputs) == expected
 
 
 def test_scores_are_sacrebleus(checkpoint_folder, spoil, pairs_file):
@@ -226,3 +200,17 @@ def test_bad_input_is_one_sentence(arguments, message, checkpoint_folder, pairs_
     assert status == 2
     assert error.startswith("error: ")
     assert message in error
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=2)])
+def test_decoding_for_a_score_names_the_first_site_of_what_is_not_finite(hidden, decoding):
+    sources = [hidden.src_tokenizer.encode(text).ids for text in (SOURCE, "mi")]
+    with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
+        decode(hidden.model, sources, decoding, limit=lambda n: 5)
+
+
+def test_scores_of_a_snapshot_have_no_card(grown, pairs_file, capsys):
+    card = (grown / "card.json").read_bytes()
+    assert main(["evaluate", f"{grown}@219", "--pairs", str(pairs_file(PAIRS[:1])), "--record"]) != 0
+    assert "leave out --record" in capsys.readouterr().err
+    assert (grown / "card.json").read_bytes() == card

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.preparation import SMALL, components, split
+from glassformer.extensions.training.library.preparation import SMALL, split
 from transformer.errors import DataError
 from transformer.text.line_files import sentence_key
 
@@ -18,29 +18,6 @@ SENTENCES = st.builds(
     st.sampled_from(["", ".", " !", "。"]),
 )
 PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=60)
-
-
-def neighbours(pairs):
-    """The components, found the slow way: spread a number to everything that shares a sentence until none moves."""
-    numbers = list(range(len(pairs)))
-    moved = True
-    while moved:
-        moved = False
-        for i, first in enumerate(pairs):
-            for j, second in enumerate(pairs):
-                shared = first[0] == second[0] or first[1] == second[1]
-                if shared and numbers[i] < numbers[j]:
-                    numbers[j], moved = numbers[i], True
-    return numbers
-
-
-def groups(numbers):
-    return sorted([i for i, number in enumerate(numbers) if number == group] for group in set(numbers))
-
-
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=12))
-def test_components_are_those_of_the_graph(pairs):
-    assert groups(components(pairs)) == groups(neighbours(pairs))
 
 
 @given(PAIRS, st.integers(0, 8), st.integers(0, 8), st.integers(0, 5))

@@ -9,12 +9,13 @@ import torch
 from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
 from tests.conftest import SOURCES, TARGETS
+from tests.extensions.tokenizers.test_tokenizer_files import written
 from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import WEIGHTS, load
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
-from transformer.errors import CheckpointError, DataError, TokenizerError
+from transformer.errors import DataError, TokenizerError
 
 
 @pytest.fixture
@@ -64,14 +65,6 @@ def test_a_training_begins_with_the_parameters_and_features_of_a_checkpoint_whic
     assert any(not torch.equal(after[name], tensor) for name, tensor in start.model.state_dict().items())
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "source.model"])
-def test_a_damaged_start_is_refused(pairs, spoil, name):
-    folder = spoil(name, lambda content: content[: len(content) // 2])
-    with pytest.raises(CheckpointError, match=f"spoilt/{name}"):
-        train(dataclasses.replace(pairs, start_from=folder))
-    assert not pairs.out.exists()
-
-
 def test_a_training_does_not_replace_what_it_starts_from(pairs, spoil):
     folder = spoil()
     with pytest.raises(
@@ -79,6 +72,13 @@ def test_a_training_does_not_replace_what_it_starts_from(pairs, spoil):
     ):
         train(dataclasses.replace(pairs, start_from=folder, out=folder.parent / "elsewhere" / ".." / folder.name))
     assert load(folder).warnings == ()
+
+
+def test_a_training_does_not_start_from_another_librarys_tokenizer(pairs, tmp_path):
+    written("gpt2", tmp_path / "gpt2")
+    with pytest.raises(DataError, match="its tokenizer comes from another library"):
+        train(dataclasses.replace(pairs, start_from=tmp_path / "gpt2"))
+    assert not pairs.out.exists()
 
 
 def test_a_training_with_another_start_or_none_is_not_resumed(pairs, tmp_path, checkpoint_folder):
