@@ -1,4 +1,4 @@
-"""`corpus`: the table at the end, what is wrong said in a sentence, and the same files however often it is killed."""
+"""`corpus` writes the same files however often it is killed, sums them up, and says what is wrong in a sentence."""
 
 import hashlib
 import multiprocessing
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from glassformer.extensions.corpus.library import pool
 from glassformer.extensions.corpus.library.folder import open_run
@@ -89,18 +90,17 @@ def test_a_model_that_only_reads_is_measured_on_texts(tmp_path, capsys):
     [
         (None, [], "words.tsv: cannot be read (No such file or directory)."),
         (b"", [], "words.tsv: has no sentences. Write one per line."),
-        (b"abc\tcba\n\xff\tabc\n", [], "words.tsv: not UTF-8 (byte 8, line 2: 0xff); save it as UTF-8."),
         (b"a\tb\tc\n", [], "words.tsv, line 1: expected a text, or `source TAB reference`, found 3 columns."),
-        (b"a" * 100_001, [], "words.tsv, line 1: is longer than 100,000 bytes"),
         (b"abc\n", ["--address", "auto"], "--address is of a Ray cluster; add --engine ray, or leave it out."),
         (b"abc\n", ["--processes", "0"], "--processes: found 0, expected 1 to 256."),
         (b"abc\n", ["--shard", "0"], "--shard: found 0, expected 1 to 100,000."),
         (b"abc\n", ["--vectors", "-1"], "--vectors: found -1, expected 0 to 5,000."),
-        (b"abc\n", ["--max-pairs", "0"], "--max-pairs: found 0, expected 1 or more."),
+        (b"abc\n", ["--device", "cuda"], "torch finds no CUDA device here"),
         (b"abc\n", ["--alignments", "a", "b", "c"], "give either --pairs FILE or --alignments SRC TGT GOLD."),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_measured(file, tmp_path, capsys, content, more, said):
+def test_what_is_wrong_is_said_before_anything_is_measured(file, tmp_path, capsys, monkeypatch, content, more, said):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     if content is None:
         file.unlink()
     else:
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_said_before_anything_is_measured(file, tmp_path, capsy
     assert not (tmp_path / "runs").exists()
 
 
-def test_what_does_not_fit_the_model_is_said(file, tmp_path, capsys):
+def test_what_does_not_fit_the_model_or_cannot_be_written_is_said(file, tmp_path, capsys):
     assert main(command(file, tmp_path / "runs", "--decode", checkpoint=PALINDROME)) == 2
     assert "--decode: palindrome is encoder-only, so it writes nothing; leave it out." in capsys.readouterr().err
     gold = ["--alignments", "a", "b", "c", "--out", str(tmp_path / "runs")]
@@ -118,9 +118,6 @@ def test_what_does_not_fit_the_model_is_said(file, tmp_path, capsys):
     assert "cross-attention" in capsys.readouterr().err
     assert main(["corpus", REVERSE, *gold, "--decode"]) == 2
     assert "--alignments link the references" in capsys.readouterr().err
-
-
-def test_a_place_that_cannot_be_written_is_said(file, tmp_path, capsys):
     (tmp_path / "runs").write_text("a file")
     assert main(command(file, tmp_path / "runs")) == 2
     assert "cannot be written (Not a directory)" in capsys.readouterr().err
@@ -140,6 +137,7 @@ def test_the_code_of_the_documentation_runs(file, tmp_path, capsys, monkeypatch)
     assert "Figure(value=" in said
 
 
+@pytest.mark.deep
 def test_ray_writes_the_same_files(file, tmp_path):
     """In a process of its own: Ray leaves threads, and the other tests fork."""
     process = started(file, tmp_path / "ray", "--shard", "20", "--engine", "ray")
@@ -179,17 +177,15 @@ def after(process, out, n):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the workers are found in /proc")
-def test_killed_five_times_and_resumed_it_writes_the_same_files(file, tmp_path, capsys):
-    rng, out, file = random.Random(2), tmp_path / "killed", repeated(file, 4)
-    for least in (1, 8):
-        process = started(file, out)
-        for _ in range(2 if least == 1 else 1):
-            workers = after(process, out, least + rng.randint(0, 4))
-            os.kill(rng.choice(workers), signal.SIGKILL)
-        after(process, out, n_shards(out) + rng.randint(1, 3))
-        process.kill()
-        process.communicate()
-    assert 0 < n_shards(out) < 4 * 31
+def test_killed_with_a_worker_and_resumed_it_writes_the_same_files(file, tmp_path, capsys):
+    rng, out, file = random.Random(2), tmp_path / "killed", repeated(file, 3)
+    process = started(file, out)
+    workers = after(process, out, 2)
+    os.kill(rng.choice(workers), signal.SIGKILL)
+    after(process, out, n_shards(out) + 2)
+    process.kill()
+    process.communicate()
+    assert 0 < n_shards(out) < 3 * 31
     there = {path: path.stat().st_mtime_ns for path in out.rglob("rollup-*.parquet")}
     assert main(command(file, out, "--shard", "2")) == 0
     assert main(command(file, tmp_path / "whole", "--shard", "2")) == 0

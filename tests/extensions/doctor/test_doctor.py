@@ -1,4 +1,4 @@
-"""`python -m transformer doctor`: what it prints, and what it ends with."""
+"""`doctor` ends with 0, 1, 2 or 3 for healthy, broken, not examined and not tested, and prints what it found."""
 
 import json
 from pathlib import Path
@@ -20,13 +20,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(report, "TESTS", tuple(test for test in TESTS if test.name in names))
 
 
-@pytest.fixture
-def pairs(tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text("".join(f"{word}\t{word[::-1]}\n" for word in ("planet", "window", "harbour", "silver")))
-    return path
-
-
 REVERSE = str(Path(__file__).parents[3] / "checkpoints" / "reverse")
 
 
@@ -45,7 +38,9 @@ def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(said)
 
 
-def test_json_of_given_pairs(quick, pairs, capsys):
+def test_json_of_given_pairs(quick, tmp_path, capsys):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{word}\t{word[::-1]}\n" for word in ("planet", "window", "harbour", "silver")))
     assert main(["doctor", REVERSE, "--pairs", str(pairs), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["sentences"] == {"origin": "given", "n": 4}
@@ -69,8 +64,10 @@ def test_what_is_broken_ends_with_1(quick, spoil, capsys):
         (["--pairs", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
         (["--set", "n_heads=4"], "so there are no questions"),
         (["--set", "n_heads"], "expected FIELD=VALUE"),
+        (["--device", "cuda"], "torch finds no CUDA device here"),
     ],
 )
-def test_what_cannot_be_examined_ends_with_2(more, says, quick, capsys):
+def test_what_cannot_be_examined_ends_with_2(more, says, quick, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert main(["doctor", REVERSE, *more]) == 2
     assert says in capsys.readouterr().err

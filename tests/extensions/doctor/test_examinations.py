@@ -1,7 +1,8 @@
-"""Examinations: one after the other, shared, stopped, and never in the way of whoever waits for the model."""
+"""Examinations run one after the other, are shared and stopped, and never in the way of whoever waits for a model."""
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_one_that_another_watches_goes_on_unless_they_have_left(reverse, gate, m
     assert examinations.look(asked, "b") is None
 
 
-def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog):
+def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog, monkeypatch):
     def raises(patient):
         raise ZeroDivisionError("private/path")
 
@@ -133,15 +134,10 @@ def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog
     assert (first.verdict, second.verdict) == ("not_applicable", "well")
     assert "private" not in first.measured.said
     assert "ZeroDivisionError" in caplog.text
-
-
-def test_what_takes_too_long_says_what_it_did_not_test(reverse, monkeypatch):
-    monkeypatch.setattr(module, "MOST_SECONDS", -1.0)
-    examinations = Examinations(is_busy=idle, tests=[made("one", well)])
-    asked = ExaminationRequest.of(reverse)
+    monkeypatch.setattr(module, "MOST_SECONDS", -1.0)  # what takes too long says what it did not test
+    asked = ExaminationRequest.of(reverse, seed=1)
     examinations.examine(asked, reverse, "a")
-    (finding,) = over(examinations, asked).result.findings
-    assert "was not tested" in finding.measured.said
+    assert all("was not tested" in one.measured.said for one in over(examinations, asked).result.findings)
 
 
 def test_it_waits_while_somebody_waits_for_the_model(reverse):
@@ -170,14 +166,16 @@ def test_a_model_that_was_put_away_meanwhile_is_a_failure_not_a_wait_for_ever(re
     assert over(examinations, asked).state == "failed"
 
 
-def test_another_name_examples_sentences_or_seed_is_another_examination(reverse):
+def test_another_name_card_text_seed_or_loss_is_another_examination(reverse):
     one = ExaminationRequest.of(reverse)
     others = [
         ExaminationRequest.of(reverse, seed=1),
         ExaminationRequest.of(reverse, Samples(("ab",))),
-        ExaminationRequest("b", one.content_hash, one.examples),
+        ExaminationRequest.of(reverse, reported=1.0),
+        ExaminationRequest.of(replace(reverse, name="b")),
+        ExaminationRequest.of(replace(reverse, card=replace(reverse.card, examples=("ab",)))),
     ]
-    assert len({one, *others}) == 4
+    assert len({one, *others}) == 6
     assert ExaminationRequest.of(reverse) == one
 
 

@@ -1,4 +1,4 @@
-"""Queries and keys as points: numbers, marks, clicks and what is saved."""
+"""Queries and keys are points whose colour, mark, hover text and click say which token they are."""
 
 import numpy as np
 

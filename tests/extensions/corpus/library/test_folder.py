@@ -1,3 +1,5 @@
+"""A run's folder is read strictly: what is complete is used, and a file that is not as it was is one sentence."""
+
 import json
 import os
 
@@ -65,9 +67,9 @@ def test_one_bad_run_leaves_the_others(made):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("format", 2), ("format", True), ("checkpoint", 3), ("files", "a"), ("files", [1]), ("lines", -1),
-        ("lines", 1.5), ("lines", 10**12), ("shards", None), ("options", []), ("options", {"decode": 1}),
-        ("complete", "yes"), ("sha256", None),
+        ("format", 2), ("format", True), ("checkpoint", 3), ("files", [1]), ("lines", -1), ("lines", 1.5),
+        ("lines", 10**12), ("shards", 2), ("options", {"decode": 1}), ("complete", "yes"), ("sha256", None),
+        ("options", {"decode": False, "effect": True, "vectors": 0, "shard": 0}),  # no division by zero
     ],
 )  # fmt: skip
 def test_about_is_read_strictly(made, field, value):
@@ -76,16 +78,10 @@ def test_about_is_read_strictly(made, field, value):
         folder.open_run(made)
 
 
-@pytest.mark.parametrize("content", [b"[]", b"7", b'{"format": 1, "format": 1}', b"\xff", b" " * 200_000, b"[" * 99])
+@pytest.mark.parametrize("content", [b"[]", b'{"format": 1, "format": 1}', b"\xff", b" " * 200_000])
 def test_about_that_is_no_record_is_refused(made, content):
     (made / "about.json").write_bytes(content)
     with pytest.raises(DataError, match=r"about\.json: "):
-        folder.open_run(made)
-
-
-def test_a_shard_of_zero_lines_is_no_division_by_zero(made):
-    change(made, options={"decode": False, "effect": True, "vectors": 0, "shard": 0})
-    with pytest.raises(DataError, match="shard"):
         folder.open_run(made)
 
 
@@ -93,12 +89,6 @@ def test_a_shard_of_zero_lines_is_no_division_by_zero(made):
 def test_a_missing_file_of_a_complete_run_is_refused(made, name):
     (made / f"{name}.parquet").unlink()
     with pytest.raises(DataError, match=r"files are missing; 2 of 3 shards are complete\. Run the same command"):
-        folder.open_run(made)
-
-
-def test_more_shards_than_said_are_refused(made):
-    change(made, shards=2)
-    with pytest.raises(DataError, match="shards"):
         folder.open_run(made)
 
 
@@ -154,16 +144,15 @@ SPOILS = [spoil_cut, spoil_other, spoil_empty, spoil_column, spoil_type, spoil_l
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
-@pytest.mark.parametrize("table", ["sentences", "heads"])
-def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(made, spoil, table):
-    spoil(made / f"{table}-000001.parquet")
-    with pytest.raises(DataError, match=rf"^{made.name}/{table}-000001\.parquet: .*\.$") as caught:
-        folder.check(folder.open_run(made), table)
+def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(made, spoil):
+    spoil(made / "heads-000001.parquet")
+    with pytest.raises(DataError, match=rf"^{made.name}/heads-000001\.parquet: .*\.$") as caught:
+        folder.check(folder.open_run(made), "heads")
     assert str(made.parent) not in str(caught.value)
     assert len(str(caught.value)) < 250
 
 
-@pytest.mark.parametrize("spoil", [*SPOILS, spoil_middle])
+@pytest.mark.parametrize("spoil", [spoil_other, spoil_column, spoil_link, spoil_middle])
 def test_rollups_that_cannot_be_read_are_refused(made, spoil):
     spoil(made / "rollup-000001.parquet")
     with pytest.raises(DataError, match=r"rollup-000001\.parquet: "):

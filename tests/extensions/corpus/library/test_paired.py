@@ -1,4 +1,4 @@
-"""Two runs line by line: the same numbers as plain pandas."""
+"""Two runs are compared line by line with plain pandas' numbers, or one sentence says why they cannot be."""
 
 import json
 

@@ -1,3 +1,5 @@
+"""Roll-ups of any shards in any order add up to pandas' numbers, and what does not add up is refused."""
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -84,10 +86,7 @@ def test_what_is_not_finite_does_not_count():
     summary = summary_of(Key("encoder", 1, 1, "self"), np.array([0.5, np.nan, np.inf, 1.0]))
     assert (summary.n, summary.sum, summary.counts.sum()) == (2, 1.5, 2)
     assert summary_of(Key("encoder", 1, 1, "self"), np.array([np.nan])) is None
-
-
-def test_one_line_has_no_interval():
-    summary = summary_of(Key("encoder", 1, 1, "self"), np.array([0.5]))
+    summary = summary_of(Key("encoder", 1, 1, "self"), np.array([0.5]))  # one line has no interval
     assert (summary.mean, summary.deviation, summary.interval) == (0.5, None, None)
 
 
@@ -104,10 +103,6 @@ def test_a_rollup_that_does_not_add_up_is_refused(column, value):
     row = rolled_up(HEADS).slice(0, 1).to_pylist()[0]
     with pytest.raises(ClauseError, match="a roll-up"):
         merged([pa.Table.from_pylist([row | {column: value}], schema=tables.ROLLUP)])
-
-
-def test_negative_counts_are_refused():
-    row = rolled_up(HEADS).slice(0, 1).to_pylist()[0]
     row["bins"][:2] = [row["bins"][0] - 1_000, row["bins"][1] + 1_000]
     with pytest.raises(ClauseError, match="does not add up"):
         merged([pa.Table.from_pylist([row], schema=tables.ROLLUP)])

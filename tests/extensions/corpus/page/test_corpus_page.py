@@ -1,4 +1,4 @@
-"""The page Over a corpus: its numbers are those of the tables, and a line leads to the map that was measured."""
+"""Over a corpus: numbers are those of the tables, and a line leads to the map that was measured."""
 
 import json
 import shutil
@@ -77,19 +77,9 @@ def opens(test):
 # ------------------------------------------------------------------------------------------------ which run
 
 
-def test_without_a_run_the_page_says_how_to_make_one(open_page, tmp_path, monkeypatch):
-    test = open_page(CORPUS, model="reverse")
-    code = "\n".join(one.value for one in test.code)
-    assert "python -m transformer corpus" in code
-    assert "checkpoints/reverse --pairs FILE --out DIR" in code
-    assert {corpora.ENVIRONMENT, corpora.OPTION} <= set(code.replace("=", " ").split())
-    monkeypatch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path)])
+def test_a_folder_that_cannot_be_read_is_said_and_the_others_are_there(measured, tmp_path, monkeypatch, open_page):
+    monkeypatch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path)])  # where there is no run yet
     assert str(tmp_path) in told(open_page(CORPUS, model="reverse")).replace("\\", "").replace("\u2060", "")
-
-
-def test_a_folder_that_cannot_be_read_is_said_and_the_others_are_there(
-    page, measured, tmp_path, monkeypatch, open_page
-):
     good, bad = measured["forced"], tmp_path / "0123456789abcdef"
     bad.mkdir()
     (bad / "about.json").write_text("{}", encoding="utf-8")
@@ -132,7 +122,7 @@ def test_the_table_of_heads_has_what_pandas_finds(page, measured, which):
     assert ("BLEU" in labels) == (which == "decoded")
 
 
-@pytest.mark.parametrize("name", ["entropy", "distance", "effect"])
+@pytest.mark.parametrize("name", ["entropy", "distance"])
 def test_pictures_are_figures_of_the_measure(measured, name):
     run = measured["forced"]
     parts = anatomy(reverse().config)
@@ -245,7 +235,7 @@ def test_a_search_finds_what_pandas_finds(page, measured):
     assert found_in(test) > 0
 
 
-def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
+def test_what_is_found_comes_by_pages_and_the_address_says_which(page, measured):
     test = page(corpus="search", sought="measure", over="entropy", bound=0)
     assert found_in(test) == N
     first = opens(test.dataframe[0].value)
@@ -255,6 +245,9 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
     assert (len(first), len(rest)) == (A_PAGE, N - 2 * A_PAGE)
     assert not set(first) & set(rest)
     assert address(test)["leaf"] == "3"
+    saved = _saved(measured["forced"], (OfSentence("worst_rank", at_least=1.0),))
+    assert len(saved["line"]) == N  # in the file are all
+    assert set(open_corpus_run.columns((), 1)) < set(saved)
     test.number_input(key="corpus_least_rank").set_value(1)
     assert view(check(test.run())).of(CorpusLook).leaf == 0
 
@@ -267,13 +260,6 @@ def test_a_search_without_conditions_or_without_lines_says_so(page):
     assert not len(test.dataframe[0].value)
     assert {one.proto.max for one in test.number_input if "bound" in one.key or "least" in one.key} == {1e6}
     assert "owes" not in page("decoded", corpus="search").selectbox(key="sought").options
-
-
-def test_the_file_of_a_search_has_all_lines(measured):
-    run = measured["forced"]
-    saved = _saved(run, (OfSentence("worst_rank", at_least=1.0),))
-    assert len(saved["line"]) == N
-    assert set(open_corpus_run.columns((), 1)) < set(saved)
 
 
 def test_without_duckdb_the_means_are_there_and_a_sentence_says_what_is_missing(page, monkeypatch):

@@ -1,4 +1,4 @@
-"""The page on the doctor in CI: its training and the commands of its workflow are run as they are written."""
+"""The training and the commands of the workflow on the page about the doctor in CI run as they are written."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 from html import escape
 from pathlib import Path
 
+import pytest
 import yaml
 
 from glassformer.extensions.doctor.library.huggingface_callback import DoctorCallback
@@ -77,6 +78,7 @@ def test_the_build_passes_and_leaves_lines_and_a_page(tmp_path):
     assert all(escape(str(test.title)) in page for test in TESTS)
 
 
+@pytest.mark.deep
 def test_the_build_fails_if_the_mask_is_forgotten(tmp_path):
     assert script().count(MASK) == 1
     ended, printed = ends_with(script().replace(MASK, "tgt_mask=None"), tmp_path)

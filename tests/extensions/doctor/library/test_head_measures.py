@@ -1,4 +1,4 @@
-"""Heads that do nothing, or the same as others, are found; a healthy model has none. Each test changes one thing."""
+"""Heads that do nothing, the same as others or the same for every token are found with their place."""
 
 import pytest
 import torch
@@ -17,43 +17,33 @@ def rows(head, checkpoint):
     return slice(head * d_head, (head + 1) * d_head)
 
 
-@pytest.mark.parametrize("given", [None, Samples(())], ids=["examples", "random texts"])
-def test_a_healthy_model_has_no_fault(reverse, given):
-    assert set(verdicts(TESTS, ExaminationContext(reverse, given)).values()) == {"well"}
+def test_a_healthy_model_has_no_fault_in_random_texts_either(reverse):
+    assert set(verdicts(TESTS, ExaminationContext(reverse, Samples(()))).values()) == {"well"}
 
 
-@pytest.mark.parametrize("part", ["v_proj", "out_proj"])
-def test_a_head_without_values_or_output_is_dead(reverse, part):
+def test_a_head_without_values_is_dead_and_a_layer_without_heads_is_broken(reverse):
     def change(model):
-        weight = model.encoder.layers[1].self_attn.get_submodule(part)
-        if part == "out_proj":
-            weight.weight[:, rows(2, reverse)] = 0
-        else:
-            weight.weight[rows(2, reverse)] = 0  # its bias stays: what it writes says nothing
+        model.encoder.layers[1].self_attn.v_proj.weight[rows(2, reverse)] = 0  # its bias stays, and says nothing
 
     found = look("dead_heads", changed(reverse, change))
     assert (found.verdict, found.places) == ("look", ("encoder.2.3",))
     assert found.shown.head == 2
-
-
-def test_a_layer_without_heads_is_broken(reverse):
     sick = changed(reverse, lambda model: model.decoder.layers[0].cross_attn.out_proj.weight.zero_())
     found = look("dead_heads", sick)
     assert found.verdict == "broken"
     assert found.places == tuple(f"cross.1.{head}" for head in range(1, 5))
 
 
-def turned(model, reverse, *, by=None):
-    attn = model.encoder.layers[0].self_attn
-    turn = torch.eye(reverse.config.d_head) if by is None else by
-    for projection in (attn.q_proj, attn.k_proj):
-        projection.weight[rows(3, reverse)] = turn @ projection.weight[rows(0, reverse)]
-        projection.bias[rows(3, reverse)] = turn @ projection.bias[rows(0, reverse)]
+def test_equal_heads_are_found_also_if_their_axes_are_turned(reverse):
+    turn = torch.linalg.qr(torch.randn(16, 16, generator=torch.manual_seed(1)))[0]
 
+    def change(model):
+        attn = model.encoder.layers[0].self_attn
+        for projection in (attn.q_proj, attn.k_proj):
+            projection.weight[rows(3, reverse)] = turn @ projection.weight[rows(0, reverse)]
+            projection.bias[rows(3, reverse)] = turn @ projection.bias[rows(0, reverse)]
 
-@pytest.mark.parametrize("by", [None, torch.linalg.qr(torch.randn(16, 16, generator=torch.manual_seed(1)))[0]])
-def test_equal_heads_are_found_also_if_their_axes_are_turned(reverse, by):
-    found = look("equal_heads", changed(reverse, lambda model: turned(model, reverse, by=by)))
+    found = look("equal_heads", changed(reverse, change))
     assert (found.verdict, found.places) == ("look", ("encoder.1.1 = encoder.1.4",))
     assert found.number == pytest.approx(0, abs=1e-3)
 
@@ -64,25 +54,20 @@ def test_heads_that_share_keys_are_not_equal(tmp_path):
     assert look("equal_heads", checkpoint).verdict == "well"
 
 
-def test_a_head_without_keys_is_uniform(reverse):
+@pytest.mark.parametrize(
+    ("part", "named", "other"),
+    [("k_proj", "uniform_heads", "collapsed_heads"), ("q_proj", "collapsed_heads", "uniform_heads")],
+)
+def test_a_head_without_keys_is_uniform_and_one_without_queries_collapsed(reverse, part, named, other):
     def change(model):
-        attn = model.encoder.layers[0].self_attn
-        attn.k_proj.weight[rows(1, reverse)] = 0
+        projection = model.encoder.layers[0].self_attn.get_submodule(part)
+        projection.weight[rows(1, reverse)] = 0
+        if part == "q_proj":
+            projection.bias[rows(1, reverse)] = 1
 
     sick = changed(reverse, change)
-    assert look("uniform_heads", sick).places == ("encoder.1.2",)
-    assert look("collapsed_heads", sick).verdict == "well"  # it is named once
-
-
-def test_a_head_without_queries_is_collapsed(reverse):
-    def change(model):
-        attn = model.encoder.layers[0].self_attn
-        attn.q_proj.weight[rows(1, reverse)] = 0
-        attn.q_proj.bias[rows(1, reverse)] = 1
-
-    sick = changed(reverse, change)
-    assert look("collapsed_heads", sick).places == ("encoder.1.2",)
-    assert look("uniform_heads", sick).verdict == "well"
+    assert look(named, sick).places == ("encoder.1.2",)
+    assert look(other, sick).verdict == "well"  # it is named once
 
 
 def test_scores_that_are_far_too_large_saturate_the_softmax(reverse):

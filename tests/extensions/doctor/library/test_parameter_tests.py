@@ -1,4 +1,4 @@
-"""What is wrong with parameters by themselves."""
+"""Parameters that hold nothing, no number or what was only drawn are found with their name; fixed tables are not."""
 
 import json
 import re
@@ -26,35 +26,14 @@ def test_a_value_that_is_no_number_is_found_and_where_it_first_shows(value, reve
     assert finding.measured.number == 1
     assert finding.measured.places[0] == "decoder.layers.1.ffn.down_proj.weight"
     assert finding.measured.places[-1].startswith("decoder.1.")
-    assert found(reverse, "finite").verdict == "well"
 
 
-def test_a_row_that_no_sentence_reads_is_found_too(reverse):
-    def spoil(model):
-        model.encoder.embedding.positions.table[-1] = float("nan")
-
-    measured = found(changed(reverse, spoil), "finite").measured
-    assert measured.verdict == "broken"
-    assert measured.places == ("encoder.embedding.positions.table",)
-
-
-def test_numbers_that_grow_too_large_are_found(reverse):
-    def spoil(model):
-        with torch.no_grad():
-            model.src_table.mul_(1e38)
-
-    measured = found(changed(reverse, spoil), "finite").measured
-    assert measured.verdict == "broken"
-    assert measured.number == 0
-    assert len(measured.places) == 1
-
-
-def spoilt(reverse, change):
-    def spoil(model):
-        with torch.no_grad():
-            change(model)
-
-    return changed(reverse, spoil)
+def test_a_row_that_no_sentence_reads_is_found_too_and_so_are_numbers_that_grow_too_large(reverse):
+    unread = changed(reverse, lambda model: model.encoder.embedding.positions.table[-1].fill_(torch.nan))
+    measured = found(unread, "finite").measured
+    assert (measured.verdict, measured.places) == ("broken", ("encoder.embedding.positions.table",))
+    measured = found(changed(reverse, lambda model: model.src_table.mul_(1e38)), "finite").measured
+    assert (measured.verdict, measured.number, len(measured.places)) == ("broken", 0, 1)
 
 
 def uniform(model):
@@ -79,10 +58,9 @@ def one_direction(model):
     ],
 )
 def test_a_tensor_that_holds_nothing_is_found(test, change, verdict, place, reverse):
-    measured = found(spoilt(reverse, change), test).measured
+    measured = found(changed(reverse, change), test).measured
     assert measured.verdict == verdict
     assert measured.places[0].startswith(place)
-    assert found(reverse, test).verdict == "well"
 
 
 def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(reverse):
@@ -90,7 +68,7 @@ def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(rev
         signs = model.src_table[:1].sign() * 0.1
         model.src_table.copy_(signs + 1e-3 * model.src_table)
 
-    spoiled = spoilt(reverse, alike)
+    spoiled = changed(reverse, alike)
     assert float(spoiled.model.src_table.abs().max() / spoiled.model.src_table.pow(2).mean().sqrt()) < 1.8
     assert found(spoiled, "initial").verdict == "well"
     assert found(spoiled, "collapsed_embeddings").verdict == "broken"
@@ -109,25 +87,22 @@ def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_w
                 one.mul_(deviation / one.pow(2).mean().sqrt())
 
     assert reverse.config.d_model == 64
-    assert found(spoilt(reverse, alike), "drawn_layers").verdict == (verdict if drawn else "well")
+    assert found(changed(reverse, alike), "drawn_layers").verdict == (verdict if drawn else "well")
 
 
 ROWS, WIDTH = 13, 64
 PLACES, STEPS = torch.arange(ROWS)[:, None], torch.arange(WIDTH)[None]
 FIXED = {
     "sinusoids": sinusoidal_table(ROWS, WIDTH),
-    "in halves": halves_table(ROWS, WIDTH),
     "from the third": fairseq_table(ROWS, WIDTH, first=2),
     "backwards": sinusoidal_table(ROWS, WIDTH).flip(0, 1),
     "eight times": 8 * halves_table(ROWS, WIDTH),
     "cosines": torch.cos(torch.pi * (PLACES + 0.5) * STEPS / ROWS),
     "whole waves": torch.cat([f(2 * torch.pi * PLACES / ROWS * STEPS[:, :32]) for f in (torch.sin, torch.cos)], dim=1),
-    "one-hot": torch.eye(ROWS, WIDTH),
     "a ramp": torch.linspace(-1, 1, ROWS * WIDTH).view(ROWS, WIDTH),
     "binary digits": ((PLACES >> (STEPS % 4)) & 1).float(),
     "a triangle": torch.ones(ROWS, WIDTH).tril(),
     "slopes": -0.5 * (PLACES - STEPS).abs(),
-    "zeros": torch.zeros(ROWS, WIDTH),
     "ones": torch.ones(ROWS, WIDTH),
 }
 
@@ -140,12 +115,11 @@ def test_a_fixed_table_is_no_matrix_that_was_not_trained(name, reverse):
         model.encoder.layers[0].ffn.down_proj.weight[:, :WIDTH].copy_(FIXED[name].repeat(5, 1)[:WIDTH])
 
     assert largest_of(FIXED[name]) is None or largest_of(FIXED[name]) >= UNIFORM
-    verdicts = {test: found(spoilt(reverse, put), test).verdict for test in ("initial", "constant")}
+    verdicts = {test: found(changed(reverse, put), test).verdict for test in ("initial", "constant")}
     assert set(verdicts.values()) == {"well"}
 
 
-@pytest.mark.parametrize("shape", [(30, 64), (64, 64), (64, 256), (512, 64)])
-@pytest.mark.parametrize("bound", [0.02, 1.0, 40.0])
+@pytest.mark.parametrize(("shape", "bound"), [((30, 64), 0.02), ((64, 256), 1.0), ((512, 64), 40.0)])
 def test_what_was_drawn_evenly_is_known(shape, bound):
     draw = torch.Generator().manual_seed(1)
     for _ in range(10):
@@ -154,13 +128,10 @@ def test_what_was_drawn_evenly_is_known(shape, bound):
         assert is_unstructured(torch.randn(shape, generator=draw) * bound)
 
 
-def test_padding_may_be_zero(reverse):
-    zeroed = spoilt(reverse, lambda model: model.src_table[reverse.config.pad_id].zero_())
+def test_padding_may_be_zero_and_a_damaged_tensor_is_the_business_of_one_test(reverse):
+    zeroed = changed(reverse, lambda model: model.src_table[reverse.config.pad_id].zero_())
     assert found(zeroed, "zero_rows").verdict == "well"
-
-
-def test_a_damaged_tensor_is_the_business_of_one_test(reverse):
-    damaged = spoilt(reverse, lambda model: model.decoder.layers[1].ffn.up_proj.weight[3].fill_(torch.nan))
+    damaged = changed(reverse, lambda model: model.decoder.layers[1].ffn.up_proj.weight[3].fill_(torch.nan))
     tests = ("precision", "constant", "initial", "rank", "norm_gains", "copies", "zero_rows")
     assert {found(damaged, test).verdict for test in tests} == {"well"}
 
@@ -189,7 +160,7 @@ def test_matrices_that_take_too_long_are_left_out_and_counted(reverse, monkeypat
         assert re.search(said, found(reverse, "rank").measured.said)
 
 
-@pytest.mark.parametrize("name", ["reverse", "zh-en", "s4", "torch", "gpt2"])
+@pytest.mark.parametrize("name", ["reverse", "s4"])
 def test_the_share_of_16_bits_is_that_of_the_file(name):
     """The model itself is computed with in 32 bits, whatever its file has."""
     checkpoint = healthy(name)

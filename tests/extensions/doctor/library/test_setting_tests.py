@@ -1,9 +1,8 @@
-"""Wrong settings are found by their neighbours; right ones are left alone, and so is what is wrong otherwise."""
+"""A wrong setting is found by its neighbours and blamed alone; what is wrong otherwise is not a setting."""
 
 from dataclasses import replace
 
 import pytest
-import torch
 
 from glassformer.extensions.doctor.library.context import BELOW, LEAK, ExaminationContext
 from glassformer.extensions.doctor.library.report import TESTS, run_test
@@ -42,13 +41,6 @@ def moved_positions(by):
     return change
 
 
-def test_right_settings_are_left_alone(reverse):
-    for name in NAMES:
-        measured = found(reverse, name, pairs=PAIRS).measured
-        assert measured.verdict == "well", name
-        assert measured.number < measured.threshold
-
-
 def test_a_setting_that_does_not_explain_is_no_lead(reverse):
     """Any change makes a model that is sure and wrong less sure: here of words without their first letters."""
     later = Samples(PAIRS.sources, tuple(word[1:] for word in PAIRS.targets))
@@ -67,8 +59,7 @@ def test_without_texts_that_is_said(kind, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "changes"),
-    [("n_heads", {"n_heads": 8}), ("norm", {"norm": "post"}), ("scale_embedding", {"scale_embedding": False})],
+    ("name", "changes"), [("norm", {"norm": "post"}), ("scale_embedding", {"scale_embedding": False})]
 )
 def test_a_wrong_setting_is_blamed_and_no_other(name, changes, reverse):
     spoilt = told(reverse, **changes)
@@ -134,44 +125,15 @@ def test_a_neighbour_has_the_model_s_own_mistakes(tmp_path):
     assert patient.model.encoder.layers[0].ffn_residual.around.post is True
 
 
-def test_few_texts_do_not_decide(reverse):
+def test_few_texts_or_its_own_output_do_not_decide(reverse):
     few = Samples(PAIRS.sources[:2], PAIRS.targets[:2])
     measured = found(told(reverse, norm="post"), "norm", pairs=few).measured
     assert measured.verdict == "not_applicable"
     assert "2 texts" in measured.said
-
-
-def test_texts_that_do_not_fit_are_left_out(reverse):
-    long = Samples(("a" * 40, *PAIRS.sources), ("a" * 40, *PAIRS.targets))
+    long = Samples(("a" * 40, *PAIRS.sources), ("a" * 40, *PAIRS.targets))  # that do not fit are left out
     assert set(fitting(ExaminationContext(reverse, long)).sources) == set(PAIRS.sources)
-
-
-def test_its_own_output_makes_nothing_surely_broken(reverse):
     measured = found(told(reverse, norm="post"), "norm", pairs=Samples(PAIRS.sources)).measured
     assert measured.verdict in ("look", "well")
-
-
-def test_the_source_that_is_not_used_is_found(reverse):
-    def zero(model):
-        encode = model.encode
-        model.encode = lambda *given, **named: torch.zeros_like(encode(*given, **named))
-
-    measured = found(changed(reverse, zero), "source", pairs=PAIRS).measured
-    assert measured.verdict == "broken"
-    assert measured.number < 1e-6
-    healthy = found(reverse, "source", pairs=PAIRS).measured
-    assert healthy.verdict == "well"
-    assert healthy.number > 1
-
-
-@pytest.mark.parametrize("stack", ["encoder", "decoder"])
-def test_positions_that_are_not_used_are_found(stack, reverse):
-    def lost(model):
-        model.stack(stack).embedding.positions.table.zero_()
-
-    measured = found(changed(reverse, lost), "positions").measured
-    assert (measured.verdict, measured.places) == ("broken", (stack,))
-    assert found(reverse, "positions").measured.verdict == "well"
 
 
 def test_without_pairs_a_neighbour_that_is_better_on_each_text_is_worth_a_look(reverse):

@@ -1,8 +1,8 @@
-"""Findings x faults: which tests of the doctor say so when a fault is planted, and which do not.
+"""A planted fault is found by the tests that name it, no other test says anything, and health is an empty row.
 
 The tests of the doctor name the faults themselves. Whatever a fault is planted into, those with it in `finds` must
 find it; those with it in `sees` may, as they see what it does elsewhere, and where it wrecks what the model writes
-so may all that look at that. No other test may say anything. A healthy checkpoint is a row without any.
+so may all that look at that.
 """
 
 from functools import cache
@@ -49,10 +49,19 @@ def test_a_healthy_checkpoint_is_an_empty_row(base):
     assert said("", base) == set()
 
 
+ALSO_ELSEWHERE = {  # those that the tests of one module plant, too
+    "mask shows one too many", "mask shows one too few", "infinite norm", "head that is not read", "two equal heads",
+    "dead neurons", "collapsed embeddings", "one head", "untied sides", "leaks as it was trained",
+}  # fmt: skip
+
+
 def planted(faults):
-    """Each fault in the first base that can have it; in the second where there is time for it."""
-    return [pytest.param(name, base, marks=[pytest.mark.deep] * second)
-            for name in faults for second, base in enumerate(BY_NAME[name].bases[:2])]  # fmt: skip
+    """Each fault in the first base that can have it; in the second, or one of the others, where there is time."""
+    return [
+        pytest.param(name, base, marks=[pytest.mark.deep] * (second > 0 or name in ALSO_ELSEWHERE))
+        for name in faults
+        for second, base in enumerate(BY_NAME[name].bases[:2])
+    ]
 
 
 @pytest.mark.parametrize(("fault", "base"), planted(ROWS))
@@ -67,9 +76,8 @@ def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
 @pytest.mark.parametrize(
     ("fault", "base"),
     [
-        ("", "bert"),
         ("too few heads", "gpt2"),
-        *(pytest.param(*one, marks=pytest.mark.deep) for one in (("", "gpt2"), ("positions shifted", "bert"))),
+        *(pytest.param(*one, marks=pytest.mark.deep) for one in (("", "bert"), ("positions shifted", "bert"))),
     ],
 )
 def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
@@ -80,8 +88,8 @@ def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
     assert must <= {one.test for one in found if one.verdict in ("broken", "look")} <= must | may
 
 
-WITHOUT_PAIRS = ("one head", "scores not scaled", "trained on a leak")
-WITHOUT_PAIRS_DEEP = ("keys drowned in noise", "layer as it was drawn")
+WITHOUT_PAIRS = ("scores not scaled", "trained on a leak")
+WITHOUT_PAIRS_DEEP = ("one head", "keys drowned in noise", "layer as it was drawn")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +130,4 @@ def test_a_leak_comes_first_and_the_rest_follows_from_it():
 def test_each_fault_is_named_by_a_test_and_each_that_is_named_is_planted():
     named = {name for test in TESTS for name in (*test.finds, *test.sees)}
     assert named == {fault.key for fault in FAULTS}
-
-
-def test_no_two_tests_have_one_name():
     assert len({test.name for test in TESTS}) == len(TESTS)

@@ -1,4 +1,4 @@
-"""Tokenizers that are not those of the model are found; a healthy checkpoint has none."""
+"""Tokenizers that are not those of the model are found, and what differs is named."""
 
 from dataclasses import replace
 
@@ -11,10 +11,7 @@ from transformer.checkpoint.load import load
 from transformer.text.tokenizer import RawIds
 from transformer.trying.losses import Samples
 
-PAIRS = Samples(
-    ("他们喝可口可乐。", "她差点就溺水了。", "我喜欢喝咖啡。"),
-    ("They drink coke.", "She almost drowned.", "I like to drink coffee."),
-)
+TEXTS = Samples(("他们喝可口可乐。", "她差点就溺水了。", "我喜欢喝咖啡。"))
 
 
 @pytest.fixture(scope="module")
@@ -27,21 +24,10 @@ def exchanged(healthy):
     return replace(healthy, src_tokenizer=healthy.tgt_tokenizer, tgt_tokenizer=healthy.src_tokenizer)
 
 
-def test_a_healthy_checkpoint_has_no_fault(healthy):
-    assert set(verdicts(TESTS, ExaminationContext(healthy)).values()) == {"well"}
-
-
-@pytest.mark.parametrize("given", [None, PAIRS, Samples(PAIRS.sources)], ids=["examples", "pairs", "texts"])
-def test_exchanged_tokenizers_are_found(healthy, exchanged, given):
-    assert look("exchanged_tokenizers", exchanged, given).verdict == "broken"
-    assert look("exchanged_tokenizers", healthy, given).verdict == "well"
-
-
-def test_one_vocabulary_cannot_be_exchanged(reverse):
-    assert look("exchanged_tokenizers", reverse).verdict == "not_applicable"
-
-
-def test_sizes_that_differ_are_told(exchanged):
+def test_exchanged_tokenizers_are_found_from_texts_and_sizes_that_differ_are_told(reverse, healthy, exchanged):
+    assert look("exchanged_tokenizers", exchanged, TEXTS).verdict == "broken"
+    assert look("exchanged_tokenizers", healthy, TEXTS).verdict == "well"
+    assert look("exchanged_tokenizers", reverse).verdict == "not_applicable"  # with one vocabulary
     found = look("vocabulary_sizes", exchanged)
     assert (found.verdict, found.number) == ("broken", 1009)
     assert (

@@ -1,4 +1,4 @@
-"""Writing scores into a card: the rest stays, equal settings replace, a failure changes nothing."""
+"""Scores are added to a card whole or not at all, and `--card` refuses what loading would leave out."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from glassformer.extensions.training.library.card_scores import merged, record_scores
+from glassformer.extensions.training.library.card_scores import merged, read_card, record_scores
 from transformer import load
 from transformer.errors import CheckpointError, DataError
 
@@ -24,55 +24,47 @@ def folder_with(spoil, card):
     return spoil("card.json", json.dumps(card, ensure_ascii=False).encode())
 
 
-def test_the_rest_of_the_card_stays_as_it_is(spoil):
-    folder = folder_with(spoil, CARD)
-    os.chmod(folder / "card.json", 0o640)
-    others = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "card.json"}
-    record_scores(load(folder), [GREEDY, BEAM])
-    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
-    assert list(card) == list(CARD)
-    assert card == CARD | {"scores": [GREEDY, BEAM]}
-    assert "小" in (folder / "card.json").read_text(encoding="utf-8")
-    assert stat.S_IMODE((folder / "card.json").stat().st_mode) == 0o640
-    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "card.json"} == others
-    assert load(folder).warnings == ()
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_recording_the_same_again_replaces(spoil):
+def test_the_rest_of_the_card_stays_as_it_is_and_the_same_again_replaces(spoil):
     folder = folder_with(spoil, CARD)
+    path = folder / "card.json"
+    os.chmod(path, 0o640)
+    others = {name: content for name, content in files(folder).items() if name != "card.json"}
     checkpoint = load(folder)
     record_scores(checkpoint, [GREEDY, BEAM])
-    once = (folder / "card.json").read_bytes()
+    once = path.read_bytes()
+    card = json.loads(once)
+    assert list(card) == list(CARD)
+    assert card == CARD | {"scores": [GREEDY, BEAM]}
+    assert "小" in once.decode()
     record_scores(checkpoint, [BEAM, GREEDY])
-    assert (folder / "card.json").read_bytes() == once
+    assert files(folder) == others | {"card.json": once}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
     record_scores(checkpoint, [GREEDY | {"bleu": 13.0}])
     assert [score.get("bleu") for score in load(folder).card.scores] == [13.0, None]
+    path.unlink()
+    record_scores(checkpoint, [GREEDY])
+    assert json.loads(path.read_text()) == {"scores": [GREEDY]}
 
 
 @pytest.mark.parametrize(
     "other",
     [
         {"sha256": "bb"},
-        {"decoding": "beam", "beam_size": 5},
+        {"decoding": "greedy"},
+        {"beam_size": 6},
+        {"length_penalty": 1.0},
         {"max_pairs": 4},
         {"measure": "alignment error rate"},
         {"source": {"text": "joined"}},
     ],
 )
-def test_other_files_and_settings_stand_beside(other):
-    assert merged([GREEDY], [GREEDY | other]) == [GREEDY, GREEDY | other]
-
-
-def test_beams_and_penalties_differ_and_names_and_odd_entries_do_not_matter():
-    wide, strong = BEAM | {"beam_size": 6}, BEAM | {"length_penalty": 1.0}
+def test_other_files_and_settings_stand_beside_and_odd_entries_stay(other):
     renamed = BEAM | {"file": "copy.tsv"}
-    assert merged(["odd", BEAM, 3, BEAM], [wide, strong, renamed]) == ["odd", renamed, 3, wide, strong]
-
-
-def test_a_checkpoint_without_a_card_gets_one(spoil):
-    folder = spoil("card.json", None)
-    record_scores(load(folder), [GREEDY])
-    assert json.loads((folder / "card.json").read_text()) == {"scores": [GREEDY]}
+    assert merged(["odd", BEAM, 3, BEAM], [BEAM | other, renamed]) == ["odd", renamed, 3, BEAM | other]
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"scores": {}}', b'{"a": 1, "a": 2}', b"\xff"])
@@ -91,30 +83,23 @@ def test_a_card_does_not_grow_beyond_what_can_be_read(spoil):
         record_scores(load(folder_with(spoil, {})), [GREEDY | {"signature": "x" * 1_000_000}])
 
 
-def test_a_folder_that_was_replaced_meanwhile_is_refused(spoil):
-    folder = spoil()
-    checkpoint = load(folder)
-    config = json.loads((folder / "config.json").read_text())
-    spoil("config.json", json.dumps(config | {"dropout": 0.25}).encode())
-    before = (folder / "card.json").read_bytes()
-    with pytest.raises(DataError, match="was replaced while it was being scored"):
-        record_scores(checkpoint, [GREEDY])
-    assert (folder / "card.json").read_bytes() == before
-
-
-def test_a_failure_leaves_the_old_card(spoil, monkeypatch):
+def test_a_failure_or_a_folder_that_was_replaced_meanwhile_leaves_the_old_card(spoil, monkeypatch):
     folder = folder_with(spoil, CARD)
-    checkpoint, before = load(folder), sorted(path.name for path in folder.iterdir())
-    content = (folder / "card.json").read_bytes()
+    checkpoint, before = load(folder), files(folder)
 
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("glassformer.extensions.training.library.card_scores.os.replace", fail)
-    with pytest.raises(DataError, match="cannot be written"):
+    with monkeypatch.context() as patch:
+        patch.setattr("glassformer.extensions.training.library.card_scores.os.replace", fail)
+        with pytest.raises(DataError, match="cannot be written"):
+            record_scores(checkpoint, [GREEDY])
+    assert files(folder) == before
+    config = json.loads((folder / "config.json").read_text())
+    spoil("config.json", json.dumps(config | {"dropout": 0.25}).encode())
+    with pytest.raises(DataError, match="was replaced while it was being scored"):
         record_scores(checkpoint, [GREEDY])
-    assert (folder / "card.json").read_bytes() == content
-    assert sorted(path.name for path in folder.iterdir()) == before
+    assert (folder / "card.json").read_bytes() == before["card.json"]
 
 
 def test_a_card_outside_the_folder_is_not_followed(spoil, tmp_path):
@@ -124,3 +109,21 @@ def test_a_card_outside_the_folder_is_not_followed(spoil, tmp_path):
     with pytest.raises(CheckpointError, match="link that points outside the folder"):
         record_scores(load(folder), [GREEDY])
     assert (tmp_path / "elsewhere.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"licence": "CC0", "temperature": NaN}', "NaN is not a valid number in JSON"),
+        (json.dumps({"licence": "x" * 4_001}).encode(), "licence was ignored; .*at most 4,000 characters"),
+        (b"[" * 40_000, "its brackets are nested"),
+        (b'{"title": "\xff"}', "not valid UTF-8"),
+        (b"[" + b"1," * 200_000, "is longer than 50,000 bytes"),
+    ],
+)
+def test_a_given_card_of_which_loading_would_drop_something_is_refused(tmp_path, content, message):
+    (tmp_path / "given.json").write_bytes(content)
+    with pytest.raises(DataError, match=f"given.json: .*{message}") as caught:
+        read_card(tmp_path / "given.json")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400

@@ -1,4 +1,4 @@
-"""What a training keeps on its way: its state within an epoch, means of parameters, snapshots, its progress."""
+"""A training that stops anywhere goes on as if it had not; means, snapshots and progress are kept on its way."""
 
 import dataclasses
 import itertools
@@ -13,12 +13,18 @@ from glassformer.extensions.training.library.checkpointing import check_snapshot
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.state import folder_beside
-from tests.extensions.training.library.training_jobs import make_job, stored, with_settings
+from tests.extensions.training.library.training_jobs import stored, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import DataError
 from transformer.files.untrusted_folder import FolderFiles
+
+
+@pytest.fixture
+def job(job):
+    """A job of two epochs of seven steps."""
+    return with_settings(job, batch_tokens=800)
 
 
 def stopped(job, monkeypatch, *, step):
@@ -36,29 +42,31 @@ def stopped(job, monkeypatch, *, step):
             train(job)
 
 
-def same_parameters(one, other):
-    state, same = stored(one)["model"], stored(other)["model"]
-    return all(torch.equal(state[name], tensor) for name, tensor in same.items())
+def timeless(rows):
+    return [dataclasses.replace(row, seconds=0.0) for row in rows]
 
 
-@pytest.mark.parametrize("step", [0, 1, 9, 16, 20])
-def test_a_state_within_an_epoch_is_gone_on_from_as_if_nothing_had_happened(job, monkeypatch, step):
+def test_a_state_of_any_step_is_gone_on_from_as_if_nothing_had_happened(job, monkeypatch):
     job = with_settings(job, save_minutes=0.0, average=2)
     whole = dataclasses.replace(job, out=job.out.with_name("whole"))
     rows = train(whole)
-    stopped(job, monkeypatch, step=step)
-    assert step == 0 or load(job.out).warnings == ()  # from the first step on there is a checkpoint
-    resumed = train(dataclasses.replace(job, resume=True))
-    assert [dataclasses.replace(row, seconds=0.0) for row in resumed] == [
-        dataclasses.replace(row, seconds=0.0) for row in rows
-    ]
-    assert same_parameters(job.out, whole.out)
-    assert load(job.out).content_hash == load(whole.out).content_hash
+    expected, content_hash = stored(whole.out)["model"], load(whole.out).content_hash
+    for step in (0, 1, 7, 10):  # before the first, within an epoch, at its end, and within the second
+        one = dataclasses.replace(job, out=job.out.with_name(f"stopped{step}"))
+        stopped(one, monkeypatch, step=step)
+        if step == 1:
+            check_untrained(one)
+        resumed = train(dataclasses.replace(one, resume=True))
+        assert timeless(resumed) == timeless(rows)
+        found = stored(one.out)["model"]
+        assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+        assert load(one.out).content_hash == content_hash
 
 
-def test_before_the_first_epoch_the_folder_holds_the_model_that_begins(job, monkeypatch):
-    stopped(with_settings(job, save_minutes=0.0), monkeypatch, step=1)
+def check_untrained(job):
+    """Before the first epoch the folder holds the model that begins."""
     untrained = load(job.out)
+    assert untrained.warnings == ()
     assert untrained.card.training["epochs"] == 0
     assert untrained.card.scores == ()
     assert not (job.out / "training.csv").exists()
@@ -100,11 +108,11 @@ def test_what_is_stored_is_the_mean_of_the_last_ends_of_epochs(job, monkeypatch)
     monkeypatch.setattr(Trainer, "end_epoch", seen)
     monkeypatch.setattr(checkpointing, "better", lambda rows, leak: rows[-1])
     train(with_settings(job, epochs=4, average=3))
-    found = load(job.out).model.state_dict()
+    found, learning = load(job.out).model.state_dict(), stored(job.out)["model"]
     for name in found:
         mean = torch.stack([end[name] for end in ends[1:]]).mean(dim=0)
         assert torch.allclose(found[name], mean, atol=2e-3), name  # the file has 16 bits a value
-        assert torch.equal(stored(job.out)["model"][name], ends[-1][name])  # what learns is not averaged
+        assert torch.equal(learning[name], ends[-1][name])  # what learns is not averaged
 
 
 def test_a_training_that_gets_no_better_ends(job, monkeypatch):
@@ -119,8 +127,7 @@ def test_a_training_that_gets_no_better_ends(job, monkeypatch):
 @pytest.mark.parametrize(("total", "count"), [(93, 5), (10, 20), (2, 2), (1, 3), (100_000, 24), (7, 200), (50, 3)])
 def test_snapshots_are_spaced_by_logarithm_from_the_first_step_to_the_last(total, count):
     steps = planned_steps(total, count)
-    assert steps[0] == 0
-    assert steps[-1] == total
+    assert (steps[0], steps[-1]) == (0, total)
     assert steps == sorted(set(steps))
     assert len(steps) == min(count, total + 1)
     if count == 24:
@@ -137,23 +144,21 @@ def test_a_longer_training_thins_out_what_stands_closest():
 
 
 def test_snapshots_are_there_with_their_moments_and_a_new_start_removes_them(job):
-    job = dataclasses.replace(job, snapshots=5)
+    job = dataclasses.replace(job, snapshots=4)
     (row, *_, last) = train(job)
-    assert snapshots.steps(job.out) == [0, 1, 3, 10, 32]
+    assert snapshots.steps(job.out) == [0, 1, 4, 14]
     files = FolderFiles(snapshots.folder_of(job.out))
     moments = [snapshots.moment_of(files, step) for step in snapshots.steps(job.out)]
-    assert moments[0] == SnapshotInfo(step=0, dev_loss=moments[0].dev_loss, dev_bleu=0.0, dev_chrf=moments[0].dev_chrf,
-                                dev_exact=0.0)  # fmt: skip
-    assert [moment.epoch for moment in moments] == [0, 1, 1, 1, 2]
+    scores = {"dev_loss": moments[0].dev_loss, "dev_bleu": 0.0, "dev_chrf": moments[0].dev_chrf, "dev_exact": 0.0}
+    assert moments[0] == SnapshotInfo(step=0, **scores)
+    assert [moment.epoch for moment in moments] == [0, 1, 1, 2]
     assert moments[-1].tokens == last.tokens
     assert moments[-1].dev_loss == pytest.approx(last.dev_loss, abs=1e-3)
-    assert moments[0].dev_loss > moments[3].dev_loss > moments[-1].dev_loss
+    assert moments[0].dev_loss > moments[2].dev_loss > moments[-1].dev_loss
     assert moments[1].loss > row.loss
     train(dataclasses.replace(with_settings(job, epochs=4), resume=True))
-    assert len(snapshots.steps(job.out)) == 5
-    assert snapshots.steps(job.out)[-1] == 64
-    train(dataclasses.replace(job, snapshots=2, force=True))
-    assert snapshots.steps(job.out) == [0, 32]
+    assert len(snapshots.steps(job.out)) == 4
+    assert snapshots.steps(job.out)[-1] == 28
     train(dataclasses.replace(job, snapshots=0, force=True))
     assert not snapshots.folder_of(job.out).exists()
 
@@ -170,12 +175,12 @@ def test_too_many_snapshots_are_refused_with_the_number_that_fits(job, monkeypat
     check_snapshots(7, job.config)
 
 
-def test_whoever_watches_reads_how_far_it_is(job):
+def test_whoever_watches_reads_how_far_it_is_and_what_changes_the_last_bits_is_said(job, capsys):
     rows = train(job)
     said = json.loads((folder_beside(job.out) / "progress.json").read_text(encoding="ascii"))
     assert said == {
-        "step": 32,
-        "steps": 32,
+        "step": 14,
+        "steps": 14,
         "epoch": 2,
         "loss": pytest.approx(stored(job.out)["place"]["loss"] or said["loss"]),
         "tokens_a_second": said["tokens_a_second"],
@@ -183,6 +188,13 @@ def test_whoever_watches_reads_how_far_it_is(job):
         "left": 0.0,
     }
     assert said["tokens_a_second"] > 0
+    for epochs, accumulate, expected in ((3, 1, 0), (4, 2, 1), (5, 2, 0)):
+        capsys.readouterr()
+        longer = with_settings(job, epochs=epochs, accumulate=accumulate)
+        assert len(train(dataclasses.replace(longer, resume=True))) == epochs
+        said = capsys.readouterr().out
+        assert "going on after step" in said
+        assert said.count("will not be equal to the last bit") == expected
 
 
 @pytest.mark.parametrize("kind", ["tensorboard", "trackio"])
@@ -191,23 +203,3 @@ def test_a_program_that_draws_scalars_and_is_not_installed(job, monkeypatch, kin
     with pytest.raises(DataError, match=rf"^--log {kind}: {kind} is not installed; pip install {kind} brings it\.$"):
         train(dataclasses.replace(job, log=kind))
     assert not job.out.exists()
-
-
-def test_what_changes_the_last_bits_is_said_and_goes_on(tmp_path, capsys):
-    job = with_settings(make_job(tmp_path), epochs=1)
-    train(job)
-    for changes, expected in (({}, 0), ({"accumulate": 2}, 1), ({"accumulate": 2}, 0), ({"precision": "bf16"}, None)):
-        job = with_settings(job, epochs=job.settings.epochs + 1, **changes)
-        capsys.readouterr()
-        assert len(train(dataclasses.replace(job, resume=True))) == job.settings.epochs
-        said = capsys.readouterr().out
-        assert "going on after step" in said
-        if expected is not None:  # bfloat16 is float32 where the hardware has none
-            assert said.count("will not be equal to the last bit") == expected
-
-
-def test_what_needs_other_machines_is_refused(job):
-    with pytest.raises(DataError, match="--precision fp16: needs a CUDA device"):
-        train(with_settings(job, precision="fp16"))
-    with pytest.raises(DataError, match="--shard: shares a model between processes; start several"):
-        train(with_settings(job, shard=True))

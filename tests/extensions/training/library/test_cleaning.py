@@ -1,10 +1,12 @@
+"""Cleaning drops each bad line for a reason that is counted, loses nothing else, and is done after one pass."""
+
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.cleaning import CleaningRules, Reason, clean, has_spaces, tidy, unlike
+from glassformer.extensions.training.library.cleaning import CleaningRules, Reason, clean, tidy
 from transformer.errors import DataError
 from transformer.text.line_files import Line
 
@@ -24,20 +26,15 @@ GOOD = "The small fox sees a lake.|Der kleine Fuchs sieht einen See."
     ("row", "reason"),
     [
         ("", Reason.BLANK),
-        (" | ", Reason.BLANK),
         ("alone", Reason.COLUMNS),
         ("a|b|c|d", Reason.COLUMNS),
         ("a\tb|c", Reason.CONTROL),
-        ("a\x00b|c", Reason.CONTROL),
-        ("a|b\x85", Reason.CONTROL),
         ("a|lost \ufffd", Reason.CONTROL),
         ("a|\ue001", Reason.CONTROL),
-        ("a| ", Reason.EMPTY),
         ("\u200b|b", Reason.EMPTY),
         ("a|…!", Reason.NO_LETTER),
         ("<b>a</b>|c", Reason.MARKUP),
         ("a|R&amp;D", Reason.MARKUP),
-        ("a|it&#39;s", Reason.MARKUP),
         ("Taxi!| Taxi!", Reason.COPY),
         (GOOD.replace(" ", "  "), Reason.DUPLICATE),
         ("a" * 301 + "|" + "b " * 140, Reason.CHARS),
@@ -56,11 +53,6 @@ def test_what_only_looks_like_markup_stays(row):
     assert len(clean(lines(row), CleaningRules()).pairs) == 1
 
 
-def test_one_source_may_have_several_targets():
-    cleaned = clean(lines("Go.|Geh.", "Go.|Gehen Sie.", "Go.|Geh."), CleaningRules())
-    assert kept(cleaned) == [("Go.", "Geh."), ("Go.", "Gehen Sie.")]
-
-
 def test_text_is_tidied_and_the_changes_counted():
     cleaned = clean(lines("Cafe\u0301\u00a0 now |\u202fSoft\u00adware\u200b!"), CleaningRules())
     assert kept(cleaned) == [("Café now", "Software!")]
@@ -75,15 +67,14 @@ def test_sides_are_swapped_and_simplified_apart():
     row = "Chinese is 漢語.|我說漢語。|by me"
     (pair,) = clean(lines(row), CleaningRules(swap=True, simplify_source=True)).pairs
     assert pair[1:] == ("我说汉语。", "Chinese is 漢語.", "by me")
-    (pair,) = clean(lines(row), CleaningRules(simplify_source=True)).pairs
-    assert pair[1:] == ("Chinese is 汉语.", "我說漢語。", "by me")
     (pair,) = clean(lines(row), CleaningRules(simplify_target=True)).pairs
     assert pair[1:] == ("Chinese is 漢語.", "我说汉语。", "by me")
 
 
-def test_an_attribution_is_one_line_and_that_of_the_first_of_equal_pairs():
-    (pair,) = clean(lines("Go.|Geh.|one\r  (CM)", "Go.|Geh.|two"), CleaningRules()).pairs
-    assert pair.attribution == "one (CM)"
+def test_one_source_may_have_several_targets_and_the_first_of_equal_pairs_names_its_author_on_one_line():
+    cleaned = clean(lines("Go.|Geh.|one\r  (CM)", "Go.|Gehen Sie.", "Go.|Geh.|two"), CleaningRules())
+    assert kept(cleaned) == [("Go.", "Geh."), ("Go.", "Gehen Sie.")]
+    assert cleaned.pairs[0].attribution == "one (CM)"
 
 
 def test_words_are_counted_where_there_are_spaces():
@@ -97,12 +88,6 @@ def test_words_are_counted_where_there_are_spaces():
     assert len(clean(rows, CleaningRules(max_words=5, max_ratio=50, swap=True)).pairs) == 1
 
 
-def test_spaces_are_found_in_long_texts_only():
-    assert has_spaces(["no", "spaces here at all, or are there", "of course", "and some more of them"])
-    assert not has_spaces(["今天 天气", "今天天气很好我们出去走走吧好不好", "他每天坐公共汽车去学校上课"])
-    assert has_spaces([])
-
-
 def test_lengths_are_judged_by_the_ratio_of_the_corpus():
     rows = [f"{'x' * 40}{i}|{'y' * 10}{i}" for i in range(9)]  # four to one is what is usual here
     odd = "x" * 40 + "|" + "y" * 60
@@ -110,13 +95,6 @@ def test_lengths_are_judged_by_the_ratio_of_the_corpus():
     assert 0.2 < cleaned.ratio < 0.3
     assert cleaned.tally.dropped == {Reason.RATIO: 1}
     assert len(cleaned.pairs) == 9
-
-
-def test_how_unlike_two_lengths_are():
-    assert unlike(20, 40, ratio=2.0) == 1.0
-    assert unlike(20, 90, ratio=2.0) == 2.0  # (90 + 10) / (40 + 10)
-    assert unlike(20, 15, ratio=2.0) == 2.0
-    assert unlike(3, 9, ratio=1.0) < 1.5  # Hi. / Bonjour !
 
 
 def test_a_limit_draws_from_the_whole_file():
@@ -133,27 +111,19 @@ def test_a_limit_draws_from_the_whole_file():
 
 
 def test_nothing_left_says_why():
-    with pytest.raises(
-        DataError, match=r"3 lines were read, but none can be kept \(2 not two or three columns, 1 blank line\)"
-    ):
-        clean(lines("a", "b", ""), CleaningRules())
-    with pytest.raises(DataError, match="the file is empty"):
-        clean([], CleaningRules())
+    said = r"3 lines were read, but none can be kept \(2 not two or three columns, 1 blank line\)"
+    for rows, message in ((lines("a", "b", ""), said), ([], "the file is empty")):
+        with pytest.raises(DataError, match=message):
+            clean(rows, CleaningRules())
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_rules_that_make_no_sense():
+    for changes, message in (
         ({"max_chars": 0}, "--max-chars is 0; expected at least 1"),
-        ({"max_words": -1}, "--max-words is -1"),
-        ({"limit": -1}, "--limit is -1"),
-        ({"max_ratio": 1.0}, "--max-ratio is 1.0; expected more than 1"),
-        ({"max_ratio": float("nan")}, "--max-ratio is nan"),
-    ],
-)
-def test_rules_that_make_no_sense(changes, message):
-    with pytest.raises(DataError, match=message):
-        CleaningRules(**changes)
+        ({"max_ratio": float("nan")}, "--max-ratio is nan; expected more than 1"),
+    ):
+        with pytest.raises(DataError, match=message):
+            CleaningRules(**changes)
 
 
 # Text with what the steps look for: odd spaces, marks to compose, unseen characters, markup, Traditional characters.

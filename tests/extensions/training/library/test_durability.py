@@ -1,4 +1,4 @@
-"""Two processes through the real command, killed in a write, then one, then their launcher, then interrupted."""
+"""Processes of a training that are killed, or whose launcher is, go on to the parameters of one left alone."""
 
 import json
 import random
@@ -37,6 +37,7 @@ def reached(training, step, process):
     pytest.fail("it stands still")
 
 
+@pytest.mark.deep
 def test_a_training_that_was_killed_everywhere_makes_the_same_parameters(data):
     whole, killed = (Training(data, data / name, processes=2, epochs=8) for name in ("whole", "killed"))
     whole.end(whole.start())
@@ -62,13 +63,19 @@ def test_a_training_that_was_killed_everywhere_makes_the_same_parameters(data):
     assert "Traceback" not in said
 
 
-def test_the_launcher_starts_nothing_again_that_refuses(data):
-    training = Training(data, data / "refused", processes=2, epochs=1)
-    done = subprocess.run([*training.command, "--resume"], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_refuses(data):
+    (data / "log.txt").unlink(missing_ok=True)
+    killed = Training(data, data / "again", processes=2, epochs=1)
+    killed.end(killed.start("--save-minutes=0", writes=[INSIDE]))
+    assert killed.notes[0].exists()
+    assert killed.ended
+    assert (data / "log.txt").read_text().count("going on after step") == 1
+    refused = Training(data, data / "refused", processes=2, epochs=1)
+    done = subprocess.run([*refused.command, "--resume"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     lines = [line for line in done.stderr.splitlines() if line]
     assert lines == [
-        f"error: {paths(training.out)[0]}: there is no training to resume; leave out --resume to start over."
+        f"error: {paths(refused.out)[0]}: there is no training to resume; leave out --resume to start over."
     ]
     assert done.stdout == ""
-    assert not training.out.exists()
+    assert not refused.out.exists()

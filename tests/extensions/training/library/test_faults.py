@@ -4,7 +4,6 @@ import dataclasses
 import shutil
 
 import pytest
-import torch
 
 from glassformer.extensions.training.library import checkpointing, run
 from glassformer.extensions.training.library.run import train
@@ -67,12 +66,6 @@ def test_a_folder_that_was_deleted_cannot_be_resumed(job, monkeypatch):
     with pytest.raises(DataError, match=r"reverse: this folder is gone, and with it the best epoch so far"):
         train(dataclasses.replace(job, resume=True))
     assert not job.out.exists()
-
-
-def test_cuda_that_is_not_there(job, capsys, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert main(options(job, "--device", "cuda")) == 2
-    assert "torch finds no CUDA device here" in said(capsys)
 
 
 @posix

@@ -1,4 +1,4 @@
-"""Where a training may write: nothing that it did not write is lost, and two never write to one place."""
+"""A training loses nothing that it did not write, and two never write to one place, killed or not."""
 
 import dataclasses
 import os
@@ -12,9 +12,7 @@ import pytest
 
 from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
-from glassformer.extensions.training.library.state import claimed
 from tests.extensions.training.library.training_jobs import train_and_stop, with_settings
-from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 
@@ -24,7 +22,7 @@ BESIDE = ["progress.json", "state.before.pt", "state.pt"]
 
 @pytest.fixture
 def job(job):
-    return with_settings(job, epochs=1)
+    return with_settings(job, epochs=1, batch_tokens=800)
 
 
 def everything(folder):
@@ -44,24 +42,15 @@ def refused(job, monkeypatch, match):
     assert everything(top) == before
 
 
-def test_a_folder_of_documents_is_refused(job, monkeypatch):
-    job.out.mkdir(parents=True)
-    (job.out / "thesis.txt").write_text("years of work")
-    for changes in ({}, {"force": True}):
-        refused(dataclasses.replace(job, **changes), monkeypatch, "neither empty nor a checkpoint")
-
-
-def test_the_folder_of_the_training_files_is_refused(job, monkeypatch):
-    refused(dataclasses.replace(job, out=job.train.parent, force=True), monkeypatch, "neither empty nor a checkpoint")
-
-
-def test_a_file_is_refused(job, monkeypatch):
+def test_a_folder_of_something_else_is_refused_even_if_forced(job, monkeypatch, checkpoint_folder):
+    documents, checkpoints = job.out.with_name("documents"), job.out.with_name("checkpoints")
+    documents.mkdir(parents=True)
+    (documents / "thesis.txt").write_text("years of work")
+    shutil.copytree(checkpoint_folder, checkpoints / "one")
+    for folder in (documents, checkpoints, job.train.parent):
+        for force in (False, True):
+            refused(dataclasses.replace(job, out=folder, force=force), monkeypatch, "neither empty nor a checkpoint")
     refused(dataclasses.replace(job, out=job.train), monkeypatch, "expected a folder, found a file")
-
-
-def test_a_folder_of_checkpoints_is_refused(job, monkeypatch, checkpoint_folder):
-    shutil.copytree(checkpoint_folder, job.out / "one")
-    refused(dataclasses.replace(job, force=True), monkeypatch, "neither empty nor a checkpoint")
 
 
 @pytest.mark.parametrize("out", [".", "..", "/"])
@@ -80,43 +69,31 @@ def test_a_parent_that_is_a_file_or_cannot_be_written_to(job, monkeypatch):
     assert not job.out.parent.exists()  # what was made on the way is gone
 
 
-def test_a_checkpoint_is_replaced_only_on_demand(job, monkeypatch, checkpoint_folder):
+def test_a_checkpoint_is_replaced_only_on_demand_and_an_empty_folder_is_filled(job, monkeypatch, checkpoint_folder):
     shutil.copytree(checkpoint_folder, job.out)
     (job.out / "NOTES.md").write_text("my notes")
     refused(job, monkeypatch, "contains a checkpoint; continue its training with --resume, replace it with --force")
     train(dataclasses.replace(job, force=True))
     assert load(job.out).card.title == "Backwards"
     assert (job.out / "NOTES.md").read_text() == "my notes"
-    train(with_settings(dataclasses.replace(job, resume=True), epochs=2))  # without --force
-
-
-def test_an_empty_folder_is_filled(job):
-    job.out.mkdir(parents=True)
-    train(job)
-    assert load(job.out).card.title == "Backwards"
-    assert sorted(os.listdir(job.out.parent)) == ["reverse", "reverse.training"]
-    assert sorted(os.listdir(job.out.with_name("reverse.training"))) == BESIDE
+    empty = dataclasses.replace(job, out=job.out.parent / "empty" / "reverse")
+    empty.out.mkdir(parents=True)
+    train(empty)
+    assert load(empty.out).card.title == "Backwards"
+    assert sorted(os.listdir(empty.out.parent)) == ["reverse", "reverse.training"]
+    assert sorted(os.listdir(empty.out.with_name("reverse.training"))) == BESIDE
 
 
 def test_what_a_killed_save_took_away_is_put_back_before_a_training_goes_on(job, monkeypatch):
     train_and_stop(with_settings(job, epochs=2), monkeypatch)
     job.out.rename(job.out.with_name(".reverse.abcdefgh.replaced"))
-    train(with_settings(dataclasses.replace(job, resume=True), epochs=2))
+    train(with_settings(dataclasses.replace(job, resume=True), epochs=2))  # without --force
     assert load(job.out).card.title == "Backwards"
     assert sorted(os.listdir(job.out.parent)) == ["reverse", "reverse.training"]
 
 
-def test_a_second_training_into_one_folder_is_refused(job, monkeypatch):
-    with claimed(job.out, resume=False, force=False):
-        refused(job, monkeypatch, "another training process is writing there")
-        refused(dataclasses.replace(job, resume=True), monkeypatch, "another training process is writing there")
-        with claimed(job.out.with_name("other"), resume=False, force=False):
-            pass
-    train(job)
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_the_lock_of_a_killed_training_holds_nobody_up(job, monkeypatch):
+def test_a_second_training_is_refused_but_the_lock_of_a_killed_one_holds_nobody_up(job, monkeypatch):
     program = (
         "import pathlib, sys; from glassformer.extensions.training.library.state import claimed\n"
         "with claimed(pathlib.Path(sys.argv[1]), resume=False, force=False):\n"
@@ -125,20 +102,10 @@ def test_the_lock_of_a_killed_training_holds_nobody_up(job, monkeypatch):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program, str(job.out)], cwd=ROOT, **pipes) as other:
         assert other.stdout.readline() == b"held\n"
-        refused(job, monkeypatch, "another training process is writing there")
+        for resume in (False, True):
+            refused(dataclasses.replace(job, resume=resume), monkeypatch, "another training process is writing there")
         other.kill()
         other.wait()
     assert job.out.with_name("reverse.training").joinpath("lock").exists()
     train(job)
     assert sorted(os.listdir(job.out.with_name("reverse.training"))) == BESIDE
-
-
-def test_the_command_line_asks_for_force(job, checkpoint_folder, capsys):
-    shutil.copytree(checkpoint_folder, job.out)
-    files = ["--train", str(job.train), "--dev", str(job.dev), "--out", str(job.out)]
-    tiny = ["--layers=1", "--d-model=8", "--heads=2", "--d-ff=8", "--shared-vocab", "--src-vocab=40", "--epochs=1"]
-    assert main(["train", *files, *tiny, "--pieces=char"]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: --out ")
-    assert error.count("\n") == 1
-    assert main(["train", *files, *tiny, "--pieces=char", "--force"]) == 0

@@ -1,3 +1,5 @@
+"""`prepare` accounts for every line, writes the same bytes each time, and replaces nothing that is not its own."""
+
 import csv
 import json
 import re
@@ -11,7 +13,6 @@ from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.runs.pairs import read_pairs
-from transformer.text.line_files import sentence_key
 
 WHO = "CC-BY 2.0 (France) Attribution: tatoeba.org #{} (CM) & #{} (Roujin)"
 SUBJECTS = ("the fox", "a small fox", "the red moon", "a lake", "the old sailor", "her cat", "my friend", "the king")
@@ -49,8 +50,11 @@ def everything(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_an_export_becomes_files_that_training_reads(text):
+def test_an_export_becomes_files_that_training_reads_and_a_report_of_every_line(text):
     report = prepare(job(text))
+    assert json.loads((text.parent / "data" / "report.json").read_text(encoding="utf-8")) == report
+    check_report(report)
+    lines = text.read_text(encoding="utf-8").split("\n")
     out = text.parent / "data"
     assert sorted(everything(out)) == sorted(WRITTEN)
     parts = {name: read_pairs(out / f"{name}.tsv") for name in ("train", "dev", "test")}
@@ -58,26 +62,14 @@ def test_an_export_becomes_files_that_training_reads(text):
     assert (len(parts["dev"]), len(parts["test"])) == (20, 30)
     good = [tuple(line.split("\t")[:2]) for line in export()]
     assert sorted(pair for pairs in parts.values() for pair in pairs) == sorted(good)
-    for side in (0, 1):
-        train, dev, test = ({sentence_key(pair[side]) for pair in pairs} for pairs in parts.values())
-        assert not train & (dev | test)
-        assert not dev & test
-
-
-def test_attributions_stand_beside_their_pairs(text):
-    prepare(job(text))
-    lines = text.read_text(encoding="utf-8").split("\n")
-    for name in ("train", "dev", "test"):
-        pairs = read_pairs(text.parent / "data" / f"{name}.tsv")
-        rows = (text.parent / "data" / f"{name}.attribution.tsv").read_text(encoding="utf-8").splitlines()
+    for name, pairs in parts.items():
+        rows = (out / f"{name}.attribution.tsv").read_text(encoding="utf-8").splitlines()
         for pair, row in zip(pairs, rows, strict=True):
             number, who = row.split("\t")
             assert lines[int(number) - 1].split("\t") == [*pair, who]
 
 
-def test_the_report_accounts_for_every_line(text):
-    report = prepare(job(text))
-    assert json.loads((text.parent / "data" / "report.json").read_text(encoding="utf-8")) == report
+def check_report(report):
     assert {reason: found["lines"] for reason, found in report["dropped"].items()} == {
         "the same pair again": 1,
         "not two or three columns": 1,
@@ -122,16 +114,6 @@ def test_a_zip_and_aligned_files_give_the_same_pairs(text, tmp_path):
     assert json.loads((tmp_path / "aligned" / "card.json").read_text(encoding="utf-8"))["licence"] == ""
 
 
-def test_a_card_says_what_is_known(text):
-    prepare(job(text, card={"title": "Ba-lo to English", "source_code": "bal", "licence": ""}))
-    card = json.loads((text.parent / "data" / "card.json").read_text(encoding="utf-8"))
-    assert (card["title"], card["source_code"], card["target_language"]) == ("Ba-lo to English", "bal", "")
-    assert card["licence"] == "CC-BY 2.0 FR (Tatoeba)"
-    assert "tatoeba.org" in card["data"]
-    assert card["examples"] == []
-    assert card["prepared"]["files"][0]["file"] == "bal.txt"
-
-
 def test_a_licence_is_not_guessed_from_some_of_the_lines(text):
     with text.open("a", encoding="utf-8") as file:
         file.write("A line of somebody.\tba ba lo lo mi.\tAll rights reserved.\n")
@@ -147,6 +129,8 @@ def test_a_folder_with_files_is_kept_unless_forced(text):
     before = everything(out)
     with pytest.raises(DataError, match="already contains files; choose another folder, or use --force"):
         prepare(job(text, test=0))
+    with pytest.raises(DataError, match=r"train.tsv: would be overwritten"):
+        prepare(job(out / "train.tsv", out=out, force=True))
     assert everything(out) == before
     prepare(job(text, test=0, force=True))
     assert sorted(everything(out)) == sorted({*WRITTEN, "notes.txt"} - {"test.tsv", "test.attribution.tsv"})
@@ -154,32 +138,19 @@ def test_a_folder_with_files_is_kept_unless_forced(text):
 
 @pytest.mark.parametrize("name", ["train.tsv", "test.tsv", "card.json", "report.json"])
 def test_files_that_prepare_did_not_write_are_never_replaced_or_removed(text, name):
-    out = text.parent / "data"
-    out.mkdir()
-    (out / name).write_text("mine", encoding="utf-8")
+    alone, out = text.parent / "alone", text.parent / "data"
+    alone.mkdir()
+    (alone / name).write_text("mine", encoding="utf-8")
     for test in (0, 30):
         with pytest.raises(DataError, match=f"{name}: was not written by prepare"):
-            prepare(job(text, force=True, test=test))
-        assert everything(out) == {name: b"mine"}
-
-
-def test_a_file_of_ones_own_beside_those_of_an_earlier_call_is_not_removed(text):
-    out = text.parent / "data"
+            prepare(job(text, out=alone, force=True, test=test))
+        assert everything(alone) == {name: b"mine"}
     prepare(job(text, test=0))
     (out / "test.tsv").write_text("mine", encoding="utf-8")
     for test in (0, 30):
         with pytest.raises(DataError, match=r"test.tsv: was not written by prepare"):
             prepare(job(text, test=test, force=True))
     assert (out / "test.tsv").read_text(encoding="utf-8") == "mine"
-
-
-def test_an_input_is_never_overwritten(text):
-    out = text.parent / "data"
-    prepare(job(text))
-    before = everything(out)
-    with pytest.raises(DataError, match=r"train.tsv: would be overwritten"):
-        prepare(job(out / "train.tsv", out=out, force=True))
-    assert everything(out) == before
 
 
 def test_what_cannot_be_made_leaves_nothing_behind(text):
@@ -221,6 +192,7 @@ def test_from_text_to_a_checkpoint_that_names_its_sources(text, capsys):
     assert checkpoint.card.source_language == "Ba-lo"
     assert "Tatoeba" in checkpoint.card.data
     assert checkpoint.card.licence == "CC-BY 2.0 FR (Tatoeba)"
+    assert checkpoint.card.other["prepared"]["files"][0]["file"] == "bal.txt"
     assert checkpoint.card.other["prepared"]["splits"]["dev"] == 10
     assert isinstance(checkpoint.run("ekal 3!").output_text, str)
     with (out / "training.csv").open(encoding="utf-8", newline="") as file:

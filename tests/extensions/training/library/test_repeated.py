@@ -1,4 +1,4 @@
-"""A training with sampled splits, repeated in another process: the same splits, the same weights, killed or not."""
+"""A training that is killed and goes on in another process draws the same splits and makes the same weights."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.conftest import SOURCES, TARGETS
+from tests.extensions.training.library.one_stack_texts import hidden
 from transformer.__main__ import main
 from transformer.checkpoint.load import WEIGHTS
 from transformer.checkpoint.save import file_sha256
@@ -17,24 +18,11 @@ ROOT = Path(__file__).resolve().parents[4]
 OPTIONS = """--layers 1 --d-model 16 --heads 2 --d-ff 16 --src-vocab 60 --tgt-vocab 60 --max-len 64 --epochs 3
 --sampling 0.2 --batch-tokens 300 --warmup 5 --precision fp32 --device cpu"""
 
-DRAWN = """
-import hashlib
-from tests.conftest import SOURCES, TARGETS
-from tests.transformer.tiny import tiny_config
-from transformer.text.tokenizer import Tokenizer
-from glassformer.extensions.training.library.data import sample_pairs
-from glassformer.extensions.training.library.run import learn_vocabulary
-pairs = list(zip(SOURCES, TARGETS))
-for kind in ("unigram", "bpe"):
-    src, tgt = (Tokenizer(learn_vocabulary(texts, size=48, kind=kind)) for texts in (SOURCES, TARGETS))
-    for seed in range(4):
-        found = sample_pairs(pairs, src, tgt, tiny_config(max_len=64), alpha=0.2, seed=seed)
-        print(hashlib.sha256(repr(found).encode()).hexdigest())
-"""
-
 # `train`, killed without a word right after the state of epoch `sys.argv[1]` was written.
 TRAIN = """
 import os, sys
+from tests.extensions.training.library.one_stack_texts import hidden
+print(hidden(epoch=3))
 from transformer.__main__ import main
 from glassformer.extensions.training.library import checkpointing
 last, arguments = int(sys.argv[1]), sys.argv[2:]
@@ -55,15 +43,7 @@ def python(code, *arguments):
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_two_processes_draw_the_same_splits_in_every_epoch(capsys):
-    exec(DRAWN, {})
-    first, second = capsys.readouterr().out, python(DRAWN)
-    assert second.returncode == 0, second.stderr
-    assert len(set(first.split())) == 8
-    assert second.stdout == first
-
-
-def test_a_training_and_one_that_was_killed_and_went_on_in_another_process_make_the_same_weights(tmp_path):
+def test_a_training_and_one_that_was_killed_in_another_process_and_went_on_make_the_same_weights(tmp_path):
     text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True)) * 6
     for name in ("train", "dev"):
         (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
@@ -73,7 +53,9 @@ def test_a_training_and_one_that_was_killed_and_went_on_in_another_process_make_
         out = tmp_path / "out" / name
         arguments = ["train", *map(str, files), "--out", str(out), *shlex.split(OPTIONS), *more]
         if killed_after:
-            assert python(TRAIN, killed_after, *arguments).returncode == 9
+            done = python(TRAIN, killed_after, *arguments)
+            assert done.returncode == 9, done.stderr
+            assert done.stdout.startswith(str(hidden(epoch=3)))
         else:
             assert main(arguments) == 0
         return file_sha256(out / WEIGHTS), _rows(out)

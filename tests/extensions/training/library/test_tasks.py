@@ -1,4 +1,4 @@
-"""The files of the made-up tasks: solved right, nothing twice, the same every time."""
+"""The files of the made-up tasks are solved right, hold nothing twice, and are the same every time."""
 
 import hashlib
 
@@ -7,23 +7,6 @@ import pytest
 from glassformer.extensions.training.library.tasks import TASKS, write_task
 from transformer.__main__ import main
 from transformer.errors import DataError
-
-
-def lines(folder):
-    return {part: (folder / f"{part}.tsv").read_text().splitlines() for part in ("train", "dev", "test")}
-
-
-@pytest.fixture(params=TASKS)
-def written(request, tmp_path):
-    write_task(request.param, tmp_path / "data", train=3_000, dev=50, test=70)
-    return request.param, lines(tmp_path / "data")
-
-
-def test_nothing_is_given_twice(written):
-    _, parts = written
-    assert {name: len(rows) for name, rows in parts.items()} == {"train": 3_000, "dev": 50, "test": 70}
-    given = [row.split("\t")[0] for rows in parts.values() for row in rows]
-    assert len(set(given)) == len(given)
 
 
 def solved(name, given):
@@ -39,21 +22,21 @@ def solved(name, given):
     return str(int(first) + int(second))
 
 
-def test_what_is_wanted_is_right(written):
-    name, parts = written
-    for row in (row for rows in parts.values() for row in rows):
+@pytest.mark.parametrize("name", TASKS)
+def test_nothing_is_given_twice_what_is_wanted_is_right_and_dev_has_every_length(name, tmp_path):
+    write_task(name, tmp_path, train=3_000, dev=50, test=70)
+    parts = {part: (tmp_path / f"{part}.tsv").read_text().splitlines() for part in ("train", "dev", "test")}
+    assert {part: len(rows) for part, rows in parts.items()} == {"train": 3_000, "dev": 50, "test": 70}
+    rows = [row.split("\t") for part in parts.values() for row in part]
+    assert len({row[0] for row in rows}) == len(rows)
+    for given, *wanted in rows:
         if name == "palindrome":
-            assert row.isascii()
-            assert row.isalpha()
-            assert row == row[::-1]
-            assert len(row) in (4, 6, 8, 10, 12)
+            assert given.isascii()
+            assert given.isalpha()
+            assert given == given[::-1]
+            assert len(given) in (4, 6, 8, 10, 12)
         else:
-            given, wanted = row.split("\t")
-            assert wanted == solved(name, given)
-
-
-def test_dev_has_every_length(written):
-    name, parts = written
+            assert wanted == [solved(name, given)]
     found = {len(row.split("\t")[0]) for row in parts["dev"]}
     expected = {"addition": range(4, 9), "palindrome": range(4, 13, 2)}.get(name, range(2, 13))
     assert len(found & {*expected}) >= len(expected) - 2
@@ -70,8 +53,13 @@ def test_the_command_writes_what_the_shipped_checkpoints_learned_from(tmp_path):
         assert hashlib.sha256((tmp_path / name / "train.tsv").read_bytes()).hexdigest() == sha256, name
 
 
-def test_other_files_of_these_names_are_kept(tmp_path):
+def test_other_files_of_these_names_are_kept_and_equal_ones_are_no_harm(tmp_path):
+    sizes = {"train": 10, "dev": 2, "test": 2}
+    for _ in range(2):
+        write_task("sort", tmp_path, **sizes)
+    (tmp_path / "train.tsv").unlink()
     (tmp_path / "dev.tsv").write_text("mine\n")
     with pytest.raises(DataError, match="already exists with different content"):
-        write_task("sort", tmp_path, train=10, dev=2, test=2)
-    assert [path.name for path in tmp_path.iterdir()] == ["dev.tsv"]
+        write_task("sort", tmp_path, **sizes)
+    assert (tmp_path / "dev.tsv").read_text() == "mine\n"
+    assert not (tmp_path / "train.tsv").exists()

@@ -1,16 +1,14 @@
 """The time as a limit: a training ends at a step, and goes on from it as if it had not ended."""
 
 import dataclasses
-from itertools import count
 
-import pytest
 import torch
 
 from glassformer.extensions.training.library import loop
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from tests.conftest import SOURCES, TARGETS
-from tests.extensions.training.library.training_jobs import SETTINGS, make_job, store, stored, with_settings
+from tests.extensions.training.library.training_jobs import SETTINGS, make_job, stored, with_settings
 from transformer.checkpoint.load import load
 
 
@@ -48,70 +46,41 @@ def test_the_time_ends_a_training_at_a_step(job, monkeypatch):
     assert rows[0].seconds == 6.0
     assert rows[0].learning_rate < 0.2 * SETTINGS.peak_rate
     assert load(job.out).card.training["target_tokens"] == rows[0].tokens
+    short = dataclasses.replace(with_settings(job, max_minutes=1e-6), out=job.out.with_name("short"))
+    assert [row.step for row in train(short)] == [1]  # however short the time
 
 
-def test_one_step_is_done_however_short_the_time(job):
-    rows = train(with_settings(job, epochs=50, max_minutes=1e-6))
-    assert [row.step for row in rows] == [1]
-
-
-@pytest.fixture(scope="module", params=[0.0, 0.2], ids=["0.0", "0.2"])
-def untroubled(request, tmp_path_factory):
-    """A job, and the number of steps, the rows and the last state of a training that nothing ends."""
+def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monkeypatch):
+    """With dropout and sampled splits, whose draws follow from the step."""
     text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
-    folder = tmp_path_factory.mktemp("untroubled")
     for name in ("train", "dev"):
-        (folder / f"{name}.tsv").write_text(text * 16, encoding="utf-8")
-    job = make_job(folder)
+        (tmp_path / f"{name}.tsv").write_text(text * 16, encoding="utf-8")
+    job = make_job(tmp_path)
     job = dataclasses.replace(job, pieces="unigram", config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
-    job = with_settings(job, sampling=request.param, batch_tokens=200)
-    with pytest.MonkeyPatch.context() as patch:
-        whole, expected = steps(job, patch)
-    assert whole > 12
-    return job, whole, expected, stored(job.out)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.55, 0.99])
-def test_a_training_that_the_time_ended_goes_on_at_the_next_step(untroubled, tmp_path, monkeypatch, share):
-    job, whole, expected, state = untroubled
-    job = dataclasses.replace(job, out=tmp_path / "out" / "reverse")
-    up_after = max(int(share * whole), 1)
-    first, _ = steps(with_settings(job, max_minutes=1.0), monkeypatch, up_after=up_after)
-    assert first == up_after
-    second, rows = steps(dataclasses.replace(job, resume=True), monkeypatch)
-    assert first + second == whole
-    timeless = [[dataclasses.replace(row, seconds=0.0) for row in found] for found in (rows, expected)]
-    assert timeless[0] == timeless[1]
-    resumed = stored(job.out)
-    assert resumed["place"] | {"seconds": 0.0} == state["place"] | {"seconds": 0.0}
-    for name, tensor in state["model"].items():
-        assert torch.equal(resumed["model"][name], tensor), name
-    for i, moments in state["optimizer"].items():
-        for name, tensor in moments.items():
-            assert torch.equal(resumed["optimizer"][i][name], tensor), (i, name)
+    job = with_settings(job, sampling=0.2, batch_tokens=400)
+    whole, expected = steps(job, monkeypatch)
+    state = stored(job.out)
+    for up_after in (1, whole // 2, whole - 1):
+        one = dataclasses.replace(job, out=job.out.with_name(f"up{up_after}"))
+        first, _ = steps(with_settings(one, max_minutes=1.0), monkeypatch, up_after=up_after)
+        assert first == up_after
+        second, rows = steps(dataclasses.replace(one, resume=True), monkeypatch)
+        assert first + second == whole
+        timeless = [[dataclasses.replace(row, seconds=0.0) for row in found] for found in (rows, expected)]
+        assert timeless[0] == timeless[1]
+        resumed = stored(one.out)
+        assert resumed["place"] | {"seconds": 0.0} == state["place"] | {"seconds": 0.0}
+        for name, tensor in state["model"].items():
+            assert torch.equal(resumed["model"][name], tensor), name
+        for i, moments in state["optimizer"].items():
+            for name, tensor in moments.items():
+                assert torch.equal(resumed["optimizer"][i][name], tensor), (i, name)
 
 
 def test_a_training_whose_time_is_up_is_not_resumed_without_more(job, monkeypatch):
-    job = with_settings(job, max_minutes=1.0)
+    job = with_settings(job, max_minutes=1.0, batch_tokens=800)
     _, rows = steps(job, monkeypatch, up_after=3)
     assert steps(dataclasses.replace(job, resume=True), monkeypatch) == (0, rows)
     n, more = steps(dataclasses.replace(with_settings(job, max_minutes=120.0), resume=True), monkeypatch)
     assert n > 0
     assert [row.epoch for row in more] == [1, 2]
-
-
-def test_the_time_may_be_up_again_and_again(job, monkeypatch):
-    _, expected = steps(dataclasses.replace(job, out=job.out.with_name("whole")), monkeypatch)
-    for n in count(1):
-        done, rows = steps(
-            dataclasses.replace(with_settings(job, max_minutes=1.0), resume=n > 1), monkeypatch, up_after=6
-        )
-        state = stored(job.out)
-        cut = state["place"]["steps"] > 0
-        assert cut == (rows[-1].step % expected[0].step != 0)
-        if not done or (len(rows) == 2 and not cut):
-            break
-        # The clock stands still but for the hour: progress is that of the steps.
-        store(job.out, state | {"place": state["place"] | {"seconds": 0.0}})
-    assert rows[-1].step == expected[-1].step
-    assert [row.loss for row in rows] == [row.loss for row in expected]

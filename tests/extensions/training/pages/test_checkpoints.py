@@ -1,4 +1,4 @@
-"""The way from the Checkpoints page to the training."""
+"""The Checkpoints page leads to the training of the model that is looked at."""
 
 from tests.pages.conftest import CHECKPOINTS, MAIN
 

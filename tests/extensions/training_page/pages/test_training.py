@@ -1,4 +1,4 @@
-"""The Training page: its curves with the snapshots on them, and a sentence over training."""
+"""The Training page draws curves with snapshots on them, and a sentence over training, whatever is damaged."""
 
 import json
 import re
@@ -61,17 +61,16 @@ CURVE = """epoch,step,loss,dev_loss,dev_bleu,dev_chrf,learning_rate,tokens,secon
 """
 
 
-@pytest.mark.parametrize(("training", "marked"), [({"epochs": 3}, "kept: epoch 3"), ({}, "best on dev: epoch 2")])
-def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch, training, marked):
+def test_a_training_whose_card_names_no_epoch_is_drawn_with_the_best_one(open_page, spoil, monkeypatch):
+    """Those that a card names are in the transcripts."""
     folder = spoil("training.csv", CURVE.encode())
-    spoil("card.json", json.dumps({"training": {**training, "command": "python -m transformer train"}}).encode())
+    spoil("card.json", json.dumps({"training": {"command": "python -m transformer train"}}).encode())
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
     test = open_page(TRAINING, model=folder.name)
     assert charts_of(test) == CHARTS
-    name, kept = marked.split(": epoch ")
     for key in charts_of(test):
-        assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
-        assert f"The marked epoch is {kept} ({name})." in payload(test, key)["alt"]
+        assert figure(test, key)["layout"]["annotations"][0]["text"] == "best on dev: epoch 2"
+        assert "The marked epoch is 2 (best on dev)." in payload(test, key)["alt"]
     assert not payload(test, training_pictures.losses.key)["clickable"]
     dev, _ = figure(test, training_pictures.losses.key)["data"]
     assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
@@ -84,7 +83,6 @@ def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch
     ("content", "says"),
     [
         (None, "no training.csv"),
-        (b"garbage\n1\n", "has no column that can be plotted; found 'garbage'"),
         (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown."),
         (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
     ],
@@ -98,18 +96,16 @@ def test_an_odd_curve_is_said_and_the_page_goes_on(open_page, spoil, monkeypatch
     assert test.text_input(key=session.SOURCE).value
 
 
-def test_snapshots_are_marks_on_an_axis_of_steps(open_page, grown_there):
-    test = open_page(TRAINING, model="grown")
+def test_snapshots_are_marks_that_a_click_tells_by_steps_or_if_the_reader_wants_it_by_epochs(open_page, grown_there):
+    test = open_page(TRAINING, model="grown@219")
     for key in CHARTS[:2]:
         marks = figure(test, key)["data"][-1]
         assert marks["customdata"] == list(STEPS)
     losses = figure(test, CHARTS[0])["data"][-1]
     assert numbers(losses["y"]).tolist() == [5, 4, 3, 2, 1]
     assert losses["hovertext"][2] == "Snapshot of step 219, 21,900 target pieces"
-
-
-def test_the_axis_goes_by_epochs_if_the_reader_wants_it(open_page, grown_there):
-    test = open_page(TRAINING, model="grown")
+    assert payload(test, CHARTS[0])["clickable"]
+    assert numbers(losses["marker"]["size"]).tolist() == [11, 11, 16, 11, 11]
     check(test.segmented_control(key="by_step").set_value(False).run())
     drawn = figure(test, CHARTS[0])
     assert drawn["layout"]["xaxis"]["title"]["text"] == "Epoch"
@@ -120,34 +116,23 @@ def test_the_axis_goes_by_epochs_if_the_reader_wants_it(open_page, grown_there):
     assert test.query_params["steps"] == "0"
 
 
-def test_snapshots_are_drawn_where_there_is_no_curve(open_page, tmp_path, monkeypatch):
-    (write_grown(tmp_path) / "grown" / "training.csv").unlink()
-    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    test = open_page(TRAINING, model="grown")
-    assert charts_of(test) == CHARTS[:2]
-    assert [len(line["hovertext"]) for line in figure(test, CHARTS[0])["data"]] == [len(STEPS)]
-
-
-def test_a_damaged_snapshot_is_left_out(open_page, tmp_path, monkeypatch):
+def test_snapshots_are_drawn_where_there_is_no_curve_and_a_damaged_one_is_left_out(open_page, tmp_path, monkeypatch):
     folder = write_grown(tmp_path) / "grown"
+    (folder / "training.csv").unlink()
     (snapshots.folder_of(folder) / f"219{snapshots.FILE}").write_bytes(b"garbage")
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(TRAINING, model="grown")
-    assert figure(test, CHARTS[0])["data"][-1]["customdata"] == [0, 10, 1200, 2208]
+    assert charts_of(test) == CHARTS[:2]
+    (line,) = figure(test, CHARTS[0])["data"]
+    assert line["customdata"] == [0, 10, 1200, 2208]
     assert any("is not a snapshot of step 219" in one for one in said(test))
-
-
-def test_the_mark_of_the_snapshot_that_is_looked_at_is_larger(open_page, grown_there):
-    test = open_page(TRAINING, model="grown@219")
-    assert payload(test, CHARTS[0])["clickable"]
-    assert numbers(figure(test, CHARTS[0])["data"][-1]["marker"]["size"]).tolist() == [11, 11, 16, 11, 11]
 
 
 # ------------------------------------------------------------------------------------------------ a sentence
 
 
-def test_each_snapshot_writes_and_what_is_right_is_marked(open_page, grown_there):
-    test = open_page(TRAINING, model="grown", training="sentence", src="abc")
+def test_each_snapshot_writes_and_what_is_right_by_the_finished_output_is_marked(open_page, grown_there):
+    test = open_page(TRAINING, model="grown@0", training="sentence", src="abc")
     table = html_of(test)
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table)[1:]
     assert len(rows) == len(STEPS)
@@ -158,13 +143,7 @@ def test_each_snapshot_writes_and_what_is_right_is_marked(open_page, grown_there
     assert "<b>c</b><b>b</b><b>a</b>" in rows[-1]
     assert "4 of 4" not in rows[0]
     assert "<i>" in rows[0]
-
-
-def test_of_a_snapshot_the_finished_output_is_the_measure(open_page, grown_there):
-    test = open_page(TRAINING, model="grown@0", training="sentence", src="abc")
-    table = html_of(test)
     assert re.search(r"aria-current='true'><td><a[^>]*>0</a>", table)
-    assert "<b>c</b><b>b</b><b>a</b>" in table
 
 
 def test_a_correct_output_that_the_reader_gave_is_the_measure(open_page, grown_there):
@@ -198,18 +177,12 @@ def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkey
     assert "examine_snapshots" not in [one.key for one in test.button]
 
 
-def test_what_comes_later_is_drawn_later(open_page, grown_there, monkeypatch):
+def test_what_comes_later_is_drawn_later_and_a_large_model_begins_when_it_is_asked(open_page, grown_there, monkeypatch):
     monkeypatch.setattr(snapshot_run_jobs, "PATIENCE_SECONDS", 0.0)
-    test = open_page(TRAINING, model="grown", training="sentence", src="later")
-    assert html_of(test).count("<tr>") == len(STEPS) + 1  # the head, too
-    until(lambda: "…" not in html_of(check(test.run())))
-    assert "5 of 6" in html_of(test) or "6 of 6" in html_of(test)
-
-
-def test_who_stops_it_may_begin_again(open_page, grown_there, monkeypatch):
     monkeypatch.setattr(snapshot_run_jobs, "begins_by_itself", lambda checkpoint: False)
     test = open_page(TRAINING, model="grown", training="sentence", src="begun")
     assert html_of(test).count("…") == len(STEPS)
     check(test.button(key="growth_begin").click().run())
     until(lambda: "…" not in html_of(check(test.run())))
+    assert re.search(r"\d of 6", html_of(test))
     assert "growth_begin" not in [one.key for one in test.button]

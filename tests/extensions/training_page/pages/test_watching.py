@@ -1,4 +1,4 @@
-"""The part *Watch it learn* of the Training page: its form, what it refuses, what two visitors see of a training."""
+"""*Watch it learn* starts, stops and goes on with a training, and says what it refuses and whose turn it is."""
 
 import pytest
 
@@ -57,9 +57,8 @@ def begin(test, server):
     return training
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, server, name):
-    test, (title, _, chosen) = watch(), PRESETS[name]
+def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, server):
+    test, (title, _, chosen) = watch(), PRESETS["leak"]
     check(button(test, str(title)).click().run())
     [training] = server._found.values()
     assert training.plan == plan(chosen)
@@ -68,11 +67,11 @@ def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, s
     assert command.startswith(
         "python -m transformer task reverse --out data\npython -m transformer train --train data/"
     )
-    assert command.endswith("--no-causal-mask") == (not chosen.causal_mask)
+    assert command.endswith("--no-causal-mask")
     check(button(test, "Stop the training").click().run())
     until(lambda: not server.look(training).is_under_way)
     check(button(check(test.run()), "Train another model").click().run())
-    assert next(one for one in test.toggle if one.label == "Causal mask").value == chosen.causal_mask
+    assert not next(one for one in test.toggle if one.label == "Causal mask").value
     assert next(one for one in test.slider if one.label == "Layers in each stack").value == chosen.layers
 
 
@@ -104,17 +103,10 @@ def test_pairs_of_ones_own(watch):
     assert "python -m transformer task" not in " ".join(one.value for one in test.code)
 
 
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("off", "Nobody can train on this server. Its operator can allow it with `-- --training on`."),
-        ("perhaps", "its setting is “perhaps”. It must be one of on, off."),
-    ],
-)
-def test_switched_off_it_says_so(watch, monkeypatch, setting, expected):
-    monkeypatch.setenv(server_options.TRAINING[0], setting)
+def test_switched_off_it_says_so(watch, monkeypatch):
+    monkeypatch.setenv(server_options.TRAINING[0], "off")
     test = watch()
-    assert expected in said(test)
+    assert "Nobody can train on this server. Its operator can allow it with `-- --training on`." in said(test)
     assert "Start training" not in labels(test)
 
 
