@@ -1,4 +1,4 @@
-"""Drafts by CTranslate2: in 32 bits they are what decoding writes, for each kind of model that it takes."""
+"""In 32 bits a draft by CTranslate2 is what decoding writes, for each kind of model that it takes."""
 
 import subprocess
 import sys
@@ -78,18 +78,18 @@ def draft(checkpoint, reading, begun=None):
     return made(checkpoint, compute="float32").write(reading, rows, begun or [()] * len(rows), go_on)
 
 
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (0, 2))])
 @pytest.mark.parametrize("name", KINDS)
-def test_in_32_bits_a_draft_is_the_output(name):
-    for seed in range(3):
-        checkpoint = made_up(seed, **KINDS[name])
-        before = {key: value.clone() for key, value in checkpoint.model.state_dict().items()}
-        reading = read_words(checkpoint, max_new=12)
-        outputs = [one.ids for one in reading.decode()]
-        assert draft(checkpoint, reading) == outputs
-        begun = [ids[: length % (len(ids) + 1)] for length, ids in enumerate(outputs, start=seed)]
-        assert draft(checkpoint, reading, begun) == outputs
-        made(checkpoint)  # rounds its own copies
-        assert all(torch.equal(value, before[key]) for key, value in checkpoint.model.state_dict().items())
+def test_in_32_bits_a_draft_is_the_output(name, seed):
+    checkpoint = made_up(seed, **KINDS[name])
+    before = {key: value.clone() for key, value in checkpoint.model.state_dict().items()}
+    reading = read_words(checkpoint, max_new=12)
+    outputs = [one.ids for one in reading.decode()]
+    assert draft(checkpoint, reading) == outputs
+    begun = [ids[: length % (len(ids) + 1)] for length, ids in enumerate(outputs, start=seed)]
+    assert draft(checkpoint, reading, begun) == outputs
+    made(checkpoint)  # rounds its own copies
+    assert all(torch.equal(value, before[key]) for key, value in checkpoint.model.state_dict().items())
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -53,7 +53,7 @@ def both_ways(changes, *, n_begun, seed=0):
     return found
 
 
-@pytest.mark.parametrize("n_begun", [0, 2])
+@pytest.mark.parametrize("n_begun", [pytest.param(0, marks=pytest.mark.deep), 2])
 @pytest.mark.parametrize("name", KINDS)
 @torch.inference_mode()
 def test_a_step_computes_what_the_model_computes(name, n_begun):

@@ -1,4 +1,4 @@
-"""How far the parameters of two models are from each other, against numpy in float64 over whole tensors."""
+"""Parameters of two models are paired by name and shape, and their difference is that of numpy in float64."""
 
 import math
 

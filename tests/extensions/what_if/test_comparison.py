@@ -1,4 +1,4 @@
-"""What a link compares: both runs are said, there and back, and what strangers write is put right and said."""
+"""A link that compares two runs says both, there and back, and what strangers write is put right and said."""
 
 from dataclasses import replace
 
@@ -37,9 +37,7 @@ def run_of(link):
     """What decides a result, and which map is looked at."""
     view = link.view
     bare = replace(link, beside="", tried=(), companions=None, revision="", view=View(), job="", reference=None)
-    return bare, (
-        view.kind, view.layer, view.head,
-    )  # fmt: skip
+    return bare, (view.kind, view.layer, view.head)
 
 
 # ---------------------------------------------------------------- there and back
@@ -69,20 +67,16 @@ def test_an_address_says_both_runs(first, second):
         ({"forced": (5, 17)}, "branches"),
         ({"view": replace(LINK.view, head=0)}, "heads"),
         ({"decoding": Beam(size=2)}, "ways"),
+        ({"interventions": (ZeroHead("cross", 0, 1),)}, "ways"),
         ({"model": "zh-en", "source": "noon"}, "checkpoints"),
     ],
 )
 def test_what_is_compared_follows_from_what_differs(changes, compared):
-    second = replace(LINK, **changes)
-    link = opened(comparing(LINK, with_=second))
+    first = replace(LINK, interventions=(ZeroHead("cross", 0, 2),)) if "interventions" in changes else LINK
+    second = replace(first, **changes)
+    link = opened(comparing(first, with_=second))
     assert settled(link) == (compared, ())
     assert second_of(link) == (replace(second, view=replace(second.view, step=3)), ())
-
-
-def test_a_reference_belongs_to_its_sentence():
-    link = replace(LINK, reference="cba")
-    for changes, reference in (({"model": "zh-en"}, "cba"), ({"source": "noon"}, None)):
-        assert second_of(opened(comparing(link, with_=replace(link, **changes))))[0].reference == reference
 
 
 def test_a_changed_run_is_compared_with_its_control_without_a_second_one():
@@ -91,58 +85,38 @@ def test_a_changed_run_is_compared_with_its_control_without_a_second_one():
         assert write_link(link) == write_link(changed)
         assert settled(link) == ("changed", ())
         assert control_of(link) == LINK
-
-
-def test_two_changes_are_two_runs():
-    first, second = (replace(LINK, interventions=(ZeroHead("cross", 0, head),)) for head in (1, 2))
-    link = comparing(first, with_=second)
-    assert settled(link) == ("ways", ())
-    assert second_of(opened(link)) == (second, ())
-
-
-def test_nothing_is_written_where_nothing_differs():
     assert differences(LINK, LINK) == {}
     assert comparing(LINK, with_=LINK) == LINK
     assert settled(LINK) == ("changed", ())
 
 
-# ---------------------------------------------------------------- what belongs to one model or one sentence
-
-
-def test_another_model_takes_over_no_changes_no_branch_and_no_version():
+def test_what_belongs_to_one_model_or_one_sentence_is_not_taken_over_by_another():
     first = replace(LINK, revision="abc", forced=(5,), interventions=(HEAD,), answers=(("n_heads", 4),))
     second, _ = second_of(replace(first, beside=write_nested({"model": "zh-en"})))
     assert (second.revision, second.forced, second.interventions, second.answers) == ("", (), (), ())
     assert (second.source, second.view) == ("abc", first.view)
-
-
-def test_another_sentence_takes_over_changes_and_no_branch():
-    first = replace(LINK, forced=(5,), interventions=(HEAD,))
-    second, _ = second_of(replace(first, beside=write_nested({"src": "noon"})))
+    second, _ = second_of(replace(first, revision="", beside=write_nested({"src": "noon"})))
     assert (second.forced, second.interventions, second.model) == ((), (HEAD,), "reverse")
-
-
-def test_an_empty_value_is_the_default():
-    second, notes = second_of(replace(LINK, beside="layer=&head="))
-    assert (second.view.layer, second.view.head, notes) == (None, None, ())
+    told = replace(LINK, reference="cba")
+    for changes, reference in (({"model": "zh-en"}, "cba"), ({"source": "noon"}, None)):
+        assert second_of(opened(comparing(told, with_=replace(told, **changes))))[0].reference == reference
 
 
 # ---------------------------------------------------------------- what strangers write
 
 
 @pytest.mark.parametrize(
-    "text", ["b=x", "job=secret", "layer=1&layer=2", "layer", "&&&", "model=a&nonsense=b", "panel=head", "=", "%"]
-)
-def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text):
-    link, notes = read(b=text, src="abc")
+    ("text", "said"),
+    [
+        *((text, "The link's second run could not be read and was ignored.") for text in (
+            "b=x", "job=secret", "layer=1&layer=2", "layer", "&&&", "model=a&nonsense=b", "panel=head", "=", "%")),
+        ("src=" + "a" * LONGEST, "characters) and was ignored"),
+    ],
+)  # fmt: skip
+def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text, said):
+    link, (note,) = read(b=text, src="abc")
     assert (link.beside, link.source) == ("", "abc")
-    assert notes == ("The link's second run could not be read and was ignored.",)
-
-
-def test_a_long_second_run_is_said_and_left_out():
-    link, notes = read(b="src=" + "a" * LONGEST)
-    assert not link.beside
-    assert "characters) and was ignored" in notes[0]
+    assert said in note
 
 
 @pytest.mark.parametrize(
@@ -159,23 +133,17 @@ def test_a_long_second_run_is_said_and_left_out():
 def test_what_is_wrong_with_a_second_run_is_said_of_it(text, said):
     link, notes = read(b=text, src="abc", layer="2")
     assert not notes
-    second, notes = second_of(link)
-    assert len(notes) == 1
-    assert notes[0].startswith("In the second run: ")
-    assert said in notes[0]
-    assert isinstance(second, Link)
+    _, (note,) = second_of(link)
+    assert note.startswith("In the second run: ")
+    assert said in note
 
 
-@pytest.mark.parametrize("compared", ["sentences", "changed", "branches"])
-def test_a_link_that_contradicts_itself_compares_what_differs(compared):
-    link, notes = read(b="head=1", compare=compared)
-    assert not notes
-    found, notes = settled(link)
-    assert found == "heads"
-    assert notes == (
-        "The link names a comparison that does not match its second run, so the page compares what actually "
-        "differs between the two runs.",
-    )
+def test_a_link_that_contradicts_itself_compares_what_differs():
+    for compared in ("sentences", "changed", "branches"):
+        link, _ = read(b="head=1", compare=compared)
+        found, (note,) = settled(link)
+        assert found == "heads"
+        assert "names a comparison that does not match its second run" in note
 
 
 @given(st.text(max_size=60))
@@ -193,30 +161,21 @@ def test_no_text_breaks_a_link(text):
 AT_A_CELL = replace(LINK, view=replace(LINK.view, query=4, key=5))
 
 
-def looked_at(**changes):
-    return of_what_is_looked_at(replace(AT_A_CELL, **changes), "attention")
-
-
-def test_a_changed_run_is_compared_with_its_control():
-    link = looked_at(interventions=(HEAD,), forced=(5,))
+def test_compare_this_takes_the_change_then_the_branch_then_the_head_that_is_looked_at():
+    link = of_what_is_looked_at(replace(AT_A_CELL, interventions=(HEAD,), forced=(5,)), "attention")
     assert (link.interventions, link.forced, link.beside) == ((HEAD,), (5,), "")
     assert settled(link) == ("changed", ())
-
-
-def test_a_branch_is_compared_with_the_models_own_choice():
-    link = looked_at(forced=(5, 6), tried=((5, 6), (7,)), decoding=Beam(), hypothesis=1)
+    branch = replace(AT_A_CELL, forced=(5, 6), tried=((5, 6), (7,)), decoding=Beam(), hypothesis=1)
+    link = of_what_is_looked_at(branch, "attention")
     assert (link.forced, link.hypothesis, link.tried) == ((), 0, ((5, 6), (7,)))
     assert settled(link) == ("branches", ())
     second, notes = second_of(link)
     assert (second.forced, second.hypothesis, notes) == ((5, 6), 1, ())
-
-
-def test_a_head_is_compared_with_another_on_the_page_about_heads_alone():
-    link = looked_at()
+    link = of_what_is_looked_at(AT_A_CELL, "attention")
     assert settled(link) == ("heads", ())
     view = second_of(link)[0].view
     assert (view.kind, view.layer, view.head) == ("cross", 1, 2)
-    assert settled(of_what_is_looked_at(AT_A_CELL, "step")) == ("changed", ())
+    assert settled(of_what_is_looked_at(AT_A_CELL, "step")) == ("changed", ())  # not about heads
 
 
 def test_what_was_compared_before_and_a_cell_of_a_map_stay_behind():

@@ -15,13 +15,14 @@ from transformer.errors import QueryError
 from transformer.runs.trace import Trace
 
 
+@pytest.mark.parametrize("pair", ["fairseq", "windows", "filling"], indirect=True)
 def test_effects_of_heads(pair):
     same(pair, lambda one: head_effects(one, one.run(one.query(TEXT, max_new=5))))
     if pair[0].model.anatomy.fills:
         same(pair, lambda one: head_effects(one, one.run(TEXT), hidden=(1, 4)))
 
 
-@pytest.mark.parametrize("name", ["windows", "two vocabularies"])
+@pytest.mark.parametrize("name", [pytest.param("windows", marks=pytest.mark.deep), "two vocabularies"])
 def test_every_change_gives_the_same(name, of_name):
     """A change that makes no sense in a model is refused there with the same words."""
     pair = of_name(name)

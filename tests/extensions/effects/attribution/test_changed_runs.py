@@ -1,4 +1,4 @@
-"""Credit in runs that are changed inside: every measure holds the changes fixed, whatever they change."""
+"""Every measure of credit holds a run's changes fixed, whatever they change."""
 
 import numpy as np
 import pytest
@@ -6,30 +6,21 @@ import pytest
 from glassformer.extensions.effects.attribution.gradients import embeddings, gradient, integrating
 from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.occlusion import hiding
-from glassformer.extensions.effects.attribution.target import ask, ask_each, weigh
+from glassformer.extensions.effects.attribution.target import ask_each, weigh
 from tests.healthy import healthy
 from transformer import Query, run
 from transformer.runs.array_records import whole
 from transformer.runs.interventions import parse
 
 CHANGES = [
-    "zero-cross.2.1_mean-decoder.1.2",
-    "skip-decoder.2.whole",
-    "skip-encoder.1.self",
-    "mute-cross.all.all.all.2.0",
+    "zero-cross.2.1_mean-decoder.1.2_skip-encoder.1.self",
+    "skip-decoder.2.whole_mute-cross.all.all.all.2.0",
     "patch-decoder.2.layer.all.abcde",
-    "patch-encoder.1.layer.2.abcde",
-    "drop-2",
-    "pads-3",
-    "causal-off",
-    "fill-all.m1",
-    "twice-all.1",
-    "scale-all.off.1",
-    "heads-2",
-    "noresidual-all.all.all",
-    "nonorm-all.all.all",
-    "swapnorms-all",
-    "noffn-all.all_embed-all.3",
+    "patch-encoder.1.layer.2.abcde_drop-2",
+    "causal-off_pads-3",
+    "fill-all.m1_twice-all.1",
+    "heads-2_noresidual-all.all.all",
+    "swapnorms-all_noffn-all.all_embed-all.3",
 ]
 
 
@@ -48,11 +39,5 @@ def test_what_is_measured_is_the_changed_run(change):
     assert float(values[0]) == pytest.approx(chosen[trace.n_steps // 2], abs=1e-4)
     assert np.isfinite(whole(integrating(one, n_points=2)).credit).all()
     assert np.isfinite(weigh(one).lengths).all()
-
-
-def test_a_value_that_was_patched_is_a_part_of_its_own():
-    checkpoint = healthy("reverse")
-    changes = parse("patch-decoder.2.layer.all.abcde")
-    trace = run(checkpoint, Query(checkpoint=checkpoint.content_hash, source="glass", interventions=changes))
-    parts = [part.kind for part in contributions(ask(checkpoint, trace, 1)).parts]
-    assert parts.count("changed") == 1
+    patched = [part.kind for part in found.parts].count("changed")  # a value of another run is a part of its own
+    assert patched == 1 or not change.startswith("patch-decoder")

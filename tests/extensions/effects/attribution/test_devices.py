@@ -1,5 +1,7 @@
 """On another device what matters is the same: see `tests/transformer/test_devices.py`."""
 
+import pytest
+
 from glassformer.extensions.effects.attribution import gradients
 from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.occlusion import hiding
@@ -10,10 +12,8 @@ from tests.transformer.devices import pair as pair
 from transformer.runs.array_records import whole
 
 
+@pytest.mark.parametrize("pair", ["fairseq", "windows"], indirect=True)
 def test_what_matters_to_a_decoder(pair):
-    if not pair[0].model.anatomy.writes:
-        return
-
     def work(one):
         asked = ask_each(one, one.run(one.query(TEXT, max_new=5)))
         return (

@@ -1,4 +1,4 @@
-"""Gradients: against finite differences, complete, and of no consequence for anybody else."""
+"""Gradients agree with finite differences, their integral is complete, and nobody else notices them."""
 
 import threading
 from dataclasses import replace
@@ -27,7 +27,7 @@ from transformer.model.taps import Replacer, tap_of
 from transformer.runs.array_records import whole
 
 SMOOTH = {"activation": "gelu"}
-SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]
+SHAPES = [SMOOTH, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]
 
 
 def at(question, x):
@@ -68,17 +68,14 @@ def test_integrated_gradients_are_complete(shape, baseline):
     np.testing.assert_allclose(few.credit, ((x - start) * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "source", "step", "baseline"), [("reverse", "glass", 5, "zero"), ("addition", "58+67=", 3, "mean")]
-)
-def test_a_small_error_is_small_where_the_change_is_small_too(name, source, step, baseline):
-    checkpoint = load(SHIPPED / name)
-    found = whole(integrating(ask(checkpoint, checkpoint.run(checkpoint.query(source)), step), baseline=baseline))
+def test_a_small_error_is_small_where_the_change_is_small_too():
+    checkpoint = load(SHIPPED / "reverse")
+    found = whole(integrating(ask(checkpoint, checkpoint.run(checkpoint.query("glass")), 5)))
     assert abs(found.error) < FLOOR
     assert found.is_complete
-    assert "cannot be trusted" not in completeness(found, baseline)
+    assert "cannot be trusted" not in completeness(found, "zero")
     far = replace(found, baseline=found.value, credit=np.full(2, FLOOR))  # nothing changes, and 0.002 are credited
-    assert "cannot be trusted" in completeness(far, baseline)
+    assert "cannot be trusted" in completeness(far, "zero")
 
 
 def test_points_are_added_until_the_error_is_small():

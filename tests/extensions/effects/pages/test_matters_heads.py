@@ -1,4 +1,4 @@
-"""The part Heads of the page What matters, without a browser: its numbers are those of runs without the head."""
+"""The part Heads of the page What matters: its numbers are those of runs without the head."""
 
 import time
 
@@ -101,26 +101,9 @@ def test_the_chosen_head_is_drawn_step_by_step_beside_its_map(page):
 
 
 def test_a_head_that_is_taken_away_stays_away_in_every_number(page):
-    test = page(layer=1, head=1)
-    check(test.button(key="take_head").click().run())
-    test = page(layer=1, head=1, do="zero-cross.1.1")
-    found = drawn(test)
+    found = drawn(page(layer=1, head=1, do="zero-cross.1.1"))
     assert found[6, 0] == pytest.approx(0, abs=1e-5)
     assert found[0, 0] == pytest.approx(without("encoder", 0, 0, ZeroHead("cross", 0, 0)).sum(), abs=1e-4)
-
-
-def test_the_sentences_name_the_two_heads_with_both_numbers(page):
-    test = page()
-    checkpoint = reverse()
-    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
-    sharp = trace.maps("cross").max(-1).mean(-1)
-    effects = drawn(test)[6:8]
-    seen, owed = (np.unravel_index(of.argmax(), of.shape) for of in (sharp, abs(effects)))
-    said = next(one.value for one in test.info if "concentrated" in one.value).replace("\\", "")
-    assert f"layer {seen[0] + 1}, head {seen[1] + 1} has the most concentrated weights" in said
-    assert f"{sharp[seen]:.2f}" in said
-    assert f"{effects[owed]:+.3f}".replace("-", "−") in said
-    assert ("agree here" if seen == owed else "disagree here") in said
 
 
 def test_the_table_has_a_row_for_each_head(page):

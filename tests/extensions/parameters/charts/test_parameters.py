@@ -1,3 +1,5 @@
+"""Charts of parameters hold every number, label axes without overlap, and say what they leave out."""
+
 import math
 from types import SimpleNamespace
 
@@ -23,13 +25,12 @@ def test_each_interval_has_its_bar_and_says_where_it_lies():
     assert list(bars.width) == [1, 1, 1]
     assert list(bars.y) == [1, 0, 40]
     assert bars.hovertext[0] == "from −2 to −1"
-    assert figure.layout.xaxis.title.text == "Value"
     assert figure.layout.meta["table"]["rows"] == [[-2.0, -1.0, 1], [-1.0, 0.0, 0], [0.0, 1.0, 40]]
-
-
-def test_a_line_marks_0_where_numbers_lie_on_both_sides():
-    assert spread().layout.shapes[0].x0 == 0
+    assert figure.layout.shapes[0].x0 == 0  # numbers lie on both sides
     assert not spread(edges=EDGES + 5).layout.shapes
+    assert not spread(counts=(), edges=np.zeros(1)).data
+    with pytest.raises(ValueError, match="4 edges for 2 counts"):
+        spread(counts=(1, 2))
 
 
 def test_few_numbers_are_seen_on_a_logarithmic_axis():
@@ -38,15 +39,6 @@ def test_few_numbers_are_seen_on_a_logarithmic_axis():
     low, high = figure.layout.yaxis.range
     assert low < 0 < math.log10(40) < high
     assert "log" in figure.layout.yaxis.title.text
-
-
-def test_no_number_is_an_empty_chart():
-    assert not spread(counts=(), edges=np.zeros(1)).data
-
-
-def test_edges_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="4 edges for 2 counts"):
-        spread(counts=(1, 2))
 
 
 class Rows:
@@ -106,11 +98,6 @@ def test_singular_values_of_0_are_counted_instead():
     empty = singular([0, 0])
     assert not empty.data
     assert not empty.layout.shapes
-
-
-def test_many_singular_values_have_no_marks():
-    assert singular(np.linspace(9, 1, 100)).data[0].mode == "lines"
-    assert singular(np.linspace(9, 1, 10)).data[0].mode == "lines+markers"
 
 
 def test_rows_are_drawn_with_their_pieces_special_ones_pale():

@@ -1,4 +1,4 @@
-"""The part "Parameters" of the Doctor page: the table of all, one looked at, and two checkpoints compared."""
+"""The part Parameters of the Doctor page lists, draws and compares what numpy finds in the tensors."""
 
 import csv
 import io
@@ -106,21 +106,18 @@ def test_what_is_not_finite_is_counted_found_and_left_out(odd):
 
 
 def test_constant_tensors_are_found(odd):
-    test = odd("odd", tensors="constant")
+    table = shown(odd("odd", tensors="constant"))
     expected = {name for name, values in held("odd").items() if values.size > 1 and np.ptp(values) == 0}
-    assert set(shown(test).index) == expected
-    assert shown(test).loc[VALUE, "effective_rank"] == pytest.approx(1)
-    test = odd("odd", tensor=VALUE)
-    assert "All these numbers are 0.25." in captions(test)
+    assert set(table.index) == expected
+    assert table.loc[VALUE, "effective_rank"] == pytest.approx(1)
+    assert "All these numbers are 0.25." in captions(odd("odd", tensor=VALUE))
 
 
 def test_words_filter_the_names(open_part):
     test = open_part(names="Decoder q_proj weight cross")
     assert list(shown(test).index) == [f"decoder.layers.{layer}.cross_attn.q_proj.weight" for layer in range(2)]
-    check(test.text_input(key="names").set_value("src").run())
-    assert list(shown(test).index) == ["src_table"]
-    assert address(test)["names"] == "src"
     check(test.text_input(key="names").set_value("src nothing").run())
+    assert address(test)["names"] == "src nothing"
     assert "No tensor matches" in sentences(test)
 
 
@@ -131,9 +128,9 @@ def test_the_one_that_the_address_names_is_looked_at(open_part):
     assert numbers(drawn["data"][0]["y"]).sum() == held("reverse")[QUERY].size
     singular = numbers(figure(test, parameter_pictures.singular.key)["data"][0]["y"])
     np.testing.assert_allclose(singular, np.linalg.svd(held("reverse")[QUERY], compute_uv=False), rtol=1e-5)
-
-
-def test_a_tensor_that_there_is_not_is_said(open_part):
+    check(test.toggle(key="log_counts").set_value(True).run())
+    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"]["type"] == "log"
+    assert address(test)["counts"] == "1"
     test = open_part(tensor="<b>no</b>")
     assert "This model has no tensor “<b>no</b>”; src_table is shown." in sentences(test)
     assert view(test).of(ParametersLook).tensor == ""
@@ -162,14 +159,6 @@ def test_rows_of_pieces_are_shown_by_piece(open_part, monkeypatch):
     assert numbers(figure(test, parameter_pictures.row_lengths.key)["data"][0]["y"]).sum() == len(lengths)
 
 
-def test_counts_may_be_logarithmic(open_part):
-    test = open_part(tensor=QUERY)
-    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"].get("type") != "log"
-    check(test.toggle(key="log_counts").set_value(True).run())
-    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"]["type"] == "log"
-    assert address(test)["counts"] == "1"
-
-
 # ------------------------------------------------------------------------------------------------ two checkpoints
 
 
@@ -195,19 +184,14 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
 
 
 def test_what_does_not_match_is_named_and_the_rest_compared(odd):
-    test = odd("tiny", against="other")
     a, b = held("tiny"), held("other")
     both = {name for name in a if name in b and a[name].shape == b[name].shape}
-    assert set(shown(test, 1).index) == both
-    unmatched = (set(a) | set(b)) - both
-    said = sentences(test)
-    assert (
-        f"{len(unmatched)} tensors are not listed because they are in only one of the two checkpoints "
-        "or have different shapes in them" in said
-    )
-    assert f"and {len(unmatched) - 5} more" in said
     gone = next(name for name in a if name not in both)
     test = odd("tiny", against="other", tensor=gone)
+    assert set(shown(test, 1).index) == both
+    n = len((set(a) | set(b)) - both)
+    assert f"{n} tensors are not listed because they are in only one of the two checkpoints" in sentences(test)
+    assert f"and {n - 5} more" in sentences(test)
     assert "The other checkpoint has no tensor with this name and shape." in sentences(test)
 
 
@@ -227,12 +211,18 @@ def test_a_checkpoint_to_compare_with_is_chosen_among_the_others(odd):
 # ------------------------------------------------------------------------------------------------ large, and files
 
 
-def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monkeypatch):
+@pytest.fixture
+def large(odd, monkeypatch):
+    """A model that counts as large, of which nothing is known yet."""
     monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
     monkeypatch.setattr(parameters, "ONE_AT_ONCE", 0)
     fresh = ModelRunner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
-    test = odd("tiny")
+    return odd
+
+
+def test_singular_values_of_a_large_model_are_computed_when_asked_for(large):
+    test = large("tiny")
     assert shown(test)["effective_rank"].isna().all()
     assert parameter_pictures.singular.key not in keys(test)
     check(test.button(key=parameters.DECOMPOSE).click().run())
@@ -244,13 +234,10 @@ def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monke
     assert parameters.SPECTRA not in [button.key for button in test.run().button]
 
 
-def test_a_matrix_that_is_too_large_is_said(odd, monkeypatch):
+def test_a_matrix_that_is_too_large_is_said(large, monkeypatch):
     for module in (parameters, parameter_tables):
         monkeypatch.setattr(module, "MOST", 0)
-    monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
-    fresh = ModelRunner()
-    monkeypatch.setattr(loading, "runner", lambda: fresh)
-    test = odd("tiny")
+    test = large("tiny")
     assert "too large for this page to compute its singular values" in sentences(test)
     assert "matrices are too large for this page to compute their singular values" in captions(test)
     assert not [button for button in test.button if button.key in (parameters.SPECTRA, parameters.DECOMPOSE)]

@@ -1,4 +1,4 @@
-"""Runs in a notebook, and pictures in files: what is drawn is the app's, and what cannot be drawn is said."""
+"""A notebook shows runs, and a command writes pictures, as the app draws them; what cannot be drawn is said."""
 
 import json
 import os
@@ -94,11 +94,14 @@ def test_a_picture_is_shown_by_its_name_as_the_app_draws_it(reverse, no_images, 
     assert chart["figure"] == figure_json(here(PICTURES["head_map"].of(at_step(run, 3)).spec, "en"))
 
 
-def test_a_part_and_a_page_have_all_their_pictures():
+def test_a_part_and_a_page_have_all_their_pictures_and_every_field_of_the_view_can_be_given():
     assert [one.key for one in notebook.pictures_named("masks.checks")] == list(PAGES["masks"].parts["checks"].pictures)
     assert {one.part.page.path for one in notebook.pictures_named("attention")} == {"attention"}
     for key, picture in PICTURES.items():
         assert notebook.pictures_named(f"{picture.part.page.path}.{key}") == [picture]
+    plain = View()
+    for name in all_fields():
+        assert notebook.looked_at({name: plain.get(name)}) == plain
 
 
 @pytest.mark.parametrize(
@@ -120,15 +123,13 @@ def test_what_cannot_be_shown_is_said(reverse, name, view, says):
         reverse.run("stone").show(name, **view)
 
 
-def test_every_field_of_the_view_can_be_given():
-    plain = View()
-    for name in all_fields():
-        assert notebook.looked_at({name: plain.get(name)}) == plain
-
-
-def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
-    with pytest.warns(UserWarning, match=r"Layer 10 was requested, but the last layer of this model is layer 2"):
+def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images, tmp_path, capsys):
+    said = "Layer 10 was requested, but the last layer of this model is layer 2"
+    with pytest.warns(UserWarning, match=said):
         reverse.run("stone").show("step", layer=9)
+    out = tmp_path / "map.html"
+    assert main(["picture", str(REVERSE), "stone", "layer=10", "--panel", "step.candidates", "--out", str(out)]) == 0
+    assert f"note: {said}" in capsys.readouterr().err
 
 
 def test_a_run_whose_checkpoint_is_gone_says_so(reverse, no_images, monkeypatch):
@@ -175,6 +176,14 @@ def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
         reverse.run("stone").show()
 
 
+def test_a_plain_rendering_has_pictures_where_they_can_be_drawn(reverse, monkeypatch):
+    monkeypatch.setattr(notebook, "images", lambda specs, *_, **how: [b"drawn"] * len(specs))
+    shown = Elements(reverse.run("stone").show("attention.head_map", layer=1, head=0)._repr_html_())
+    assert shown.only("img")["src"] == "data:image/png;base64,ZHJhd24="
+    assert "layer 2, head 1" in shown.only("img")["alt"]
+
+
+@pytest.mark.deep
 def test_a_notebook_runs_and_keeps_a_plain_rendering_with_pictures(tmp_path):
     cells = [
         f"import transformer\ncheckpoint = transformer.load({str(REVERSE)!r})",
@@ -237,12 +246,6 @@ def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, a
     assert main(["picture", str(REVERSE), "stone", *arguments]) == 2
     assert says in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_value_out_of_range_is_noted(tmp_path, capsys):
-    out = tmp_path / "map.html"
-    assert main(["picture", str(REVERSE), "stone", "layer=99", "--panel", "step.candidates", "--out", str(out)]) == 0
-    assert "note: Layer 99 was requested, but the last layer of this model is layer 2" in capsys.readouterr().err
 
 
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):

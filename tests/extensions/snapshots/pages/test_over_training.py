@@ -1,4 +1,4 @@
-"""The part "Over training" of the Attention page: one head at all snapshots."""
+"""The part Over training of the Attention page shows one head at all snapshots, each reading the finished output."""
 
 from dataclasses import replace
 
@@ -48,24 +48,16 @@ def tiles(test):
 
 
 def test_each_tile_is_that_head_of_a_snapshot_that_reads_the_finished_output(page, of_grown):
-    shown = tiles(page(kind="cross", layer=2, head=1))
+    test = page(model="grown@219", kind="cross", layer=2, head=1)
     finished = load(of_grown / "grown")
     output = run(finished, finished.query("abcdef")).tgt_ids
-    for step, drawn in zip(STEPS, shown, strict=True):
+    for step, drawn in zip(STEPS, tiles(test), strict=True):
         snapshot = load(of_grown / f"grown{AT}{step}")
         trace = run(snapshot, snapshot.query("abcdef", forced=output))
         np.testing.assert_allclose(drawn, trace.cross[1, 0], atol=1e-3)
-
-
-def test_tiles_are_named_by_step_and_loss_and_the_chosen_one_is_framed(page):
-    layout = figure(page(model="grown@219", kind="cross", layer=1, head=1), KEY)["layout"]
-    assert layout["meta"]["film"]["names"][2] == "Step 219<br>dev loss 3.00"
-    assert layout["meta"]["film"]["chosen"] == 2
-
-
-def test_every_snapshot_shows_the_same_strip(page):
-    one, other = (tiles(page(model=name, kind="cross", layer=2, head=3)) for name in ("grown@0", "grown"))
-    np.testing.assert_array_equal(one, other)
+    film_sent = figure(test, KEY)["layout"]["meta"]["film"]
+    assert (film_sent["names"][2], film_sent["chosen"]) == ("Step 219<br>dev loss 3.00", 2)
+    np.testing.assert_array_equal(tiles(page(kind="cross", layer=2, head=1)), tiles(test))  # in every snapshot
 
 
 def test_closed_cells_of_the_decoder_are_closed_in_every_tile(page):

@@ -1,4 +1,4 @@
-"""Snapshots of a training on pages: the slider beside the checkpoint's name, addresses, Compare."""
+"""A snapshot of a training opens by slider and address in the place of its checkpoint, on every page."""
 
 import pytest
 
@@ -55,13 +55,12 @@ def test_the_slider_has_a_stop_for_each_snapshot_and_the_checkpoint_itself(grown
     }  # fmt: skip
     assert sent["stops"][-1]["name"].startswith("The checkpoint itself (epoch ")
     assert "exact 100%" in sent["stops"][-1]["told"]
-
-
-def test_other_checkpoints_have_none():
     assert loading.found("en-fr@219") is None
 
 
-@pytest.mark.parametrize("page", [STEP, ATTENTION, CHECKPOINTS, DOCTOR, COMPARE, WRONG])
+@pytest.mark.parametrize(
+    "page", [STEP, CHECKPOINTS, *(pytest.param(page, marks=pytest.mark.deep) for page in (ATTENTION, DOCTOR, WRONG))]
+)
 def test_an_address_opens_a_snapshot_in_the_place_of_its_checkpoint(grown, page):
     test = grown(page, model="grown@219")
     choice = test.selectbox(key=session.MODEL)
@@ -106,11 +105,8 @@ def test_of_the_same_checkpoint_the_last_snapshot_is_compared_first(grown):
     test = grown(COMPARE, compare="checkpoints")
     check(test.selectbox(key=CHECKPOINT).select("grown").run())
     assert address(test)["b"] == "model=grown@2208"
-
-
-def test_a_snapshot_that_is_not_there_is_said_on_the_right(grown):
-    test = grown(COMPARE, b="model=grown@5")
-    assert "There is no other checkpoint named “grown@5”." in said(sentences(test))
+    missing = grown(COMPARE, b="model=grown@5")
+    assert "There is no other checkpoint named “grown@5”." in said(sentences(missing))
 
 
 def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tmp_path, monkeypatch):
@@ -144,9 +140,7 @@ def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
 
 def test_what_is_done_ahead_is_what_the_page_asks_for(grown):
     grown(model="grown@219")
-    entry = loading.found("grown@1200")
-    link = session.Link(model="grown@219", source="badcab")
-    prefetch._run(entry, link)
+    prefetch._run(loading.found("grown@1200"), session.Link(model="grown@219", source="badcab"))
     before = loading.runner().n_runs
     test = grown(model="grown@1200", src="badcab")
     assert payload(test, session.STEPPER)["run"]["target"]

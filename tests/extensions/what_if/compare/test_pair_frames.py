@@ -55,13 +55,10 @@ def test_both_sides_follow_the_longer_run():
     assert paired(**LINKS["a shorter sentence"]).slot == MAIN
 
 
-def test_a_pair_that_differs_has_a_name_of_its_own():
+def test_a_pair_that_differs_has_a_name_of_its_own_and_one_checkpoint():
     pairs = [paired(**link) for link in LINKS.values()]
     assert len({Frames().offer(pair_pictures.left, pair, OF, {}) for pair in pairs}) == len(pairs)
     assert len({Frames().offer(pair_pictures.left, at_step(pairs[0], step), OF, {}) for step in (0, 2)}) == 1
-
-
-def test_a_run_of_another_checkpoint_is_no_pair_of_a_link():
     assert paired(beside="model=zh-en") is None
 
 

@@ -17,6 +17,11 @@ def every(value: Any) -> Any:
     return dict.fromkeys(("encoder", "decoder", "cross"), value)
 
 
+def lists() -> dict[str, list[Any]]:
+    """Nothing yet, for each attention."""
+    return {name: [] for name in ("encoder", "decoder", "cross")}
+
+
 @dataclass
 class Wires:
     """What can be wired otherwise; by attention, or by stack, where it is a table.
@@ -34,13 +39,16 @@ class Wires:
         added: What is added to a score, of layer, head, number of heads, i and j.
         fill: What closed scores are; None: as the config says; "-inf" with a guard otherwise.
         weigh: What happens to weights [Q, K] after the softmax, in order; of weights and of what is open.
+        rows: What happens to them after that: of weights, of what is open, of the layer and the head.
+        writes: What happens to what a head writes [Q, d]; of that, of what is open, of the layer and the head.
         heads: How many there are; None: as the config says.
         adds, norms: Whether the stream is added, and whether there is a norm, by stack, layer and sub-layer.
+        skips: Whether a sub-layer is skipped with all around it, by the same.
         post: Whether norms stand after the sum, by stack; None: as the config says.
         feeds: Whether feed-forward writes, by stack and layer.
         final: Whether there is a final norm, by stack.
         matrix: What a matrix is instead, by its name.
-        rows: What vectors of embeddings are instead.
+        vectors: What vectors of embeddings are instead.
         drops: What is made of what a place writes, by site, place and vector.
     """
 
@@ -48,9 +56,7 @@ class Wires:
     place: dict[str, Callable[[int], float]] = field(default_factory=lambda: every(lambda p: p))
     strength: dict[str, float] = field(default_factory=lambda: every(1.0))
     causal: Callable[[int, int], bool] = lambda i, j: j <= i
-    patterns: dict[str, list[Callable[[int, int], bool]]] = field(
-        default_factory=lambda: {name: [] for name in ("encoder", "decoder", "cross")}
-    )
+    patterns: dict[str, list[Callable[[int, int], bool]]] = field(default_factory=lists)
     padding: dict[str, str] = field(default_factory=lambda: every("columns"))
     scale: dict[str, float | None] = field(default_factory=lambda: every(None))
     similar: dict[tuple[str, int, int], Callable[..., float]] = field(default_factory=dict)
@@ -61,17 +67,18 @@ class Wires:
         default_factory=lambda: every(lambda head, n, i, j: 0.0)
     )
     fill: dict[str, float | None] = field(default_factory=lambda: every(None))
-    weigh: dict[str, list[Callable[..., np.ndarray]]] = field(
-        default_factory=lambda: {name: [] for name in ("encoder", "decoder", "cross")}
-    )
+    weigh: dict[str, list[Callable[..., np.ndarray]]] = field(default_factory=lists)
+    rows: dict[str, list[Callable[..., np.ndarray]]] = field(default_factory=lists)
+    writes: dict[str, list[Callable[..., np.ndarray]]] = field(default_factory=lists)
     heads: int | None = None
     adds: Callable[[str, int, str], bool] = lambda stack, layer, sub: True
     norms: Callable[[str, int, str], bool] = lambda stack, layer, sub: True
+    skips: Callable[[str, int, str], bool] = lambda stack, layer, sub: False
     post: dict[str, bool | None] = field(default_factory=lambda: every(None))
     feeds: Callable[[str, int], bool] = lambda stack, layer: True
     final: dict[str, bool] = field(default_factory=lambda: every(True))
     matrix: Callable[[str, np.ndarray], np.ndarray] = lambda name, matrix: matrix
-    rows: Callable[[np.ndarray], np.ndarray] = lambda rows: rows
+    vectors: Callable[[np.ndarray], np.ndarray] = lambda rows: rows
     drops: Callable[[str, int, np.ndarray], np.ndarray] = lambda site, place, vector: vector
 
 
@@ -119,11 +126,11 @@ class Plain:
         scale = scale if w.embed[name] is None else w.embed[name]
         vectors = []
         for place, piece in enumerate(ids):
-            x = w.rows(self.state[table][piece]) * scale
+            x = w.drops(f"{name}.embedding.tokens", place, w.vectors(self.state[table][piece]) * scale)
             if name in self.tables:
                 rows = self.tables[name]
                 row = rows[int(w.place[name](place)) % len(rows)]
-                x = x + (w.rows(row) if c.positions == "learned" else row) * w.strength[name]
+                x = x + (w.vectors(row) if c.positions == "learned" else row) * w.strength[name]
             vectors.append(w.drops(f"{name}.embedding.output", place, x))
         return np.array(vectors)
 
@@ -148,6 +155,8 @@ class Plain:
         post = self.c.norm == "post" if w.post[name] is None else w.post[name]
         made = function(self.norm(x, norm) if normed and not post else x)
         made = np.array([w.drops(f"{name}.{layer}.{sub}.output", place, one) for place, one in enumerate(made)])
+        if w.skips(name, layer, sub):
+            return x
         total = x + made if w.adds(name, layer, sub) else made
         return self.norm(total, norm) if normed and post else total
 
@@ -189,8 +198,13 @@ class Plain:
                 ]
             )
             weights = self.weights(kind, scores, is_open)
+            for change in w.rows[kind]:
+                weights = change(weights, is_open, layer, h)
             maps.append(weights)
-            heads.append(weights @ v[:, theirs])
+            written = weights @ v[:, theirs]
+            for change in w.writes[kind]:
+                written = change(written, is_open, layer, h)
+            heads.append(written)
         self.maps[name.replace("layers.", "")] = np.array(maps)
         return self.linear(np.concatenate(heads, 1), f"{name}.out_proj")
 

@@ -149,22 +149,94 @@ def in_bits(bits):
 
     def wire(wires):
         wires.matrix = lambda name, matrix: rounded(matrix)
-        wires.rows = lambda row: rounded(row)[0]
+        wires.vectors = lambda row: rounded(row)[0]
 
     return wire
 
 
 def dropping(rate, seed):
     def drops(site, place, vector):
+        if site.endswith("tokens"):
+            return vector
         numbers = drawn(site, place // 32, len(vector), seed)[place % 32].numpy()
         return vector * (numbers >= rate) / (1 - rate)
 
     return puts("drops", drops)
 
 
+def blanking(blank, stack):
+    """A token whose embedding is 0."""
+    return puts("drops", lambda site, place, x: x * ((site, place) != (f"{stack}.embedding.tokens", blank)))
+
+
+def at_heads(name, kind, change, *, layers=(0, 1), heads=range(4)):
+    """A function that changes the weights (`rows`) or the output (`writes`) of some heads."""
+
+    def here(values, is_open, layer, head):
+        return change(values, is_open) if layer in layers and head in heads else values
+
+    return appends(name, here, kinds=[kind])
+
+
+def mean_so_far(output, is_open):
+    return np.cumsum(output, 0) / np.arange(1, len(output) + 1)[:, None]
+
+
+def mean_of_all(output, is_open):
+    """Of an encoder: over all tokens that are read."""
+    return np.broadcast_to(output[is_open[0]].mean(0), output.shape)
+
+
+def alike(weights, is_open):
+    return is_open / is_open.sum(-1, keepdims=True)
+
+
+def best(weights, is_open):
+    return np.eye(weights.shape[1])[np.where(is_open, weights, -1).argmax(-1)]
+
+
+def at_temperature(t):
+    """Weights of scores that are divided by t: their roots, normalised."""
+    return lambda weights, is_open: weights ** (1 / t) / (weights ** (1 / t)).sum(-1, keepdims=True)
+
+
+def normalised(row):
+    return row / row.sum() if row.sum() else row
+
+
+def muted(key, then=normalised):
+    def row(weights, is_open):
+        return then(np.where(np.arange(len(weights)) == key, 0.0, weights))
+
+    return row
+
+
+def forced(key):
+    return lambda weights, is_open: np.eye(len(weights))[key] if is_open[key : key + 1].any() else weights
+
+
+def given(*numbers, then=normalised):
+    def row(weights, is_open):
+        return then(np.array([*numbers, *[0.0] * len(weights)])[: len(weights)] * is_open)
+
+    return row
+
+
+def each_row(change, queries=range(99)):
+    """A change of some rows of a map."""
+
+    def rows(weights, is_open):
+        found = [change(*row) if i in queries else row[0] for i, row in enumerate(zip(weights, is_open, strict=True))]
+        return np.array(found)
+
+    return rows
+
+
 ALONE = ("both", "post", "decoder", "rotary", "alibi")
 EVERY = (*ALONE, "encoder")
 TABLES = ("both", "post", "decoder")
+BOTH = ("both", "post")
+READS = (*BOTH, "encoder")
 
 CASES = {
     "scale-all.off.1": (EVERY, sets("scale", 1.0)),
@@ -222,6 +294,38 @@ CASES = {
     "dropout-0p2.3": (EVERY, dropping(0.2, 3)),
     "bits-8": (EVERY, in_bits(8)),
     "bits-4": (EVERY, in_bits(4)),
+    "zero-encoder.1.3": (READS, at_heads("writes", "encoder", lambda x, _: x * 0, layers=[0], heads=[2])),
+    "zero-decoder.2.1": (ALONE, at_heads("writes", "decoder", lambda x, _: x * 0, layers=[1], heads=[0])),
+    "zero-cross.2.4": (BOTH, at_heads("writes", "cross", lambda x, _: x * 0, layers=[1], heads=[3])),
+    "mean-encoder.all.2": (READS, at_heads("writes", "encoder", mean_of_all, heads=[1])),
+    "mean-decoder.1.all": (ALONE, at_heads("writes", "decoder", mean_so_far, layers=[0])),
+    "mean-cross.2.3": (BOTH, at_heads("writes", "cross", mean_so_far, layers=[1], heads=[2])),
+    "uniform-encoder.1.all": (READS, at_heads("rows", "encoder", alike, layers=[0])),
+    "uniform-decoder.all.1": (ALONE, at_heads("rows", "decoder", alike, heads=[0])),
+    "uniform-cross.all.all": (BOTH, at_heads("rows", "cross", alike)),
+    "temper-encoder.2.2.7": (READS, at_heads("rows", "encoder", at_temperature(7), layers=[1], heads=[1])),
+    "temper-decoder.1.all.0p3": (ALONE, at_heads("rows", "decoder", at_temperature(0.3), layers=[0])),
+    "temper-cross.all.2.0": (BOTH, at_heads("rows", "cross", best, heads=[1])),
+    "temper-decoder.2.all.0": (ALONE, at_heads("rows", "decoder", best, layers=[1])),
+    "skip-encoder.1.whole": (READS, puts("skips", lambda stack, layer, sub: (stack, layer) == ("encoder", 0))),
+    "skip-decoder.2.self": (ALONE, puts("skips", lambda *place: place == ("decoder", 1, "self_attn"))),
+    "skip-decoder.all.cross": (BOTH, puts("skips", lambda stack, layer, sub: sub == "cross_attn")),
+    "skip-decoder.1.ffn": (ALONE, puts("skips", lambda *place: place == ("decoder", 0, "ffn"))),
+    "mute-encoder.2.3.4.2.1": (READS, at_heads("rows", "encoder", each_row(muted(1), [3]), layers=[1], heads=[2])),
+    "mute-decoder.all.all.all.1.1": (ALONE, at_heads("rows", "decoder", each_row(muted(0)))),
+    "mute-cross.2.all.all.4.0": (BOTH, at_heads("rows", "cross", each_row(muted(3, then=np.array)), layers=[1])),
+    "force-encoder.all.2.3.1": (READS, at_heads("rows", "encoder", each_row(forced(0), [2]), heads=[1])),
+    "force-encoder.1.all.all.6": (READS, at_heads("rows", "encoder", each_row(forced(5)), layers=[0])),
+    "force-decoder.2.all.all.3": (ALONE, at_heads("rows", "decoder", each_row(forced(2)), layers=[1])),
+    "force-cross.1.1.4.2": (BOTH, at_heads("rows", "cross", each_row(forced(1), [3]), layers=[0], heads=[0])),
+    "weigh-encoder.2.2.3.0p5~0~2~0~1.1": (READS, at_heads(
+        "rows", "encoder", each_row(given(0.5, 0, 2, 0, 1), [2]), layers=[1], heads=[1])),
+    "weigh-decoder.1.all.3.1~1~1~1.1": (ALONE, at_heads(
+        "rows", "decoder", each_row(given(1, 1, 1, 1), [2]), layers=[0])),
+    "weigh-cross.all.1.all.0p5~0~2.0": (BOTH, at_heads(
+        "rows", "cross", each_row(given(0.5, 0, 2, then=np.array)), heads=[0])),
+    "blank-2": (("both", "post", "encoder"), blanking(1, "encoder")),
+    "blank-3": (("decoder", "rotary", "alibi"), blanking(2, "decoder")),
 }  # fmt: skip
 """By its text in an address: the models in which it is tried, and what it amounts to."""
 
@@ -229,5 +333,6 @@ INERT = {
     **dict.fromkeys(("unguarded-all", "fill-all.m1e9"), EVERY),  # no row is closed throughout
     **dict.fromkeys(("shift-all.3", "shift-decoder.m2"), ("rotary", "alibi")),  # distances stay
     "keybias-all.3.1": ("both", "post", "decoder", "alibi", "encoder"),  # only rotary positions turn keys
+    "force-encoder.1.all.all.6": READS,  # padding, which no query may see
 }
 """Changes that change nothing by law, and in which models."""

@@ -1,6 +1,4 @@
-"""Runs with something changed inside the model: a link asks for it, a banner says it, one click drops it."""
-
-from dataclasses import replace
+"""A link asks for a changed run, chips say what is changed, and one click drops it."""
 
 from glassformer.extensions.what_if.what_if_panels import CHANGES, UNTOUCHED
 from glassformer.runs import loading
@@ -12,19 +10,7 @@ from transformer.runs.interventions import parse
 CHANGE = "zero-cross.2.1"
 
 
-def changed_output(checkpoint, text, change):
-    query = replace(checkpoint.query(text), interventions=parse(change))
-    return loading.runner().trace(checkpoint, query).output_text
-
-
-def open_reverse():
-    return opened("reverse")
-
-
-def all_heads_off(checkpoint):
-    config = checkpoint.config
-    heads = range(1, config.n_heads + 1)
-    return "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in heads)
+ALL_HEADS = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
 
 
 def chips(test):
@@ -33,15 +19,15 @@ def chips(test):
 
 
 def test_a_link_changes_the_model_and_one_click_drops_that(reverse):
-    change = all_heads_off(open_reverse())
-    test = reverse(src="abcdef", do=change)
-    assert output(test) == changed_output(open_reverse(), "abcdef", change) != "fedcba"
-    assert change in address(test)["do"]
+    test, checkpoint = reverse(src="abcdef", do=ALL_HEADS), opened("reverse")
+    query = checkpoint.query("abcdef", interventions=parse(ALL_HEADS))
+    assert output(test) == loading.runner().trace(checkpoint, query).output_text != "fedcba"
+    assert ALL_HEADS in address(test)["do"]
     assert chips(test)[0] == "Cross-attention, layer 1, head 1: writes nothing"
     assert len(chips(test)) == 8
     test.button(key=f"{CHANGES}_0").click()
     check(test.run())
-    assert address(test)["do"] == change.partition("_")[2]
+    assert address(test)["do"] == ALL_HEADS.partition("_")[2]
     test.button(key=UNTOUCHED).click()
     check(test.run())
     assert output(test) == "fedcba"
@@ -50,13 +36,12 @@ def test_a_link_changes_the_model_and_one_click_drops_that(reverse):
 
 
 def test_forced_pieces_and_beams_stay_with_a_change(reverse):
-    change = all_heads_off(open_reverse())
-    test = force(reverse(src="abcdef", do=change, how="beam", beam=2), "a")
-    assert change in address(test)["do"]
+    test = force(reverse(src="abcdef", do=CHANGE, how="beam", beam=2), "a")
+    assert CHANGE in address(test)["do"]
     assert run_of(test)["target"][0]["piece"].endswith("a")
     query = test.session_state[session.STANDING].last_query
     assert (query.forced, query.decoding.size) == ((run_of(test)["target"][0]["id"],), 2)
-    assert query.interventions == parse(change)
+    assert query.interventions == parse(CHANGE)
 
 
 def test_another_sentence_keeps_a_change_and_another_model_drops_it(reverse):

@@ -1,4 +1,4 @@
-"""Every page draws the run of a changed model: each kind of change on a part of Attention, and on one page more."""
+"""Every kind of change is made by its address and drawn: each on another page or part, in turn."""
 
 import pytest
 
@@ -9,12 +9,11 @@ from tests.extensions.scripts import COMPARE, MATTERS
 from tests.extensions.what_if.interventions.of_kinds import example
 from tests.pages.conftest import ROOT
 from tests.pages.reading import opened
-from transformer.errors import GlassformerError
 from transformer.runs.interventions import write
 
 EXPLORE = ROOT / "pages" / "explore"
-PARTS = ("overview", "head", "flow", "walk", "table")
-OTHERS = (
+PLACES = (
+    *((EXPLORE / "attention.py", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
     (EXPLORE / "step.py", {}),
     (EXPLORE / "inside.py", {"inside": "stream"}),
     (EXPLORE / "inside.py", {"inside": "lens"}),
@@ -26,18 +25,18 @@ OTHERS = (
     (MATTERS, {"matters": "pieces"}),
     (MATTERS, {"matters": "logit"}),
 )
+ALL = [
+    pytest.param(kind, *place, id=f"{word} {n}", marks=() if n == turn % len(PLACES) else pytest.mark.deep)
+    for turn, (word, kind) in enumerate(KINDS.items())
+    for n, place in enumerate(PLACES)
+]
 
 
-@pytest.mark.parametrize("turn", range(len(KINDS)), ids=list(KINDS))
-def test_a_changed_run_is_drawn(open_page, turn):
+@pytest.mark.parametrize(("kind", "path", "parameters"), ALL)
+def test_a_changed_run_is_drawn(open_page, kind, path, parameters):
     checkpoint = opened("reverse")
-    change = example(list(KINDS.values())[turn], checkpoint, "glass")
-    try:
-        loading.runner().trace(checkpoint, checkpoint.query("glass", interventions=(change,)))
-    except GlassformerError as error:
-        pytest.fail(f"{change}: {error}")
-    page, more = OTHERS[turn % len(OTHERS)]
-    for path, parameters in ((EXPLORE / "attention.py", {"panel": PARTS[turn % len(PARTS)]}), (page, more)):
-        test = open_page(path, model="reverse", src="glass", do=write([change]), **parameters)
-        assert not test.error, [one.value for one in test.error]
-        assert [one.label for one in test.button if (one.key or "").startswith(f"{CHANGES}_")], str(change)
+    change = example(kind, checkpoint, "glass")
+    loading.runner().trace(checkpoint, checkpoint.query("glass", interventions=(change,)))  # it can be run
+    test = open_page(path, model="reverse", src="glass", do=write([change]), **parameters)
+    assert not test.error, [one.value for one in test.error]
+    assert [one.label for one in test.button if (one.key or "").startswith(f"{CHANGES}_")], str(change)

@@ -1,4 +1,4 @@
-"""What stands in the dialog that changes something inside the model, and the click that takes a head away."""
+"""The dialog that changes the model proposes what is looked at, and says what a change would do before it is made."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,21 +49,21 @@ def test_a_change_is_put_together_said_and_made(open_page):
     assert chips(test) == [f"Cross-attention, layer 2, head {head}: writes nothing" for head in (4, 1)]
 
 
-def test_what_is_looked_at_is_proposed_first(open_page):
-    test = open_page(APP, model="reverse", src="glass", layer="2", head="3")
-    assert test.selectbox(key=f"{FIELD}zero_layer").value == 1
-    assert test.selectbox(key=f"{FIELD}zero_head").value == 2
+def proposed(test):
+    return [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")]
 
 
-def effects():
+def test_what_is_looked_at_is_proposed_or_the_head_that_matters_most_which_is_one_click_away(open_page):
+    assert proposed(open_page(APP, model="reverse", src="glass", layer="2", head="3")) == ["cross", 1, 2]
     checkpoint = opened("reverse")
-    return head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
-
-
-def test_where_all_heads_are_looked_at_the_one_that_matters_most_is_proposed(open_page):
-    test, found = open_page(APP, model="reverse", src="glass"), effects()
-    proposed = [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")]
-    assert proposed == list(head_effect_jobs.matters_most(found)) != ["cross", 0, 0]
+    found = head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
+    kind, layer, head = head_effect_jobs.matters_most(found)
+    losses = {one: -effect.log_prob.sum(axis=2) for one, effect in found.of.items()}
+    assert losses[kind][layer, head] == max(loss.max() for loss in losses.values())
+    test = open_page(APP, model="reverse", src="glass")
+    assert proposed(test) == [kind, layer, head] != ["cross", 0, 0]
+    check(test.button(key=f"{FIELD}most").click().run())
+    assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -90,19 +90,10 @@ def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_p
         test.session_state[session.STANDING] = session.SlotState()
 
 
-def test_the_head_that_matters_most_is_one_click_away(open_page):
-    test, found = open_page(APP, model="reverse", src="glass"), effects()
-    kind, layer, head = head_effect_jobs.matters_most(found)
-    losses = {one: -effect.log_prob.sum(axis=2) for one, effect in found.of.items()}
-    assert losses[kind][layer, head] == max(loss.max() for loss in losses.values())
-    check(test.button(key=f"{FIELD}most").click().run())
-    assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
-
-
 def test_no_head_is_named_while_something_is_covered(open_page):
     test = open_page(APP, model="reverse", src="glass", cover="part")
     assert not [one for one in test.button if one.key == f"{FIELD}most"]
-    assert [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")] == ["cross", 0, 0]
+    assert proposed(test) == ["cross", 0, 0]
 
 
 def test_what_a_change_would_do_is_said_before_it_is_made(open_page):
