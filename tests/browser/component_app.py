@@ -1,4 +1,4 @@
-"""A small app around our components, with made-up data, for test_components.py."""
+"""A small app around our components, with made-up data, for tests of components."""
 
 import numpy as np
 import plotly.graph_objects as go
