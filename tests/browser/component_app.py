@@ -1,6 +1,4 @@
-"""A small app around our components, with made-up data, for test_components.py."""
-
-import time
+"""A small app around our components, with made-up data, for tests of components."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -79,7 +77,6 @@ def player_page() -> tuple[StepperRun, int]:
     name = st.sidebar.radio("run", ["plain", "other", "hostile", "nothing"])
     shift = st.sidebar.number_input("shift", 0, 5, 0)
     guess = st.sidebar.toggle("guess")
-    slow = st.sidebar.toggle("slow")
     st.sidebar.text_input("typing")
     if st.sidebar.button("open dialog"):
         st.dialog("A dialog")(lambda: st.text("inside"))()
@@ -90,8 +87,6 @@ def player_page() -> tuple[StepperRun, int]:
     step = stepper(run, key="stepper", step=st.session_state.get("wanted", 0),
                    step_revision=st.session_state.get("revision", 0), covered=guess)  # fmt: skip
     st.session_state.runs = st.session_state.get("runs", 0) + 1
-    if slow:
-        time.sleep(1.5)
     st.text(f"python: {name} step {step}")
     st.text(f"runs: {st.session_state.runs}")
     return run, step

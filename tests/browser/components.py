@@ -38,9 +38,8 @@ def at_the_beginning(page: Page, app: Server, path: str) -> None:
     for button in page.get_by_role("button", name="Reset zoom").all():
         if button.is_visible():
             button.click()
-    for label in ("guess", "slow"):
-        if page.get_by_role("checkbox", name=label).or_(page.get_by_role("switch", name=label)).is_checked():
-            switch(page, label)
+    if page.get_by_role("checkbox", name="guess").or_(page.get_by_role("switch", name="guess")).is_checked():
+        switch(page, "guess")
     page.evaluate("document.activeElement.blur()")
     comes_to(page, lambda: _back(page), expected=True)  # once more, if it had not come to rest before
     page.locator(".gf-speed").select_option("1")

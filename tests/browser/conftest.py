@@ -31,19 +31,13 @@ LYING_OVER = """(over) => [...document.querySelectorAll(over)].map((one) => {
 })"""
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
 LONGEST = (
-    "test_attention_page",
-    "test_deep_links",
-    "test_first_screen",
-    "test_history",
+    "test_inside_model",
     "test_lessons",
-    "test_long_inputs",
     "test_presentation",
-    "test_phone",
-    "test_pseudo_language",
     "test_room",
     "test_step_story",
-    "test_stepper",
-    "test_walk",
+    "test_training_page",
+    "test_watching",
 )
 
 DRAFTS = {"GLASSFORMER_DRAFT": "auto"}  # a server as users run it

@@ -1,4 +1,4 @@
-"""A page around the flow view, with made-up data, of the app in component_app.py, for test_flow_view.py."""
+"""A page around the flow view, with made-up data of the app in component_app.py."""
 
 import numpy as np
 import streamlit as st

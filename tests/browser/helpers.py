@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Locator, Page, ViewportSize
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from glassformer.components.assets import served
-from tests.browser.idle import POLL_MS, wait_for_idle
+from tests.browser.idle import POLL_MS, wait_for_idle, wait_for_rest
 from tools.browser import REMEDY, find_browser
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
@@ -91,6 +91,8 @@ _CHARTS_FIT = """
   return drawn === null || Math.abs(drawn.getBoundingClientRect().width - chart.clientWidth) <= 2;
 })
 """
+_WIDER = """() => [document.documentElement, document.querySelector("[data-testid=stMain]")]
+  .map((one) => one.scrollWidth - one.clientWidth)"""
 
 
 def in_both_windows(page: Page) -> Iterator[tuple[str, int]]:
@@ -108,6 +110,76 @@ def in_both_windows(page: Page) -> Iterator[tuple[str, int]]:
         wait_for_idle(page)
         page.wait_for_function(_CHARTS_FIT, polling=POLL_MS)
         yield scheme, size["width"]
+
+
+def fits_both_windows(page: Page, name: str, keys: Iterable[str] = ()) -> None:
+    """Look that nothing of a page is wider than either window, and that these charts are in it."""
+    for scheme, width in in_both_windows(page):
+        assert max(page.evaluate(_WIDER)) <= 0, (scheme, width)
+        for key in keys:
+            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= width - box["width"], (key, width)
+        screenshot(page, f"{name}-{scheme}-{width}", whole=True)
+
+
+# Where a place of a chart, in the units of its axes, is on the screen; without `y` half way up.
+_PLACE = """([key, x, y]) => {
+  const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+  const down = y === null ? yaxis._length / 2 : yaxis.d2p(y);
+  return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + down];
+}"""
+_HOVERED = "key => document.querySelector(`.st-key-${key} .js-plotly-plot`)._hoverdata?.length > 0"
+
+
+def point_at(page: Page, key: str, x: float, y: float | None = None) -> tuple[float, float]:
+    """Move the mouse to a place of a chart, until Plotly knows what is there."""
+    page.locator(f".st-key-{key} .js-plotly-plot").scroll_into_view_if_needed()
+    wait_for_rest(page)
+    left, top = page.evaluate(_PLACE, [key, x, y])
+    page.mouse.move(left - 1, top)
+    page.mouse.move(left, top)
+    page.wait_for_function(_HOVERED, arg=key, polling=POLL_MS)
+    return left, top
+
+
+def click_chart(page: Page, key: str, x: float, y: float | None = None) -> None:
+    """Click a place of a chart; Plotly clicks on what it hovers."""
+    page.mouse.click(*point_at(page, key, x, y))
+    page.mouse.move(0, 0)  # else what is said about it stays
+    wait_for_idle(page)
+
+
+def hover(page: Page, key: str, x: float, y: float | None = None) -> str:
+    """What is said of a place of a chart that the mouse points at."""
+    point_at(page, key, x, y)
+    label = page.locator(f".st-key-{key} .hoverlayer .hovertext").first
+    expect(label).to_be_visible()
+    return label.text_content() or ""
+
+
+def drawn(page: Page, key: str) -> list[list[float | None]]:
+    """The numbers of a map as the browser has them."""
+    rows: list[list[float | None]] = page.locator(f".st-key-{key} .js-plotly-plot").evaluate(
+        "chart => Array.from(chart.calcdata[0][0].z, row => Array.from(row))"
+    )
+    return rows
+
+
+def table_rows(page: Page, key: str) -> list[list[str]]:
+    """A table that is a canvas, as assistive technology reads it: a list of cells a row."""
+    read = "lines => lines.map(line => [...line.querySelectorAll('[role=gridcell]')].map(cell => cell.textContent))"
+    return [row for row in page.locator(f".st-key-{key} [role=row]").evaluate_all(read) if row]
+
+
+def press_table(page: Page, key: str, row: int, x: float = 30, *, height: int = 35) -> None:
+    """Click a row of such a table, counted from 0, or with -1 its heading."""
+    wait_for_rest(page)
+    box = page.locator(f".st-key-{key} canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + x, box["y"] + height * 1.5 + row * height)
+    wait_for_idle(page)
 
 
 def screenshot(page: Page, name: str, *, whole: bool = False, folder: str | None = SCREENSHOTS) -> Path | None:

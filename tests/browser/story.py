@@ -41,6 +41,17 @@ def wait_for_charts(page: Page) -> None:
     )
 
 
+def charts_are_drawn(page: Page) -> None:
+    """Wait until every chart of a page that has at least one is drawn, and nothing more comes."""
+    page.wait_for_function(
+        """() => { const charts = [...document.querySelectorAll(".gf-chart")];
+          return charts.length && charts.every(chart => chart.querySelector(".main-svg")); }""",
+        polling=POLL_MS,
+        timeout=SETTLED_MS,
+    )
+    wait_for_idle(page)
+
+
 def chart_is_on_the_first_screen(page: Page, chart: str) -> None:
     """Compare where a chart ends with the lower edge of a window of 1280 x 720."""
     expect(page.locator(chart).first).to_be_visible(timeout=SETTLED_MS)

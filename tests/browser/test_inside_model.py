@@ -1,50 +1,72 @@
-"""The diagram of the model in a real browser: a click leads to a view, and nothing overflows."""
+"""On Inside the model a click leads to what a block, a step, a token, a neuron or a piece is, and back again."""
 
 import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, comes_to, in_both_windows, open_page, screenshot, turn_to, wait_for_idle
-from tests.browser.idle import wait_for_rest
-from tests.browser.story import expect_address, wait_for_charts
+from tests.browser.helpers import (
+    chart_menu,
+    click_chart,
+    comes_to,
+    fits_both_windows,
+    hover,
+    open_page,
+    turn_to,
+    wait_for_idle,
+)
+from tests.browser.made_up import HOSTILE, NAME
+from tests.browser.story import address, browser_step, expect_address, wait_for_charts
 
-CHARTS = ("model_diagram", "cost_shares", "cost_curves")
-_MIDDLE = """place => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
-  const { xaxis, yaxis } = chart._fullLayout, trace = chart.data.find(data => data.customdata.includes(place));
-  const index = trace.customdata.indexOf(place), box = chart.getBoundingClientRect();
-  const x = trace.base ? trace.base[index] + 0.9 * trace.x[index] : trace.x[index];
-  return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(trace.y[index])]; }"""
-_OUTSIDE = """() => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
+LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里"
+PARTS = {
+    "model": ("model_diagram", "cost_shares", "cost_curves"),
+    "lens": ("lens_table", "lens_curves", "lens_map"),
+    "ffn": ("ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map"),
+    "pieces": ("piece_neighbours", "piece_map"),
+    "fast": ("tile_scores", "tile_output", "cache_blocks", "cache_places"),
+}
+# Where a block of the diagram is, in the units of its axes.
+BLOCK = """place => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
+  const trace = chart.data.find(data => data.customdata.includes(place)), index = trace.customdata.indexOf(place);
+  return [trace.base ? trace.base[index] + 0.9 * trace.x[index] : trace.x[index], trace.y[index]]; }"""
+OUTSIDE = """() => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
   return [...chart.querySelectorAll(".bars .point")].filter(bar => { const text = bar.querySelector("text");
     const [outer, inner] = [bar.querySelector("path"), text].map(part => part.getBoundingClientRect());
     return inner.left < outer.left || inner.right > outer.right; }).map(bar => bar.textContent); }"""
+POINTS = """key => document.querySelector(`.st-key-${key} .js-plotly-plot`)._fullData.flatMap(trace =>
+  Array.from(trace.x, (x, i) => ({ id: trace.customdata[i], x, y: trace.y[i], piece: trace.hovertext[i] })))"""
+# The width of a cell of the lens, and those of what is written into cells, in pixels.
+CELLS = """() => { const chart = document.querySelector(".st-key-lens_table .js-plotly-plot");
+  const { xaxis } = chart._fullLayout;
+  return [xaxis._length / 5, ...[...chart.querySelectorAll(".annotation-text")].map(
+    (text) => text.getBoundingClientRect().width)]; }"""
+# Pairs of labels of the map that lie over each other, by the room that they really take.
+OVERLAPS = """key => { const boxes = [...document.querySelectorAll(`.st-key-${key} .textpoint text`)]
+    .filter(text => text.textContent.trim()).map(text => [text.textContent, text.getBoundingClientRect()]);
+  const meet = (a, b) => Math.min(a.right, b.right) - 2 > Math.max(a.left, b.left)
+    && Math.min(a.bottom, b.bottom) - 4 > Math.max(a.top, b.top);
+  return [boxes.length, boxes.flatMap(([one, a], i) =>
+    boxes.slice(0, i).filter(([, b]) => meet(a, b)).map(([other]) => [one, other]))]; }"""
 
 
-def point_at(page, place):
-    page.locator(".st-key-model_diagram").scroll_into_view_if_needed()
-    page.evaluate(
-        """y => { document.querySelector('[data-testid="stMain"]').scrollBy(0, y - 400); }""",
-        page.evaluate(_MIDDLE, place)[1],
-    )
-    wait_for_rest(page)
-    x, y = page.evaluate(_MIDDLE, place)
-    page.mouse.move(x, y)
-    return x, y
+def open_part(page, server, part, query):
+    turn_to(page, f"{server.url}/inside?inside={part}{query}")
+    wait_for_charts(page)
 
 
-def click(page, place):
-    page.mouse.click(*point_at(page, place))
-    wait_for_idle(page)
+def chart(page, key):
+    return page.locator(f".st-key-{key}")
 
 
-def test_a_block_leads_to_its_view_and_back_again(server, new_page):
+def test_a_block_leads_to_its_view_and_back_and_the_diagram_is_never_squeezed(server, new_page):
     page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
     open_page(page, f"{server.url}/inside?model=reverse&src=abcdef&step=3")
     wait_for_charts(page)
-    point_at(page, "decoder.1.cross_attn")
-    expect(page.locator(".st-key-model_diagram .hoverlayer")).to_contain_text("Decoder layer 2: cross-attention")
+    assert page.evaluate(OUTSIDE) == []
+    said = hover(page, "model_diagram", *page.evaluate(BLOCK, "decoder.1.cross_attn"))
+    assert "Decoder layer 2: cross-attention" in said
     entries = page.evaluate("history.length")
-    click(page, "encoder.1.self_attn")
+    click_chart(page, "model_diagram", *page.evaluate(BLOCK, "encoder.1.self_attn"))
     expect(page).to_have_url(re.compile("/attention"))
     wait_for_charts(page)
     comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
@@ -54,54 +76,106 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
     expect(page).to_have_url(re.compile("/inside"))
     wait_for_charts(page)
     wait_for_idle(page)
-    expect(page.locator(".st-key-model_diagram .main-svg").first).to_be_visible()
-    expect_address(page, src="abcdef")
-    click(page, "decoder.0.ffn.plus")
-    expect(page.get_by_role("radiogroup", name="Part").get_by_role("radio", checked=True)).to_have_text(
-        "Residual stream"
-    )
-    page.get_by_role("radiogroup", name="Part").get_by_text("The model", exact=True).click()
-    wait_for_idle(page)
     page.get_by_role("button", name="Options").press("Enter")
     page.get_by_role("combobox", name="Block").fill("Mask of the dec")  # by the keyboard alone
     page.keyboard.press("Enter")
     wait_for_idle(page)
-    page.get_by_role("link", name="Open its view").press("Enter")
-    expect(page).to_have_url(re.compile("/masks"))
-    wait_for_idle(page)
-    expect_address(page, mask=None, src="abcdef")  # the decoder's, with which the page opens
-    expect(page.get_by_role("combobox", name="Mask")).to_have_value("Padding and causal")
-    expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
+    link = page.get_by_role("link", name="Open its view")
+    expect(link).to_have_attribute("href", re.compile("^masks"))
+    page.keyboard.press("Escape")
 
-
-def test_nothing_overflows(server, tab):
-    turn_to(tab, f"{server.url}/inside")
-    wait_for_charts(tab)
-    for scheme, width in in_both_windows(tab):
-        main = tab.get_by_test_id("stMain")
-        assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
-        for key in CHARTS:
-            box = tab.locator(f".st-key-{key} .main-svg").first.bounding_box()
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= width
-        assert tab.evaluate(_OUTSIDE) == []
-        screenshot(tab, f"inside-model-{width}-{scheme}", whole=True)
-
-
-def test_the_diagram_is_not_squeezed_into_the_large_view(server, page):
-    """Its parts are drawn in pixels: where the window is lower, it scrolls."""
-    open_page(page, f"{server.url}/inside?model=zh-en")
-    wait_for_charts(page)
-    chart = page.locator(".st-key-model_diagram .main-svg").first
-    on_the_page = chart.bounding_box()["height"]
-    assert on_the_page > page.viewport_size["height"]
-    chart_menu(page.locator(".st-key-model_diagram"), "Show this chart large")
+    # Its parts are drawn in pixels: where the window is lower, it scrolls.
+    diagram = page.locator(".st-key-model_diagram .main-svg").first
+    on_the_page = diagram.bounding_box()["height"]
+    chart_menu(chart(page, "model_diagram"), "Show this chart large")
     room = page.locator("dialog[open] .gf-chart")
-    expect(room).to_be_visible()
     page.wait_for_function(
         "() => document.querySelector('dialog[open] .main-svg')?.getBoundingClientRect().width > 1000"
     )
-    comes_to(page, lambda: chart.bounding_box()["height"] >= on_the_page, expected=True)
-    comes_to(page, lambda: room.evaluate("room => room.scrollHeight - room.clientHeight") > 100, expected=True)
+    comes_to(page, lambda: diagram.bounding_box()["height"] >= on_the_page, expected=True)
+    comes_to(page, lambda: room.evaluate("room => room.scrollHeight > room.clientHeight"), expected=True)
     page.keyboard.press("Escape")
-    expect(room).to_be_hidden()
+    fits_both_windows(page, "inside-model", PARTS["model"])
+
+
+def test_the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page):
+    open_part(page, server, "lens", "&model=reverse&src=abcdef")
+    click_chart(page, "lens_map", 3.3, 1.3)
+    comes_to(page, lambda: browser_step(page), 4)
+    expect_address(page, step="4")
+    expect(chart(page, "lens_table").locator(".gtitle")).to_contain_text("Step 4")
+    open_part(page, server, "stream", "&model=reverse&src=abcdef")
+    low = page.evaluate("() => document.querySelector('.st-key-stream_norm .js-plotly-plot')._fullData[1].y[2]")
+    click_chart(page, "stream_norm", 2, low)
+    expect_address(page, key="3")
+    expect(chart(page, "stream_added").locator(".gtitle")).to_contain_text("stream of c")
+    open_part(page, server, "lens", f"&step=9&side=target&src={LONG * 2}")
+    page.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
+    wait_for_idle(page)
+    cell, *written = page.evaluate(CELLS)
+    assert max(written) <= cell + 4
+    fits_both_windows(page, "inside-lens", PARTS["lens"])
+
+
+def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(server, new_page):
+    page = new_page(viewport={"width": 1280, "height": 2600})
+    open_part(page, server, "ffn", "&model=reverse&src=abcdef&side=target")
+    click_chart(page, "ffn_shares", 3, 1)
+    expect(chart(page, "ffn_active")).to_contain_text("Most active neurons at d → c")
+    expect_address(page, layer="2", step="4")
+    third = page.evaluate(POINTS, "ffn_active")[2]
+    click_chart(page, "ffn_active", third["x"] / 2, third["y"])
+    neuron = str(third["id"] + 1)
+    expect(chart(page, "ffn_tokens")).to_contain_text(f"What drives neuron {neuron} of layer 2")
+    expect_address(page, neuron=neuron)
+    click_chart(page, "ffn_map", 0, 0)
+    comes_to(page, lambda: address(page).get("step", "1"), "1")
+    chosen = address(page)["neuron"]
+    page.reload()
+    wait_for_idle(page)
+    expect(chart(page, "ffn_tokens")).to_contain_text(f"What drives neuron {chosen} of layer 2")
+    open_part(page, server, "pieces", "&model=reverse&src=abcdef")
+    nearest = page.evaluate(POINTS, "piece_neighbours")[1]
+    click_chart(page, "piece_neighbours", nearest["x"] / 2, nearest["y"])
+    name = nearest["piece"].removeprefix("<b>").partition("</b>")[0]
+    expect(chart(page, "piece_neighbours")).to_contain_text(f"Nearest to {name}")
+    own = next(point for point in page.evaluate(POINTS, "piece_map") if "<b>d</b>" in point["piece"])
+    click_chart(page, "piece_map", own["x"], own["y"])
+    expect(chart(page, "piece_neighbours")).to_contain_text("Nearest to d")
+
+
+def test_markup_in_pieces_is_shown_letter_by_letter_and_long_sentences_fit(own_server, tab):
+    query = f"&model={NAME}&src={'%20'.join(['ba', '%3Cb%3Ex%3C/b%3E', '$x^2$', '%25{y}'])}&side=target"
+    open_part(tab, own_server, "ffn", query)
+    written = [chart(tab, "ffn_effect").locator(".ytick text").all_text_contents()]
+    open_part(tab, own_server, "pieces", query)
+    written.append(chart(tab, "piece_neighbours").locator(".ytick text").all_text_contents())
+    written.append([text for text in chart(tab, "piece_map").locator(".textpoint text").all_text_contents() if text])
+    for texts in written:
+        assert any(text.rstrip("…") and any(piece.startswith(text.rstrip("…")) for piece in HOSTILE) for text in texts)
+    assert tab.locator(".gf-chart b, .gf-chart img, .gf-chart script, .gf-chart a").count() == 0
+    open_part(tab, own_server, "pieces", f"&model=zh-en&src={LONG * 3}")
+    labels, overlaps = tab.evaluate(OVERLAPS, "piece_map")
+    assert labels > 20
+    assert overlaps == []
+    fits_both_windows(tab, "inside-pieces", PARTS["pieces"])
+    open_part(tab, own_server, "ffn", f"&model=zh-en&side=target&src={LONG * 3}")
+    fits_both_windows(tab, "inside-ffn", PARTS["ffn"])
+
+
+def test_tiles_and_blocks_are_walked_through_and_a_measurement_stopped(server, tab):
+    open_part(tab, server, "fast", "&model=reverse&src=abcdef&tile_keys=2&block=2")
+    fits_both_windows(tab, "inside-fast", PARTS["fast"])
+    chart(tab, "tile").get_by_role("slider").focus()
+    tab.keyboard.press("ArrowRight")
+    expect_address(tab, tile="2")
+    expect(chart(tab, "tile_output")).to_contain_text("after tile 2 of")
+    expect(chart(tab, "tile_scores")).to_contain_text("Tile 2 of")
+    tab.evaluate("() => document.activeElement.blur()")
+    tab.keyboard.press("ArrowRight")
+    expect(chart(tab, "cache_blocks")).to_contain_text("Blocks of the KV cache at step 2")
+    expect_address(tab, step="2", tile="2")
+    tab.get_by_role("button", name="Measure it on this machine").click()
+    tab.get_by_role("button", name="Stop", exact=True).click()
+    expect(tab.get_by_role("button", name="Measure it on this machine")).to_be_visible()
+    wait_for_idle(tab)

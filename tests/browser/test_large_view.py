@@ -1,4 +1,4 @@
-"""The large view of a chart, and charts with several axes, in a real browser."""
+"""A chart in the large view keeps its zoom, steps and tells clicks as on the page, and gives the focus back."""
 
 import pytest
 from playwright.sync_api import expect
@@ -63,6 +63,10 @@ def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
     reset.click()
     expect(reset).to_be_hidden()
     comes_to(figures, lambda: chart.evaluate(RANGES), whole)
+    chart_menu(frame(figures, "bars"), "Show this chart large")
+    expect(figures.locator(LARGE)).to_be_visible()
+    figures.mouse.click(3, 3)  # beside it
+    expect(figures.locator(LARGE)).to_have_count(0)
 
 
 def test_stepping_changes_the_chart_in_the_large_view(stage):
@@ -87,13 +91,6 @@ def test_stepping_changes_the_chart_in_the_large_view(stage):
     stage.mouse.move(5, 5)
 
 
-def test_a_click_beside_the_large_view_closes_it(figures):
-    chart_menu(frame(figures, "bars"), "Show this chart large")
-    expect(figures.locator(LARGE)).to_be_visible()
-    figures.mouse.click(3, 3)
-    expect(figures.locator(LARGE)).to_have_count(0)
-
-
 def test_in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(app, new_page):
     page = open_figures(new_page(visitor="touch", has_touch=True, viewport=PHONE, color_scheme="dark"), app)
     for key in all_figures():
@@ -111,29 +108,22 @@ def test_in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted
 # ---------------------------------------------------------------- several axes, small numbers
 
 
-def test_a_click_on_a_panel_is_reported_with_its_trace(figures):
-    plot(figures, "panels").evaluate("chart => chart.scrollIntoView({ block: 'center' })")
-    wait_for_rest(figures)
-    x, y = plot(figures, "panels").evaluate(
-        """chart => {
-          const { xaxis2: x, yaxis2: y } = chart._fullLayout, box = chart.getBoundingClientRect();
-          return [box.left + x._offset + x.c2p(2), box.top + y._offset + y.c2p(3)];
-        }"""
+def place_in(page, key, axes, column, row):
+    """Where a cell of a chart of several panels is on the screen."""
+    plot(page, key).evaluate("chart => chart.scrollIntoView({ block: 'center' })")
+    wait_for_rest(page)
+    return plot(page, key).evaluate(
+        """(chart, [axes, column, row]) => {
+          const { [`xaxis${axes}`]: x, [`yaxis${axes}`]: y } = chart._fullLayout, box = chart.getBoundingClientRect();
+          return [box.left + x._offset + x.c2p(column), box.top + y._offset + y.c2p(row)];
+        }""",
+        [axes, column, row],
     )
-    figures.mouse.click(x, y)
+
+
+def test_a_panel_tells_its_trace_and_hover_small_numbers_and_the_weight_behind_a_logarithm(figures):
+    figures.mouse.click(*place_in(figures, "panels", "2", 2, 3))
     expect(figures.get_by_text("panels: curve 1, index (3, 2)")).to_be_visible()
-
-
-def test_hover_tells_small_numbers_and_the_weight_behind_a_logarithm(figures):
-    for key, column, expected in (("plain_map", 2, "weight 1e-7"), ("log_map", 2, "weight 1e-7")):
-        plot(figures, key).evaluate("chart => chart.scrollIntoView({ block: 'center' })")
-        wait_for_rest(figures)
-        x, y = plot(figures, key).evaluate(
-            """(chart, column) => {
-              const { xaxis: x, yaxis: y } = chart._fullLayout, box = chart.getBoundingClientRect();
-              return [box.left + x._offset + x.c2p(column), box.top + y._offset + y.c2p(4)];
-            }""",
-            column,
-        )
-        figures.mouse.move(x, y)
-        expect(plot(figures, key).locator(".hoverlayer")).to_contain_text(expected)
+    for key in ("plain_map", "log_map"):
+        figures.mouse.move(*place_in(figures, key, "", 2, 4))
+        expect(plot(figures, key).locator(".hoverlayer")).to_contain_text("weight 1e-7")

@@ -1,4 +1,4 @@
-"""512 pieces on each side of 6+6 layers with 8 heads: every page works, says what it pools, and stays light."""
+"""With 512 pieces on each side of 6+6 layers of 8 heads every page works, says what it pools, and stays light."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VIEWS = {
     "masks?masks=checks": "Rows 1 to 256 changed by exactly 0",
 }
 # Of every weight, and what the browser says; the rest of what is said is read from what the server sends.
-SOME = ("step", HEAD, "attention?panel=flow&kind=encoder&layer=2")
+SOME = (HEAD, "attention?panel=flow&kind=encoder&layer=2")
 # A chart in a folded part has no width and is drawn when that opens.
 DRAWN = """() => [...document.querySelectorAll(".gf-chart")].every(
   chart => !chart.clientWidth || chart.querySelector(".main-svg"))"""
@@ -121,7 +121,7 @@ def test_a_saved_run_of_512_pieces_opens_and_steps(page, new_page, long_server, 
     assert not faults
 
 
-@pytest.mark.parametrize("n", MOST_BYTES)
+@pytest.mark.parametrize("n", [512, pytest.param(128, marks=pytest.mark.deep)])
 def test_no_view_is_heavy_for_who_comes_by_its_address(long_server, n):
     server, _ = long_server
     for view in VIEWS:
@@ -133,4 +133,4 @@ def test_no_view_is_heavy_for_who_comes_by_its_address(long_server, n):
             assert found.received_bytes < MOST_BYTES[n], view
             told = " ".join([*found.texts, *found.alerts, *found.drawn.values()])
             told = told.replace("\\u00d7", "×").replace("\\", "")  # of JSON and of Markdown
-            assert VIEWS[view] in told or view in SOME or n != N, view
+            assert VIEWS[view] in told or view in ("step", *SOME) or n != N, view

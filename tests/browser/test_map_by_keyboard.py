@@ -1,4 +1,4 @@
-"""Maps by keyboard: a grid that arrows move over, with a sentence for who listens; and what axe finds on pages."""
+"""Maps are read by keyboard and by ear, names of tiles cover nothing, and axe finds nothing serious on pages."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import GROUND, comes_to, in_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import GROUND, PHONE, comes_to, in_both_windows, open_page, turn_to, wait_for_idle
 from tools import check_javascript
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
@@ -21,7 +21,7 @@ SERIOUS = """async () => {
 }"""
 
 
-def test_arrows_move_over_a_map_and_each_cell_is_said(server, page):
+def test_arrows_move_over_a_map_and_the_mouse_over_tiles_and_each_cell_is_told(server, page):
     open_page(page, f"{server.url}{MAP}")
     grid = page.get_by_role("grid").filter(has=page.locator(".gf-grid-cell")).first
     grid.focus()
@@ -41,6 +41,7 @@ def test_arrows_move_over_a_map_and_each_cell_is_said(server, page):
     assert page.locator(".gf-stepper").first.get_attribute("data-step") == step
     page.keyboard.press("Escape")
     expect(grid).not_to_be_focused()
+    a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, checkpoint)
 
 
 # Where a cell of the map of maps is on the screen.
@@ -74,9 +75,9 @@ LONG = "If it rains tomorrow, we will stay at home and read the books that we bo
 @pytest.mark.parametrize(
     "address",
     [
-        "attention?model=en-fr&src=I+like+coffee.",
         f"attention?model=en-fr&src={LONG}".replace(" ", "+"),
-        "attention?model=zh-en&lang=zh",
+        pytest.param("attention?model=en-fr&src=I+like+coffee.", marks=pytest.mark.deep),
+        pytest.param("attention?model=zh-en&lang=zh", marks=pytest.mark.deep),
     ],
 )
 def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, tab, address):
@@ -94,11 +95,10 @@ def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, 
         tab.mouse.move(0, 0)
 
 
-def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
-    open_page(page, f"{server.url}/attention?model=reverse&src=abc")
+def a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, checkpoint):
+    turn_to(page, f"{server.url}/attention?model=reverse&src=abc")
     expect(page.locator(".gf-chart .main-svg").first).to_be_visible()
     wait_for_idle(page)
-    checkpoint = load(ROOT / "checkpoints" / "reverse")
     run = run_batch(checkpoint, [checkpoint.query("abc")])[0]
     n_rows, n_columns = run.maps("cross").shape[2:]
     for _ in range(5):  # a page that still grows may move the map away from under the pointer
@@ -118,39 +118,29 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
     assert page.locator(".gf-edge").count() > 1
 
 
+PAGES = ("step", "masks", "lessons", "open", "training", "corpus", "teachers")
+# What a phone has of its own.
+PALE = """async () => (await axe.run(document, { runOnly: ["color-contrast"] }))
+  .violations.flatMap(one => one.nodes).map(one => one.html)"""
+
+
 @pytest.mark.parametrize(
-    "where",
-    [
-        *("attention", "start", "inside"),
-        *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks", "lessons", "open", "training")),
-        *(pytest.param(name, marks=pytest.mark.deep) for name in ("corpus", "teachers")),
-    ],
+    "places", [("attention", "start", "inside"), *(pytest.param((one,), marks=pytest.mark.deep) for one in PAGES)]
 )
-def test_axe_finds_nothing_serious_in_either_theme(server, tab, where):
-    turn_to(tab, f"{server.url}/{where}?model=reverse&src=abc")
-    wait_for_axe(tab)
-    if where == "start":
-        tab.wait_for_timeout(3000)  # the pass of the output
-    assert tab.locator(".st-key-menu nav a").count() > 5  # the menu is looked at, too
-    for scheme in ("light", "dark"):
-        tab.emulate_media(color_scheme=scheme)
-        wait_for_idle(tab)
-        expect(tab.get_by_test_id("stApp")).to_have_css("background-color", GROUND[scheme])
-        comes_to(tab, lambda: tab.evaluate(SERIOUS), [])  # what is fading in is pale for a moment
-
-
-def wait_for_axe(page):
-    """Have axe in the page, which keeps it while it is turned to other addresses."""
-    if not page.evaluate("() => 'axe' in window"):
-        assert check_javascript.is_installed() or check_javascript.install()
-        page.evaluate((check_javascript.TOOLS / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
-
-
-def test_axe_finds_no_pale_letters_on_a_phone(server, phone):
-    pale = """async () => (await axe.run(document, { runOnly: ["color-contrast"] }))
-      .violations.flatMap(one => one.nodes).map(one => one.html)"""
-    for where in ("lessons", "room", "start"):
-        turn_to(phone, f"{server.url}/{where}?model=reverse")
-        expect(phone.get_by_test_id("stCaptionContainer").first).to_be_visible()
-        wait_for_axe(phone)
-        comes_to(phone, lambda: phone.evaluate(pale), [])  # it may be fading in
+def test_axe_finds_nothing_serious_in_either_theme(server, page, places):
+    for where in places:
+        turn_to(page, f"{server.url}/{where}?model=reverse&src=abc")
+        if not page.evaluate("() => 'axe' in window"):  # a page keeps it while it is turned to other addresses
+            assert check_javascript.is_installed() or check_javascript.install()
+            page.evaluate((check_javascript.TOOLS / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+        assert page.locator(".st-key-menu nav a").count() > 5  # the menu is looked at, too
+        for scheme in ("dark", "light"):
+            page.emulate_media(color_scheme=scheme)
+            wait_for_idle(page)
+            expect(page.get_by_test_id("stApp")).to_have_css("background-color", GROUND[scheme])
+            comes_to(page, lambda: page.evaluate(SERIOUS), [])  # what is fading in is pale for a moment
+    page.set_viewport_size(PHONE)
+    for where in ("lessons", "room") if len(places) > 1 else ():
+        turn_to(page, f"{server.url}/{where}?model=reverse")
+        expect(page.get_by_test_id("stCaptionContainer").first).to_be_visible()
+        comes_to(page, lambda: page.evaluate(PALE), [])  # it may be fading in

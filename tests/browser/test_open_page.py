@@ -1,4 +1,4 @@
-"""From a file to stepping through it in under a minute of a user's time: four kinds of models of other programs."""
+"""A model of another program is opened from a file or folder, and stepped through, in under a minute."""
 
 import os
 import re
@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, menu_link, turn_to, wait_for_idle
+from tests.browser.helpers import PHONE, menu_link, open_page, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS
 
 STARTS_MS = 180_000  # the process that opens a pickle imports torch, beside whatever else runs here
 PAIRS = "\n".join(f"{word} => {word[::-1]}" for word in ("abcdef", "glass", "letters", "something", "qwerty"))
+NEXT = "Next step"
 
 
 def processor_seconds(server):
@@ -34,13 +35,22 @@ def fill(page, label, text, key="Enter"):
     box.press(key)
 
 
-def test_a_tutorials_file_with_its_questions(own_server, tab):
+def test_a_tutorials_file_with_its_questions(own_server, page):
     before = processor_seconds(own_server)
-    page = tab
-    turn_to(page, f"{own_server.url}/open")
+    open_page(page, f"{own_server.url}/open")
+    box = page.get_by_role("combobox", name="File or folder")
+    box.fill("../outside.pt")
+    box.press("Enter")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("There is no model from another program at “../outside.pt”")
+    wait_for_idle(page)
+    open_page(page, f"{own_server.url}/open")
     choose(page, "File or folder", "lesson.pt")
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("questions still need an answer", timeout=STARTS_MS)
+    page.set_viewport_size(PHONE)
+    wait_for_idle(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.set_viewport_size({"width": 1280, "height": 720})
     choose(page, "Tokenizer", "letters.model")
     expect(main).to_contain_text("6 questions still need an answer", timeout=SETTLED_MS)
     fill(page, "Sentences", PAIRS, "Control+Enter")
@@ -50,48 +60,36 @@ def test_a_tutorials_file_with_its_questions(own_server, tab):
     expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
     fill(page, "Sentence", "transformer")
     expect(main).to_contain_text("remrofsnart", timeout=SETTLED_MS)
-    page.get_by_test_id("stMain").get_by_role("link", name="Step through decoding").click()
-    expect(page.get_by_role("button", name="Next step")).to_be_visible(timeout=SETTLED_MS)
+    main.get_by_role("link", name="Step through decoding").click()
+    expect(page.get_by_role("button", name=NEXT)).to_be_visible(timeout=SETTLED_MS)
     assert processor_seconds(own_server) - before < 60
     expect(page).to_have_url(re.compile(r"model=lesson\.pt&answers=pieces%3Dletters\.model%2Cn_heads%3D4"))
-
     page.reload()  # the address alone opens the same model
     wait_for_idle(page)
-    expect(page.get_by_role("button", name="Next step")).to_be_visible(timeout=SETTLED_MS)
+    expect(page.get_by_role("button", name=NEXT)).to_be_visible(timeout=SETTLED_MS)
     menu_link(page, "Open a checkpoint").click()
     expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
 
 
+@pytest.mark.deep  # without a browser: tests/extensions/importers
 @pytest.mark.parametrize(
     ("model", "page_name", "shows"),
     [
-        ("marian", "Step through decoding", "Next step"),
-        ("gpt2", "Step through decoding", "Next step"),
+        ("marian", "Step through decoding", NEXT),
+        ("gpt2", "Step through decoding", NEXT),
         ("bert", "Look at the model's attention", "All heads"),
     ],
 )
 def test_a_folder_of_hugging_faces(own_server, tab, model, page_name, shows):
     before = processor_seconds(own_server)
-    page = tab
-    turn_to(page, f"{own_server.url}/open")
-    choose(page, "File or folder", model)
-    main = page.get_by_test_id("stMain")
-    fill(page, "Sentence", "the cat sees a dog")
+    turn_to(tab, f"{own_server.url}/open")
+    choose(tab, "File or folder", model)
+    main = tab.get_by_test_id("stMain")
+    fill(tab, "Sentence", "the cat sees a dog")
     expect(main).to_contain_text("Read as", timeout=SETTLED_MS)
     main.get_by_role("link", name=page_name).click()
-    wait_for_idle(page)
-    expect(page).to_have_url(re.compile(f"model={model}&src=the"))
-    found = page.get_by_role("button", name=shows).or_(page.get_by_role("radio", name=shows))
+    wait_for_idle(tab)
+    expect(tab).to_have_url(re.compile(f"model={model}&src=the"))
+    found = tab.get_by_role("button", name=shows).or_(tab.get_by_role("radio", name=shows))
     expect(found.first).to_be_visible(timeout=SETTLED_MS)
     assert processor_seconds(own_server) - before < 60
-
-
-def test_a_path_outside_is_refused_and_a_phone_holds_the_page(own_server, new_page):
-    page = new_page(viewport=PHONE, color_scheme="dark", shared=True)
-    turn_to(page, f"{own_server.url}/open?model=lesson.pt")
-    expect(page.get_by_test_id("stMain")).to_contain_text("questions still need an answer", timeout=STARTS_MS)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    box = page.get_by_role("combobox", name="File or folder")
-    box.fill("../outside.pt")
-    box.press("Enter")
-    expect(page.get_by_test_id("stAlert")).to_contain_text("There is no model from another program at “../outside.pt”")

@@ -1,4 +1,4 @@
-"""The Plotly view in a real browser: what no test without one can show."""
+"""A chart keeps its zoom and its mark, tells each click once, takes nothing for markup, and says what it lacks."""
 
 import ast
 import re
@@ -16,69 +16,54 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def test_zoom_is_kept_while_stepping(stage):
+MAP = "document.querySelector(\"[aria-label='An attention map.']\")"
+RANGES = f"{MAP}._fullLayout.xaxis.range.map(Math.round)"
+
+
+def frames(page):
+    return page.evaluate(f"{MAP}.layout.shapes.map(({{ y0, y1 }}) => [y0, y1])")
+
+
+def test_the_row_of_the_step_is_framed_at_once_and_a_zoom_is_kept(stage):
+    comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
     left, top = cell_centre(stage, 2, 2)
     right, bottom = cell_centre(stage, 8, 8)
     stage.mouse.move(left, top)
     stage.mouse.down()
     stage.mouse.move(right, bottom, steps=5)
     stage.mouse.up()
-    ranges = "document.querySelector(\"[aria-label='An attention map.']\")._fullLayout.xaxis.range.map(Math.round)"
-    comes_to(stage, lambda: stage.evaluate(ranges)[0] >= 1, expected=True)
-    zoomed = stage.evaluate(ranges)
+    comes_to(stage, lambda: stage.evaluate(RANGES)[0] >= 1, expected=True)
+    zoomed = stage.evaluate(RANGES)
     assert zoomed[1] <= 9
     stage.evaluate("document.activeElement.blur()")
-    stage.keyboard.press("ArrowRight")
-    expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
-    wait_for_idle(stage)
-    comes_to(stage, lambda: stage.evaluate(ranges), zoomed)
-
-
-def frames(page):
-    return page.evaluate(
-        "document.querySelector(\"[aria-label='An attention map.']\").layout.shapes.map(({ y0, y1 }) => [y0, y1])"
-    )
-
-
-def test_the_row_of_the_step_is_framed_at_once_and_stays_so(stage):
-    comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
-    stage.evaluate("document.activeElement.blur()")
     stage.evaluate(
-        """() => {
-          const chart = document.querySelector("[aria-label='An attention map.']");
-          document.addEventListener("glassformer-step", () => {
+        f"""() => {{
+          document.addEventListener("glassformer-step", () => {{
             const heard = document.body.innerText.includes("python: plain step 1");
-            window.seen = [chart.layout.shapes[0].y0, heard];
-          });
-        }"""
+            window.seen = [{MAP}.layout.shapes[0].y0, heard];
+          }});
+        }}"""
     )
     stage.keyboard.press("ArrowRight")
     assert stage.evaluate("window.seen") == [0.5, False]
     expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
     wait_for_idle(stage)
     comes_to(stage, lambda: frames(stage), [[0.5, 1.5]])
-    choose_run(stage, "other")
-    comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
+    comes_to(stage, lambda: stage.evaluate(RANGES), zoomed)
 
 
-def test_a_cell_clicked_twice_is_reported_twice(stage):
+def test_clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
     before = ast.literal_eval(stage.get_by_text(re.compile("^clicks: ")).inner_text().partition(": ")[2])
     for count in (1, 2):
         stage.mouse.click(*cell_centre(stage, 3, 5))
         expect(stage.get_by_text("clicks: " + str([*before, *[(3, 5)] * count]), exact=True)).to_be_visible()
         wait_for_idle(stage)
-
-
-def test_a_bar_gives_its_token_id(stage):
     bar = plot(stage, "Likeliest pieces.").locator(".bars .point").nth(2)
     bar.scroll_into_view_if_needed()
     wait_for_rest(stage)
     box = bar.bounding_box()
     stage.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(stage.get_by_text("picked: 102")).to_be_visible()
-
-
-def test_masked_cells_say_why(stage):
     chart = plot(stage, "A causal map.")
     chart.scroll_into_view_if_needed()
     wait_for_rest(stage)
@@ -88,8 +73,34 @@ def test_masked_cells_say_why(stage):
     assert "weight" not in chart.locator(".hoverlayer").text_content()
 
 
+def test_charts_follow_theme_and_width_and_wait_for_a_place(stage):
+    """While a page is laid out a chart's place may be 16 pixels wide, where Plotly places titles at infinity."""
+    said = []
+    stage.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    chart, drawn = stage.locator(CELLS), stage.locator(f"{CELLS} .main-svg").first
+    title = plot(stage, "An attention map.").locator(".gtitle")
+    light, before = title.evaluate("node => getComputedStyle(node).fill"), chart.bounding_box()["width"]
+    chart.evaluate("root => { root.style.width = '16px'; }")
+    wait_for_rest(stage)
+    chart.evaluate("root => { root.style.width = ''; }")
+    wait_for_rest(stage)
+    comes_to(stage, lambda: abs(drawn.bounding_box()["width"] - before) <= 2, expected=True)
+    assert said == []
+    stage.evaluate("window.keptPlot = document.querySelector(\"[aria-label='Likeliest pieces.']\")")
+    stage.emulate_media(color_scheme="dark")
+    expect(stage.locator(".gf-stepper")).to_have_attribute("data-theme", "dark")
+    comes_to(stage, lambda: title.evaluate("node => getComputedStyle(node).fill") != light, expected=True)
+    chosen = plot(stage, "Likeliest pieces.").locator(".bars .point path").nth(1)
+    expect(chosen).to_have_css("fill", "rgb(240, 163, 94)")
+    assert stage.evaluate("window.keptPlot.isConnected")
+    stage.set_viewport_size({"width": 820, "height": 720})
+    comes_to(stage, lambda: chart.bounding_box()["width"] < before, expected=True)
+    comes_to(stage, lambda: abs(drawn.bounding_box()["width"] - chart.bounding_box()["width"]) <= 2, expected=True)
+
+
 def test_nothing_is_taken_for_markup(stage):
     choose_run(stage, "hostile")
+    comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
     chart = plot(stage, "An attention map.")
     expect(chart.locator(".gtitle")).to_have_text("A map of <b>pieces</b>")
     expect(chart.locator(".ytick text").first).to_contain_text(HOSTILE[0])
@@ -104,59 +115,22 @@ def test_nothing_is_taken_for_markup(stage):
     assert stage.locator(".gf-stepper :is(a, img, s, br)").count() == 0
 
 
-def test_charts_follow_the_theme_while_shown(stage):
-    title = plot(stage, "An attention map.").locator(".gtitle")
-    light = title.evaluate("node => getComputedStyle(node).fill")
-    stage.evaluate("window.keptPlot = document.querySelector(\"[aria-label='Likeliest pieces.']\")")
-    stage.emulate_media(color_scheme="dark")
-    expect(stage.locator(".gf-stepper")).to_have_attribute("data-theme", "dark")
-    wait_for_idle(stage)
-    comes_to(stage, lambda: title.evaluate("node => getComputedStyle(node).fill") != light, expected=True)
-    chosen = plot(stage, "Likeliest pieces.").locator(".bars .point path").nth(1)
-    expect(chosen).to_have_css("fill", "rgb(240, 163, 94)")
-    assert stage.evaluate("window.keptPlot.isConnected")
-
-
-def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
-    for path in ("/step", "/step/"):
-        page = new_page(fresh=True)
-        loads = []
-        page.on("request", lambda request, loads=loads: loads.append(request.url) if "plotly" in request.url else None)
-        open_page(page, app.url + path)
-        expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
-        page.keyboard.press("ArrowRight")
-        wait_for_idle(page)
-        assert loads.count(f"{app.url}/app/static/{PLOTLY_FILE}") == 1
-        assert not [url for url in loads if "/static/js/" in url]  # Streamlit's own copy of Plotly stays away
-
-
-def test_a_chart_without_its_script_says_so(app, new_page):
+def test_its_script_is_loaded_once_and_while_or_where_it_does_not_come_a_chart_says_so(app, new_page):
     page = new_page(fresh=True)
+    loads, held = [], []
+    page.on("request", lambda request: loads.append(request.url) if "plotly" in request.url else None)
+    page.route("**/plotly-*.js", lambda route: held.append(route))
+    page.goto(f"{app.url}/step/", wait_until="commit")  # all of it does not come yet
+    expect(page.locator(CELLS)).to_have_attribute("data-waits", "Loading the chart…")
+    for route in held:
+        route.continue_()
+    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    expect(page.locator(CELLS)).not_to_have_attribute("data-waits", "Loading the chart…")
+    page.keyboard.press("ArrowRight")
+    wait_for_idle(page)
+    assert loads.count(f"{app.url}/app/static/{PLOTLY_FILE}") == 1
+    assert not [url for url in loads if "/static/js/" in url]  # Streamlit's own copy of Plotly stays away
+    page.unroute("**/plotly-*.js")
     page.route("**/plotly-*.js", lambda route: route.fulfill(status=404, body=""))
     open_page(page, f"{app.url}/step")
     expect(page.get_by_text("The chart could not be drawn because its script did not load").first).to_be_visible()
-
-
-def test_charts_take_the_width_there_is(stage):
-    before = stage.locator(CELLS).bounding_box()["width"]
-    stage.set_viewport_size({"width": 820, "height": 720})
-    comes_to(stage, lambda: stage.evaluate("innerWidth"), 820)
-    chart = stage.locator(CELLS)
-    drawn = chart.locator(".main-svg").first
-    comes_to(stage, lambda: abs(drawn.bounding_box()["width"] - chart.bounding_box()["width"]) <= 2, expected=True)
-    assert chart.bounding_box()["width"] < before
-
-
-def test_a_place_of_no_width_waits_until_there_is_some(stage):
-    """While a page is laid out a chart's place may be 16 pixels wide, where Plotly places titles at infinity."""
-    said = []
-    stage.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    shown = "document.querySelector(\"[aria-label='An attention map.']\")._fullLayout.width"
-    before = stage.evaluate(shown)
-    chart = stage.locator(CELLS)
-    chart.evaluate("root => { root.style.width = '16px'; }")
-    wait_for_rest(stage)
-    chart.evaluate("root => { root.style.width = ''; }")
-    wait_for_rest(stage)
-    comes_to(stage, lambda: stage.evaluate(shown), before)
-    assert said == []

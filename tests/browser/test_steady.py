@@ -17,10 +17,10 @@ WATCH = """() => {
   }).observe({ type: "layout-shift", buffered: true });
 }"""
 # The pages that moved most.
-WHERE = {"inside": VIEWPORT, "masks": PHONE, "checkpoints": VIEWPORT}
+WHERE = {"inside": VIEWPORT, "masks": PHONE}
 OTHERS = [
     *("start", "step", "attention", "positions", "search", "forcing", "compare", "matters", "wrong"),
-    *("lessons", "teachers", "open", "doctor", "training", "sentences", "corpus", "glossary"),
+    *("checkpoints", "lessons", "teachers", "open", "doctor", "training", "sentences", "corpus", "glossary"),
 ]
 
 

@@ -1,0 +1,83 @@
+"""On What matters a cell opens its head, one click takes it away or puts it back, and an address shows the same."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.helpers import click_chart, comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import SETTLED_MS, address, expect_address
+
+EFFECTS, GRID, STEPS, MAP = "matters_effects", "matters_grid", "matters_steps", "matters_map"
+PARTS, TABLE = "matters_parts", ".st-key-matters_pieces"
+
+
+def is_drawn(page, key):
+    expect(page.locator(f".st-key-{key} .main-svg").first).to_be_visible(timeout=SETTLED_MS)
+    wait_for_rest(page)
+
+
+def click(page, key, across, down):
+    """Click a chart at shares of its plot."""
+    wait_for_rest(page)
+    plot = page.locator(f".st-key-{key} .nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    page.mouse.click(box["x"] + across * box["width"], box["y"] + down * box["height"])
+    wait_for_idle(page)
+
+
+def head(page):
+    return tuple(address(page).get(name) for name in ("kind", "layer", "head"))
+
+
+def test_a_cell_of_either_map_opens_its_head_which_can_be_taken_away_and_put_back(server, tab):
+    turn_to(tab, f"{server.url}/matters?model=zh-en&effect=kl&effect_at=step&step=2")
+    is_drawn(tab, EFFECTS)
+    title = tab.locator(f".st-key-{EFFECTS} .gtitle")
+    expect(title).to_have_text(re.compile("^KL divergence at this step with each head ?removed in turn$"))
+    numbers = tab.locator(f".st-key-{EFFECTS} .annotation-text")
+    before = numbers.all_text_contents()
+    tab.get_by_label("Next step").click()
+    expect_address(tab, step="3")
+    comes_to(tab, lambda: numbers.all_text_contents() != before, expected=True)
+    wait_for_idle(tab)
+    # 11 rows and half a row more above, where the first name stands: the last row is layer 3 of cross-attention.
+    click(tab, EFFECTS, 1 / 8, 11.5 / 12)
+    comes_to(tab, lambda: head(tab), (None, "3", "1"))
+    for key in (STEPS, MAP):
+        is_drawn(tab, key)
+    fits_both_windows(tab, "matters-heads", [EFFECTS, GRID, STEPS, MAP])
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    wait_for_idle(tab)
+    click(tab, EFFECTS, 3 / 8, 1.5 / 12)
+    comes_to(tab, lambda: head(tab), ("encoder", "1", "2"))
+    expect(tab.locator(f".st-key-{GRID}")).to_contain_text("Encoder self-attention")
+    click(tab, GRID, 7 / 8, 1 / 2)
+    comes_to(tab, lambda: head(tab), ("encoder", "2", "4"))
+    tab.get_by_role("button", name="Take this head away").click()
+    expect_address(tab, do="zero-encoder.2.4")
+    is_drawn(tab, EFFECTS)
+    tab.get_by_role("button", name="Put this head back").click()
+    expect_address(tab, do=None)
+
+
+def test_a_part_of_a_logit_is_chosen_taken_away_and_its_pieces_are_seen(page, server):
+    open_page(page, f"{server.url}/matters?model=reverse&src=glass&matters=logit&step=2")
+    is_drawn(page, PARTS)
+    expect(page.get_by_text(re.compile(r"The \d+ parts add up to .* is rounding"))).to_be_visible()
+    click_chart(page, PARTS, 4, 2)  # of the second layer the first head of cross-attention
+    expect_address(page, kind=None, layer="2", head="1")
+    page.get_by_role("button", name="Take this head away").click()
+    wait_for_idle(page)
+    expect_address(page, do="zero-cross.2.1")
+    page.locator(".st-key-matters_panel").get_by_text("Pieces", exact=True).click()
+    expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 2")
+    page.locator(TABLE).get_by_role("button", name="More", exact=True).click()
+    expect(page.get_by_text("All measurements are made in the changed run")).to_be_visible()
+    page.locator(".gf-stepper").press("ArrowRight")
+    expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 3")
+    wait_for_idle(page)
+    page.reload()
+    wait_for_idle(page)
+    expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 3")
