@@ -166,6 +166,8 @@ def test_an_address_may_say_any_scale_and_an_impossible_answer_is_one_sentence(o
     (error,) = test.error
     assert "n_heads: found 5" in error.value.replace("\\", "")
     assert "7 questions still need an answer." in said(test)
+    (error,) = open_lesson(answers=(*ANSWERS[1:], ("n_heads", "*5*"))).error
+    assert r"\*5\*" in error.value  # what an address says is text
 
 
 def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folder):
