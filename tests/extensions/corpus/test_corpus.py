@@ -69,19 +69,15 @@ def test_the_end_says_what_was_found_and_where_it_is(file, tmp_path, capsys):
     assert contents(out) == before
 
 
-def test_a_decoded_run_has_bleu_and_chrf(file, tmp_path, capsys):
+def test_a_decoded_run_has_bleu_and_chrf_and_a_model_that_only_reads_no_loss(file, tmp_path, capsys):
     assert main(command(file, tmp_path / "runs", "--decode", "--max-pairs", "5")) == 0
     said = capsys.readouterr().out
     assert re.search(r"^  BLEU +\d+\.\d\d  \(\d+\.\d\d to \d+\.\d\d\)$", said, re.MULTILINE)
     assert re.search(r"^  chrF +\d+\.\d\d  \(\d+\.\d\d to \d+\.\d\d\)$", said, re.MULTILINE)
-
-
-def test_a_model_that_only_reads_is_measured_on_texts(tmp_path, capsys):
-    file = tmp_path / "texts.txt"
     file.write_text("abcba\nabcab\n", encoding="utf-8")
     assert main(command(file, tmp_path / "runs", checkpoint=PALINDROME)) == 0
     said = capsys.readouterr().out
-    assert "palindrome over texts.txt: 2 lines" in said
+    assert "palindrome over words.tsv: 2 lines" in said
     assert "loss" not in said
 
 

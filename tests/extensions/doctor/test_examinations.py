@@ -1,4 +1,4 @@
-"""Examinations run one after the other, are shared and stopped, and never in the way of whoever waits for a model."""
+"""Examinations run one after the other, are shared and stopped, and never in the way of who waits for a model."""
 
 import threading
 import time

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.durability import children
 from glassformer.extensions.training_page import trainings as module
 from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_WAITING, Plan, Trainings
 from glassformer.server.model_runner import BusyError
@@ -96,7 +97,7 @@ def test_what_fails_in_its_last_command_is_one_sentence_and_the_next_one_begins(
     assert ended(trainings, second).state == "done"
 
 
-def test_one_runs_and_the_others_wait_their_turn(make):
+def test_one_runs_the_others_wait_their_turn_and_too_many_are_refused(make):
     trainings = make()
     first, second, third = (trainings.begin(plan(word)) for word in ("learn", "learn", "done"))
     learning(trainings, first)
@@ -107,15 +108,11 @@ def test_one_runs_and_the_others_wait_their_turn(make):
     trainings.cancel(first)
     assert ended(trainings, third).state == "done"
     assert not (second.folder / "pid").exists()
-
-
-def test_too_many_wait(make):
-    trainings = make()
     for _ in range(MOST_WAITING):
         trainings.begin(plan("learn"))
     with pytest.raises(BusyError, match=f"{MOST_WAITING} trainings are waiting or running"):
         trainings.begin(plan("learn"))
-    assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == MOST_WAITING
+    assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == MOST_WAITING + 3
 
 
 def test_a_stopped_one_goes_on_from_its_state(make):
@@ -177,9 +174,9 @@ def test_what_is_due_is_done_in_time_or_at_the_end(make):
     until(lambda: done[-1] == "late")
 
 
-def test_a_forgotten_one_leaves_nothing(make):
+def test_a_forgotten_one_leaves_nothing_nor_does_a_server_that_ends(make):
     trainings = make()
-    running, over = trainings.begin(plan("learn")), None
+    running = trainings.begin(plan("learn"))
     pid = learning(trainings, running)
     trainings.forget(running)
     assert trainings.find(running.token) is None
@@ -188,6 +185,10 @@ def test_a_forgotten_one_leaves_nothing(make):
     ended(trainings, over)
     trainings.forget(over)
     assert not over.folder.exists()
+    pid = learning(trainings, trainings.begin(plan("learn")))
+    trainings.close()
+    assert not is_alive(pid)
+    assert not trainings.root.exists()
 
 
 def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make, monkeypatch):
@@ -209,14 +210,6 @@ def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make, monkeyp
     assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == 3
 
 
-def test_a_server_that_ends_leaves_neither_process_nor_folder(make):
-    trainings = make()
-    pid = learning(trainings, trainings.begin(plan("learn")))
-    trainings.close()
-    assert not is_alive(pid)
-    assert not trainings.root.exists()
-
-
 SERVER = """
 import sys, time
 from pathlib import Path
@@ -229,15 +222,6 @@ training = trainings.begin(Plan(name="model", commands=(task, train), minutes=5.
 print(training.folder, flush=True)
 time.sleep(600)
 """
-
-
-def children(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()] + [
-        int(word)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        if task.name != str(pid)
-        for word in (task / "children").read_text().split()
-    ]
 
 
 def test_no_process_outlives_a_killed_server(tmp_path):
@@ -390,7 +374,7 @@ def test_a_killed_replica_leaves_a_training_that_can_go_on(tmp_path, make):
     assert trainings.look(training).is_under_way
 
 
-def test_a_training_that_is_looked_at_elsewhere_is_not_old(beside):
+def test_a_training_that_is_looked_at_elsewhere_is_not_old_and_what_never_became_one_goes_in_time(beside):
     one, other = beside
     training = one.begin(plan("done"))
     ended(one, training)
@@ -400,15 +384,12 @@ def test_a_training_that_is_looked_at_elsewhere_is_not_old(beside):
             other.find(training.token)
         one.sweep()
         assert training.folder.exists() == looked_at
-
-
-def test_a_folder_that_never_became_a_training_is_removed_in_time(beside):
-    folder = beside[0].root / ("x" * 22)
+    folder = one.root / ("x" * 22)
     folder.mkdir()
-    beside[0].sweep()
+    one.sweep()
     assert folder.exists()
     os.utime(folder, (0, 0))
-    beside[0].sweep()
+    one.sweep()
     assert not folder.exists()
 
 

@@ -1,7 +1,6 @@
 """Measures of many lines at once equal those of one run at a time, on any device."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
@@ -25,7 +24,6 @@ from transformer.model.taps import Recorder, tap_of
 from transformer.runs.query import Query
 from transformer.runs.teacher_forcing import judge
 
-ROOT = Path(__file__).resolve().parents[4]
 CLOSE = {"rtol": 0, "atol": 1e-5}
 LINES = [CorpusLine(10 + i, source, target) for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True))]
 

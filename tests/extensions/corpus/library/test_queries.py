@@ -217,13 +217,6 @@ def test_pages_follow_each_other(run, sentences):
     same(queries.search(run, [], n=3), sentences.set_index("line"))  # all lines
 
 
-def test_a_run_that_is_not_complete_is_asked_so_far(tmp_path):
-    some = folder.open_run(write_run(tmp_path, lines=300, done=2, layers=1, per_layer=1))
-    assert queries.search(some, []).total == 200
-    assert queries.line(some, 250) is None
-    assert max(lines_of(queries.extremes(some, "encoder", 1, 1, "peak", n=300))) == 199
-
-
 # ---------------------------------------------------------------- what is refused
 
 INJECTIONS = ("' OR 1=1 --", '" OR ""="', "$n", "$heads", "{0}", "dog\x00", "'; COPY (SELECT 1) TO '/tmp/x'; --")

@@ -1,7 +1,5 @@
 """Scores of a corpus run: exactly those of the whole corpus at once, and intervals that cover what they should."""
 
-import math
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,14 +68,6 @@ def test_where_all_lines_are_right_the_share_has_an_interval(tmp_path):
     exact = scores.scores(tmp_path).exact
     assert (exact.low, exact.high) == interval(50, 50)
     assert exact.high - exact.low == pytest.approx(0.0713, abs=1e-3)  # 1.96^2 / (50 + 1.96^2)
-
-
-def test_the_interval_of_a_rare_share_covers_it_as_often_as_it_says():
-    """Exactly, over all counts: at p = 0.02 and 50 lines the percentile bootstrap covers it in 64 of 100."""
-    p, n = 0.02, 50
-    chances = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
-    covers = [low <= p <= high for low, high in (interval(k, n) for k in range(n + 1))]
-    assert sum(chance for chance, one in zip(chances, covers, strict=True) if one) > 0.9
 
 
 @pytest.mark.parametrize("cells", [(54, 0, 0, 0), (1, 97, 1, 1), (20, 5, 9, 6), (0, 30, 0, 0)])

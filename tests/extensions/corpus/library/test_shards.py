@@ -1,7 +1,6 @@
 """Shards of a run have the same bytes each time, are whole or not there, and only what is missing is measured."""
 
 import errno
-import io
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ import pytest
 
 from glassformer.extensions.corpus.library import lines, shards
 from glassformer.extensions.corpus.library.folder import check, open_run
-from glassformer.extensions.corpus.library.tables import HEADS, SCHEMAS, CorpusLine, CorpusOptions
+from glassformer.extensions.corpus.library.tables import SCHEMAS, CorpusLine, CorpusOptions
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment import SPACINGS
 from transformer.errors import CheckpointError, DataError
@@ -100,15 +99,6 @@ def test_a_run_is_read_back_and_the_rows_of_a_head_lie_together(plan, checkpoint
     kinds = ("encoder", "decoder", "cross")
     assert [one for (one,) in whose] == sorted((one for (one,) in whose), key=lambda one: (kinds.index(one[0]), one))
     assert all(one["line"].to_pylist() == [6, 7, 8] for one in groups)
-
-
-def test_the_same_lines_have_the_same_bytes_in_whatever_order_rows_were_found(plan):
-    job, (shard, _) = plan().job, lines.shards(plan().corpus, 4)
-    files = job.files(shard)
-    assert files == job.files(shard)
-    heads = pq.read_table(io.BytesIO(files["heads"]), schema=HEADS)
-    shuffled = heads.take(list(reversed(range(len(heads)))))
-    assert shards._bytes("heads", shards._ordered(shuffled)) == files["heads"]
 
 
 def test_only_what_is_missing_is_measured_again(plan):

@@ -17,7 +17,7 @@ from glassformer.extensions.corpus.page import cached_queries
 from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, link_to
 from glassformer.extensions.corpus.parts import beside, queries_keys
-from glassformer.extensions.corpus.parts.beside import Beside, by_chance
+from glassformer.extensions.corpus.parts.beside import Beside
 from glassformer.extensions.corpus.parts.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs.loading import SHIPPED
@@ -108,14 +108,6 @@ def test_what_is_selected_is_the_same_in_all_heads(runs, view, lit):
         assert list(cloud.pieces) == scene.tokens.pieces.tolist()
 
 
-def test_the_nearest_are_those_that_the_query_would_look_at(runs):
-    scene = layer(runs, spot="2.query.2", lit="near")
-    clicked, *near = scene.selected
-    assert clicked == scene.spot
-    assert len(near) == queries_keys.N_NEAR
-    assert not scene.tokens.is_query[near].any()
-
-
 @pytest.mark.parametrize("points", ["side", "group"])
 def test_pictures_are_figures_and_a_click_selects_a_token(runs, points):
     scene = layer(runs, spot="1.query.2", points_by=points)
@@ -149,6 +141,17 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
         assert {link.view.step for link in links} == ({0, 1, 2} if line == 1 else {0})
         worst = link_to("addition", checkpoint, hit, None, decoded=False).view.step
         assert worst == (hit.worst_step if line == 1 else 0)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "means"),
+    [(-0.9, "a large score goes with"), (-0.6, "often goes with"), (-0.5, "says little"), (None, "")],
+)
+def test_r_is_said_with_what_it_means(runs, correlation, means):
+    said = queries_keys.scaling(replace(layer(runs).own, correlation=correlation))
+    assert means in said
+    assert correlation is None or f"r = −{-correlation:.2f}, so distance accounts for r² = {correlation**2:.0%}" in said
+    assert ("In this head" in said) == bool(means)
 
 
 def test_pieces_are_told_apart_by_what_they_are_and_no_other_text_is_a_token():
@@ -242,17 +245,6 @@ def test_runs_of_different_models_are_compared_where_both_have_a_head(page, runs
     assert "The first run has 24 heads and the second 8" in said
     assert len(test.dataframe[0].value) == 8
     assert "Only one of the two runs has this head." in said
-
-
-def test_how_many_differences_are_marked_by_chance_is_said():
-    one = paired.difference(100, 0.0, 1.0, 1.0, 0.1)
-    none = paired.difference(100, 0.0, 0.0, 0.0, 0.1)
-    found = {("cross", 1, head): one if head < 4 else none for head in range(1, 61)}
-    assert by_chance(found) == (
-        "60 heads are compared; the interval excludes 0 for 3. If no head differed, about 3 would be marked by "
-        "chance, 1 in 20."
-    )
-    assert by_chance({("cross", 1, 1): one}).startswith("1 head is compared")
 
 
 def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):

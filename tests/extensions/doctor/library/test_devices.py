@@ -1,4 +1,4 @@
-"""On another device an examination is the same: see `tests/transformer/test_devices.py`."""
+"""An examination on another device finds the same: see `tests/transformer/test_devices.py`."""
 
 from glassformer.extensions.doctor.library.report import examine
 from tests.transformer.devices import of_name as of_name

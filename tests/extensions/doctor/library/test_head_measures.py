@@ -8,7 +8,6 @@ from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.findings import not_applicable
 from glassformer.extensions.doctor.library.head_measures import NO_RUN
 from tests.extensions.doctor.library.changed import changed, look, verdicts
-from tests.transformer.one_stack import alone
 from transformer.trying.losses import Samples
 
 
@@ -46,12 +45,6 @@ def test_equal_heads_are_found_also_if_their_axes_are_turned(reverse):
     found = look("equal_heads", changed(reverse, change))
     assert (found.verdict, found.places) == ("look", ("encoder.1.1 = encoder.1.4",))
     assert found.number == pytest.approx(0, abs=1e-3)
-
-
-def test_heads_that_share_keys_are_not_equal(tmp_path):
-    checkpoint = alone("decoder", tmp_path)
-    assert checkpoint.config.n_kv_heads == 1
-    assert look("equal_heads", checkpoint).verdict == "well"
 
 
 @pytest.mark.parametrize(

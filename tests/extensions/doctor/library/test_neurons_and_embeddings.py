@@ -72,15 +72,6 @@ def test_the_mean_cosine_is_that_of_all_pairs():
     assert feed_forward_tests.mean_cosine(rows) == pytest.approx(expected, abs=1e-6)
 
 
-def test_directions_of_a_table():
-    turned = torch.linalg.qr(torch.randn(6, 6, generator=torch.manual_seed(0)))[0]
-    three = torch.cat((torch.eye(3), -torch.eye(3))) @ turned[:3]  # around a mean of 0, three directions of one size
-    assert feed_forward_tests.directions(three) == pytest.approx(
-        3 / 5, abs=1e-4
-    )  # six rows around their mean: five at most
-    assert feed_forward_tests.directions(torch.ones(6, 6)) == 0
-
-
 def test_equal_rows_are_named_by_their_pieces_unless_they_are_special(reverse):
     found = look("equal_embeddings", changed(reverse, lambda model: model.src_table[9].copy_(model.src_table[8])))
     assert (found.verdict, found.number) == ("look", 2)

@@ -1,4 +1,4 @@
-"""Parameters that hold nothing, no number or what was only drawn are found with their name; fixed tables are not."""
+"""Parameters that hold nothing, no number or what was only drawn are found by name; fixed tables are not."""
 
 import json
 import re

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.doctor.library.context import DoctorTest
-from glassformer.extensions.doctor.library.findings import MOST_PLACES, DoctorTestResult, Finding, PageTarget
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, Finding, PageTarget
 from glassformer.extensions.doctor.library.report import SCHEMA_VERSION, Report, told_once
 from transformer.i18n import PSEUDO, said, say
 
@@ -41,14 +40,6 @@ OPEN = Finding(
 @pytest.fixture
 def report():
     return Report("mine", "0123456789abcdef", "given", 2, (RIGHT, OPEN, WRONG))
-
-
-def test_places_that_are_left_out_are_counted():
-    many = DoctorTestResult(verdict="broken", said=say("All."), places=tuple(f"w{n}" for n in range(33)))
-    found = DoctorTest("wiring", say("All"), name="all", look=lambda patient: many).measure(None)
-    assert (len(found.places), found.more) == (MOST_PLACES, 33 - MOST_PLACES)
-    text = Report("mine", "0", "given", 0, (replace(WRONG, measured=found),)).to_markdown()
-    assert f"`w11`, and {33 - MOST_PLACES} more" in text
 
 
 def of(test, verdict, *, area="behaviour", number=1.0):

@@ -9,9 +9,7 @@ from glassformer.extensions.doctor.library.report import TESTS, run_test
 from glassformer.extensions.doctor.library.setting_tests import TESTS as SETTINGS
 from glassformer.extensions.doctor.library.setting_tests import fitting, neighbour_of, with_setting
 from tests.extensions.doctor.library.changed import changed, found
-from tests.extensions.tokenizers.filling import filling
 from tests.transformer.featured import featured
-from tests.transformer.one_stack import alone
 from transformer.model.transformer import Transformer
 from transformer.trying.losses import Samples, Variants
 
@@ -47,15 +45,6 @@ def test_a_setting_that_does_not_explain_is_no_lead(reverse):
     findings = [found(reverse, name, pairs=later) for name in NAMES]
     assert {one.verdict for one in findings} <= {"well", "not_applicable"}
     assert any("this setting alone does not explain it" in one.measured.said for one in findings)
-
-
-@pytest.mark.parametrize("kind", ["encoder", "filling"])
-def test_without_texts_that_is_said(kind, tmp_path):
-    checkpoint = filling(tmp_path) if kind == "filling" else alone(kind, tmp_path)
-    for name in NAMES:
-        said = found(checkpoint, name, pairs=Samples(())).measured.said
-        assert "Only 0" not in said
-        assert "no texts" in said
 
 
 @pytest.mark.parametrize(

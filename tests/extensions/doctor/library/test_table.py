@@ -12,6 +12,7 @@ import pytest
 from glassformer.extensions.doctor.library.report import TESTS, examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import TINY, healthy, texts
+from tests.transformer.model.test_settings import asked_for, strange
 
 WRECK = {test.name for test in TESTS if test.of_outputs}
 BY_NAME = {fault.name: fault for fault in FAULTS}
@@ -47,6 +48,9 @@ def said(fault, base):
 @pytest.mark.parametrize("base", TINY)
 def test_a_healthy_checkpoint_is_an_empty_row(base):
     assert said("", base) == set()
+    names = asked_for(healthy(base).model)  # settings of the table, and no others
+    assert names
+    assert not strange(names)
 
 
 ALSO_ELSEWHERE = {  # those that the tests of one module plant, too

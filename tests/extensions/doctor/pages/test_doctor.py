@@ -1,8 +1,6 @@
 """The Doctor page says what is wrong first, of examinations that are done, under way, stopped or refused."""
 
 import re
-import threading
-import time
 from urllib.parse import parse_qs
 
 import pytest
@@ -13,13 +11,16 @@ from glassformer.extensions.doctor.library.context import DoctorTest
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, PageTarget, not_applicable
 from glassformer.extensions.doctor.page import doctor_panels
 from glassformer.runs import loading, measurement_jobs
+from tests.extensions.doctor.test_examinations import gate as gate
 from tests.extensions.scripts import DOCTOR
-from tests.pages.conftest import MAIN, check
+from tests.glassformer.waiting import WAIT, until
+from tests.pages.conftest import CHECKPOINTS, MAIN, check
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pages.test_shared_caches import read_in_each_language
+from tests.pages.test_step_links import says_what_is_wrong_in_a_link
 from tests.pseudo_language import words_of
 from transformer.i18n import say
 
-SECONDS = 300.0
 BROKEN = DoctorTestResult(
     verdict="broken",
     number=0.25,
@@ -56,35 +57,15 @@ def examine_with(monkeypatch):
     return use
 
 
-class Gate:
-    """A test that stands still until it is let go."""
-
-    def __init__(self):
-        self.reached, self.opened = threading.Event(), threading.Event()
-
-    def measure(self, patient):
-        self.reached.set()
-        while not self.opened.is_set():
-            patient.pause()
-            time.sleep(0.001)
-        return WELL.measure(patient)
-
-
-@pytest.fixture
-def gate():
-    found = Gate()
-    yield found
-    found.opened.set()
-
-
 def until_done(test):
     """Run the page until its examination is over."""
-    end = time.monotonic() + SECONDS
-    while any(button.key == "stop_examination" for button in test.button):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-        test.run()
-        assert not test.exception
+
+    def is_over():
+        if any(button.key == "stop_examination" for button in test.button):
+            check(test.run())
+        return all(button.key != "stop_examination" for button in test.button)
+
+    until(is_over)
     return test
 
 
@@ -128,17 +109,6 @@ def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(op
     assert box.proto.expanded
 
 
-def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
-    examine_with(WELL)
-    test = until_done(open_page(DOCTOR, model="reverse"))
-    box = next(one for one in test.expander if one.label == "Examine with your own sentences")
-    assert not box.proto.expanded, "the card's examples are pairs"
-    (table,) = test.dataframe
-    found = table.value
-    assert list(found["right"]) == list(found["written"])
-    assert list(found["loss"]) == sorted(found["loss"], reverse=True)
-
-
 def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
     examine_with(WELL, LOOK)
     test = until_done(open_page(DOCTOR, model="reverse"))
@@ -147,11 +117,9 @@ def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
 
 
 def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
-    examinations = examine_with(
-        named("broken", BROKEN), DoctorTest("wiring", say("The gate"), name="gate", look=gate.measure)
-    )
+    examinations = examine_with(named("broken", BROKEN), DoctorTest("wiring", say("The gate"), name="gate", look=gate))
     test = open_page(DOCTOR, model="reverse")
-    assert gate.reached.wait(SECONDS)
+    assert gate.reached.wait(WAIT)
     test.run()
     assert not test.error, "nothing is summed up before the end"
     assert ":material/error: **A test called broken**: broken" in plain(test.markdown)
@@ -238,13 +206,6 @@ def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, m
     assert plain(until_done(test.button("examine").click().run()).success)
 
 
-def test_when_too_many_wait_a_sentence_says_so(open_page, examine_with):
-    examine_with(WELL, most_waiting=0)
-    test = open_page(DOCTOR, model="reverse")
-    assert plain(test.error) == ["0 examinations are waiting. Try again in a minute."]
-    assert test.button("examine")
-
-
 def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
     examine_with(named("broken", BROKEN))
     test = AppTest.from_file(str(MAIN), default_timeout=60)
@@ -265,3 +226,20 @@ def test_every_sentence_of_the_page_is_spoken_whole(open_page, examine_with):
     names = words_of("reverse", *BROKEN.places, "broken", "gray-badge", "well", *(one.name for one in (LOOK, NOT)))
     references = {word[::-1] for word in loading.open_checkpoint(loading.usable()["reverse"]).card.examples}
     assert not complaints(test, names | data_of_models(), set(told_by_models()) | references)
+
+
+def test_the_page_says_what_is_wrong_in_a_link(open_page):
+    says_what_is_wrong_in_a_link(open_page, "doctor")
+
+
+def test_each_visitor_reads_a_report_in_their_language(open_page):
+    read_in_each_language(open_page, DOCTOR, {"model": "reverse"}, "检查")
+
+
+def test_the_ways_from_the_checkpoints_to_the_doctor_and_to_the_tensors(open_page):
+    test = open_page(MAIN, model="zh-en")
+    test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
+    doctor, tensors = [one.proto for one in test.get("page_link") if one.proto.page == "doctor"]
+    assert doctor.label == "Is this model healthy? Ask the doctor"
+    assert "doctor=" not in doctor.query_string
+    assert "doctor=parameters" in tensors.query_string

@@ -1,4 +1,4 @@
-"""Curves of a training are drawn by epoch or step, with gaps, the kept epoch and snapshots, and no text is markup."""
+"""Curves of a training are drawn by epoch or step, with gaps, the kept epoch and snapshots; no text is markup."""
 
 import numpy as np
 import pytest

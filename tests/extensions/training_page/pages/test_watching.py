@@ -83,13 +83,6 @@ def test_a_card_that_cannot_start_says_so_beside_the_cards(watch, server, monkey
     assert order[:2] == ["The server is full\\.", "Or choose the settings yourself"]
 
 
-def test_a_model_that_is_too_large_cannot_be_begun(watch):
-    test = watch()
-    check(next(one for one in test.slider if one.label == "Layers in each stack").set_value(6).run())
-    assert "a model that is trained here may have at most 500,000. Choose fewer layers." in said(test)
-    assert button(test, "Start training").disabled
-
-
 def test_pairs_of_ones_own(watch):
     test = watch()
     test.session_state["watch_task"] = "own"
