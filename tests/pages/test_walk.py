@@ -2,12 +2,13 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.shared.controls import NONE
 from tests.pages.conftest import ATTENTION, ROOT, check
-from tests.pages.reading import address, figure, go_to, numbers, told, view
+from tests.pages.reading import address, figure, go_to, keys_of, numbers, told, view
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.analysis.default_cell import worth_seeing
 from transformer.checkpoint.load import load
@@ -111,3 +112,15 @@ def test_a_change_within_the_steps_is_said_and_one_elsewhere_is_not(walking):
     within = walking(kind="cross", layer=1, head=2, do="silent-cross.1.2")
     assert "something inside this attention sub-layer was changed" in within.warning[0].value
     assert not walking(kind="cross", layer=1, head=2, do="silent-cross.2.1").warning
+
+
+def test_vectors_of_all_tokens_are_those_of_the_head_and_drawn_when_they_are_asked_for(walking, reverse):
+    test, site = walking(kind="cross", layer=2, head=3), "decoder.1.cross_attn"
+    charts = {"walk_all_q": "queries", "walk_all_k": "keys", "walk_all_v": "values"}
+    assert not charts.keys() & keys_of(test)
+    test.session_state[one_weight.VECTORS] = True
+    check(test.run())
+    found = replay_module.replay(reverse, run(reverse, reverse.query("glass")), [f"{site}.*"])
+    for chart, name in charts.items():
+        drawn = numbers(figure(test, chart)["data"][0]["z"])
+        assert np.allclose(drawn, found[f"{site}.{name}"][2], atol=1e-5)
