@@ -1,4 +1,4 @@
-"""What int8 gains for decoding a token: its way of writing is that of drafts."""
+"""What int8 gains is measured by writing as drafts do, rounded only where it says so."""
 
 import pytest
 import torch
@@ -25,6 +25,7 @@ def test_each_way_writes_as_many_tokens_and_rounds_only_where_it_says_so(feature
     assert bool(rounded) == ("d_ff" in features)
 
 
+@pytest.mark.deep
 def test_int8_is_measured_without_a_compiler(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)

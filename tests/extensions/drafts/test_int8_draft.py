@@ -1,4 +1,4 @@
-"""The draft with 8-bit matrices: without rounding, its steps compute what the model computes, of every kind."""
+"""A draft with 8-bit matrices computes, without rounding, what the model of every kind computes."""
 
 import pytest
 import torch
@@ -59,14 +59,6 @@ def both_ways(changes, *, n_begun, seed=0):
 def test_a_step_computes_what_the_model_computes(name, n_begun):
     for expected, found in both_ways(KINDS[name], n_begun=n_begun):
         torch.testing.assert_close(found, expected, rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize("name", ["plain", "gated", "rotary", "output"])
-@torch.inference_mode()
-def test_with_8_bits_it_computes_nearly_that(name, monkeypatch):
-    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
-    far = [float((expected - found).abs().max()) for expected, found in both_ways(KINDS[name], n_begun=1)]
-    assert 0 < max(far) < 0.5  # it does round, and by little
 
 
 @torch.inference_mode()

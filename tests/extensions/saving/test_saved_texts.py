@@ -1,4 +1,4 @@
-"""No text of a run is markup in its file: 40 hostile ones as its sentence, its pieces, its model's card and name."""
+"""No text of a run is markup in its file: 40 hostile ones as its sentence, pieces, model's card and name."""
 
 import json
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Many lines on one model: each result is that of the line alone, whoever its neighbours are."""
+"""Of many lines on one model each result is that of the line alone, whoever its neighbours are."""
 
 import csv
 import io
@@ -11,7 +11,6 @@ import pytest
 
 from glassformer.extensions.sentences.line_runs import (
     as_csv,
-    batches,
     check_can_run,
     columns,
     repeated_share,
@@ -73,14 +72,6 @@ def test_neighbours_and_order_change_nothing(checkpoint):
             assert one == whole[one.line.number]
 
 
-def test_batches_hold_every_line_once_and_like_lengths(checkpoint):
-    lines = read_text(TEXT, label="x")
-    found = batches(checkpoint, lines, rows=3)
-    assert sorted(line.number for batch in found for line in batch) == [line.number for line in lines]
-    assert all(len(batch) <= 3 for batch in found)
-    assert found[0] == min(found, key=lambda batch: min(line.number for line in batch))
-
-
 def test_what_pause_raises_ends_the_run_within_a_batch(checkpoint):
     lines, rounds, found = read_text(TEXT, label="x"), [], []
 
@@ -121,30 +112,23 @@ def test_an_encoder_with_a_head_scores_each_text_piece_by_piece(tmp_path):
         assert (one.output, one.ended, one.length_ratio) == ("", None, None)
 
 
-def test_an_encoder_without_a_head_is_refused_in_a_sentence(tmp_path):
-    bare = alone("encoder", tmp_path / "bare")
-    with pytest.raises(QueryError, match="It can neither generate text nor give a text a probability"):
-        list(run_lines(bare, read_text("ba", label="x"), how(bare)))
-    with pytest.raises(QueryError, match=r"none of the mask pieces \[MASK\], <mask>"):
-        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))
-
-
 def test_what_repeats_itself_is_counted_by_pairs():
-    assert repeated_share([1, 2, 3, 4]) == 0
-    assert repeated_share([1, 2, 1, 2, 1]) == pytest.approx(2 / 4)
-    assert repeated_share([5, 5, 5, 5, 5]) == pytest.approx(3 / 4)
-    assert repeated_share([1]) == repeated_share([]) == 0
+    found = [repeated_share(ids) for ids in ([1, 2, 3, 4], [1, 2, 1, 2, 1], [5, 5, 5, 5, 5], [1], [])]
+    assert found == pytest.approx([0, 2 / 4, 3 / 4, 0, 0])
 
 
-def test_a_trained_model_reverses_and_its_table_neutralises_formulas():
+def test_the_table_has_no_formulas_and_no_empty_columns():
     checkpoint = load(REVERSE)
-    lines = read_text("abc\tcba\n=ab\tba=\nglass\tssalg", label="x")
-    results = list(run_lines(checkpoint, lines, how(checkpoint)))
+    results = list(run_lines(checkpoint, read_text("abc\tcba\n=ab\tba=", label="x"), how(checkpoint)))
     rows = list(csv.DictReader(io.StringIO(as_csv(results))))
-    assert [row["line"] for row in rows] == ["1", "2", "3"]
+    assert [row["line"] for row in rows] == ["1", "2"]
     assert (rows[0]["output"], float(rows[0]["chrf"]), rows[0]["ended"]) == ("cba", 100.0, "True")
     assert rows[1]["source"] == "'=ab"
-    assert float(rows[2]["log_prob"]) == next(one.log_prob for one in results if one.line.number == 3)
-    assert "problem" not in rows[0]
-    assert "score" not in columns(results)
+    assert float(rows[0]["log_prob"]) == next(one.log_prob for one in results if one.line.number == 1)
+    assert not {"problem", "score"} & (set(rows[0]) | set(columns(results)))
     assert summary(results).ended == 1.0
+
+
+def test_an_encoder_without_a_mask_piece_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(QueryError, match=r"none of the mask pieces \[MASK\], <mask>"):
+        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))

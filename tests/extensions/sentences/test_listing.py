@@ -1,4 +1,4 @@
-"""Which lines are listed and in which order; a line without a number comes last."""
+"""Lines are listed by what they are and hold, the worst first; a line without a number comes last."""
 
 import pytest
 

@@ -40,9 +40,6 @@ def run_of(link):
     return bare, (view.kind, view.layer, view.head)
 
 
-# ---------------------------------------------------------------- there and back
-
-
 @given(st.dictionaries(st.sampled_from(NAMES), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)))
 def test_what_is_nested_is_read_again(said):
     assert read_nested(write_nested(said)) == said
@@ -102,9 +99,6 @@ def test_what_belongs_to_one_model_or_one_sentence_is_not_taken_over_by_another(
         assert second_of(opened(comparing(told, with_=replace(told, **changes))))[0].reference == reference
 
 
-# ---------------------------------------------------------------- what strangers write
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -155,9 +149,6 @@ def test_no_text_breaks_a_link(text):
     assert isinstance(second.decoding, Beam | Sampling | type(Link().decoding))
 
 
-# ---------------------------------------------------------------- "Compare this"
-
-
 AT_A_CELL = replace(LINK, view=replace(LINK.view, query=4, key=5))
 
 
@@ -175,9 +166,6 @@ def test_compare_this_takes_the_change_then_the_branch_then_the_head_that_is_loo
     assert settled(link) == ("heads", ())
     view = second_of(link)[0].view
     assert (view.kind, view.layer, view.head) == ("cross", 1, 2)
-    assert settled(of_what_is_looked_at(AT_A_CELL, "step")) == ("changed", ())  # not about heads
-
-
-def test_what_was_compared_before_and_a_cell_of_a_map_stay_behind():
-    link = of_what_is_looked_at(replace(AT_A_CELL, beside="src=noon", job="secret"), "step")
+    link = of_what_is_looked_at(replace(AT_A_CELL, beside="src=noon", job="secret"), "step")  # not about heads
+    assert settled(link) == ("changed", ())
     assert (link.beside, link.job, link.view.query, link.view.key, link.view.step) == ("", "", None, None, 3)

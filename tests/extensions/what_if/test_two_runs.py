@@ -1,10 +1,11 @@
-"""Two outputs are aligned with the fewest differences, and read by each other's model as if forced to write them."""
+"""Two outputs are aligned with the fewest differences, and read by another model as if it had to write them."""
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,11 +16,12 @@ from glassformer.extensions.what_if.two_runs import (
     kl_divergences,
     own_log_probs,
     read_output,
-    share_vocabulary,
 )
+from tests.transformer.analysis.test_teacher_forced_pass import plain_losses
+from tests.transformer.analysis.test_teacher_forced_pass import tiny as tiny
 from tests.transformer.one_stack import alone
-from transformer.checkpoint.load import load
-from transformer.errors import QueryError
+from transformer.analysis.teacher_forced_pass import read_at_once
+from transformer.errors import NotFiniteError, QueryError
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
 from transformer.runs.query import Sampling
@@ -39,9 +41,6 @@ def edits(left, right):
     return 1 + min(edits(left[:-1], right), edits(left, right[:-1]), edits(left[:-1], right[:-1]))
 
 
-# ---------------------------------------------------------------- alignment
-
-
 @given(OUTPUTS, OUTPUTS)
 def test_outputs_are_aligned_in_order_with_the_fewest_differences_after_what_both_begin_with(left, right):
     first, rows = first_difference(left, right), aligned(left, right)
@@ -58,9 +57,6 @@ def test_outputs_are_aligned_in_order_with_the_fewest_differences_after_what_bot
         assert [(row.left, row.right) for row in rows[:first]] == [(place, place) for place in range(first)]
 
 
-# ---------------------------------------------------------------- divergences
-
-
 @given(LOGITS)
 def test_a_divergence_is_what_its_definition_says(seed):
     generator = np.random.default_rng(seed)
@@ -69,26 +65,11 @@ def test_a_divergence_is_what_its_definition_says(seed):
     expected = [sum(p[t, i] * np.log(p[t, i] / q[t, i]) for i in range(7)) for t in range(4)]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert (found >= 0).all()
-
-
-def test_equal_distributions_do_not_diverge_and_an_impossible_piece_costs_everything_on_the_right():
-    log_p = np.random.default_rng(0).normal(scale=4, size=(3, 50)).astype(np.float32)
-    log_p -= np.log(np.exp(log_p).sum(-1, keepdims=True))
-    assert kl_divergences(log_p, log_p).tolist() == [0.0] * 3
+    assert kl_divergences(np.log(p), np.log(p)).tolist() == [0.0] * 4
     with np.errstate(divide="ignore"):
         sure, open_ = np.log(np.array([[1.0, 0.0]])), np.log(np.array([[0.5, 0.5]]))
     assert kl_divergences(sure, open_) == pytest.approx([np.log(2)])
     assert kl_divergences(open_, sure) == [np.inf]
-    with pytest.raises(ValueError, match=r"\(2, 3\) log-probabilities and \(1, 3\)"):
-        kl_divergences(np.zeros((2, 3)), np.zeros((1, 3)))
-
-
-# ---------------------------------------------------------------- reading another's output
-
-
-@pytest.fixture(scope="module")
-def tiny(checkpoint_folder):
-    return load(checkpoint_folder)
 
 
 def test_a_model_reads_its_own_output_as_it_wrote_it(tiny):
@@ -134,10 +115,8 @@ def test_a_decoder_alone_reads_an_output_behind_its_own_prompt(tmp_path):
     model = alone("decoder", tmp_path)
     trace = run(model, replace(model.query("ba lo mi"), max_new=5))
     read = read_output(model, replace(trace.query, source="ta ba"), trace.tgt_ids)
-    assert read.tgt_ids == trace.tgt_ids
     assert read.first_row == len(read.src_ids) - 1
-    forced = run(model, read.query)
-    np.testing.assert_allclose(read.log_probs, forced.log_probs, atol=1e-5)
+    np.testing.assert_allclose(read.log_probs, run(model, read.query).log_probs, atol=1e-5)
 
 
 def test_what_cannot_be_read_is_refused(tiny, tmp_path):
@@ -151,8 +130,22 @@ def test_what_cannot_be_read_is_refused(tiny, tmp_path):
         read_output(encoder, encoder.query("ba lo"), (5,))
 
 
-def test_a_vocabulary_is_shared_where_ids_mean_the_same(tiny, shared_checkpoint_folder):
-    trace = run(tiny, replace(tiny.query("ba lo"), max_new=3))
-    assert share_vocabulary(trace, trace)
-    other = load(shared_checkpoint_folder)
-    assert not share_vocabulary(trace, run(other, replace(other.query("ba lo"), max_new=3)))
+def test_without_the_causal_mask_each_row_sees_the_whole_output(tiny):
+    trace = tiny.run("ba lo mi")
+    query = replace(trace.query, interventions=parse("causal-off"))
+    read = read_at_once(tiny, query, trace.tgt_ids, ["decoder.*.self_attn.mask"])
+    n = len(trace.read_ids)
+    assert read.losses == pytest.approx(plain_losses(tiny, trace, torch.ones(1, 1, n, n, dtype=torch.bool)), abs=1e-5)
+    assert read.values["decoder.0.self_attn.mask"].all()
+    assert np.abs(read.losses - plain_losses(tiny, trace)).max() > 1e-4
+
+
+def test_what_is_not_finite_is_refused_or_given_as_it_is(tiny):
+    trace = tiny.run("ba lo mi")
+    query = replace(trace.query, interventions=parse("causal-hidden_unguarded-decoder"))
+    with pytest.raises(NotFiniteError, match=r"decoder\.0\.self_attn\.weights"):
+        read_at_once(tiny, query, trace.tgt_ids)
+    read = read_at_once(tiny, query, trace.tgt_ids, ["decoder.0.self_attn.weights"], finite=False)
+    assert np.isnan(read.values["decoder.0.self_attn.weights"][:, 0]).all()
+    assert np.isfinite(read.values["decoder.0.self_attn.weights"][:, 1:]).all()
+    assert np.isnan(read.losses).all()

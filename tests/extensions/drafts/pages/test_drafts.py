@@ -1,8 +1,9 @@
-"""Draft and check on the page How pieces are chosen, without a browser."""
+"""Draft and check on the page How pieces are chosen ends in the output, and its address keeps the draft."""
 
 from glassformer.extensions.drafts.page import draft_pictures, drafting
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, charts_of, figure, go_to, output, payload, sentences  # fmt: skip
+from tests.pages.reading import address, charts_of, figure, go_to, output, payload  # fmt: skip
+from tests.pages.test_two_slots import draws_twice
 
 
 def drafts_page(open_page, **more):
@@ -42,12 +43,6 @@ def test_the_time_is_measured_once_somebody_asks(open_page):
     assert "torch's own 8-bit products" in said
 
 
-def test_nothing_is_drafted_while_somebody_guesses(open_page):
-    guessing = drafts_page(open_page, guess=1)
-    assert "Drafts would give the answer away" in sentences(guessing)
-    assert not charts_of(guessing)
-
-
 def test_of_a_large_model_drafts_are_offered(open_page, monkeypatch):
     monkeypatch.setattr(draft_pictures, "SMALL", 0)
     test = drafts_page(open_page)
@@ -61,3 +56,7 @@ def test_a_decoder_alone_copies_its_own_text(open_one_stack):
     test = open_one_stack("decoder", SEARCH, search="drafts", draft="source")
     assert "The text so far" in [option for box in test.selectbox if box.key == "draft" for option in box.options]
     assert verdicts(test)
+
+
+def test_drafts_can_be_drawn_twice():
+    draws_twice("search", {"search_panel": "drafts"})

@@ -21,7 +21,7 @@ from glassformer.extensions.effects.matters.attribution_pictures import complete
 from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.tiny import DECODER
-from transformer import Query, ZeroHead, load, run
+from transformer import ZeroHead, load, run
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.array_records import whole
@@ -53,8 +53,7 @@ def test_gradients_agree_with_finite_differences(shape):
     np.testing.assert_allclose(by_piece, (x * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
 
 
-@pytest.mark.parametrize("baseline", ["zero", "mean"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "baseline"), [(SHAPES[0], "zero"), (SHAPES[1], "mean")])
 def test_integrated_gradients_are_complete(shape, baseline):
     question = asked(**shape)
     x = embeddings(question)
@@ -83,42 +82,14 @@ def test_points_are_added_until_the_error_is_small():
     found, told = whole(integrating(question)), [(one.done, one.whole) for one in integrating(question)]
     assert found.n_points in (16, 32, 64, 128, 256)
     assert found.is_complete or found.n_points == 256
-    assert told[0] == (0, 16)
-    assert told[-1][1] == found.n_points
-    rough = whole(integrating(question, n_points=1))
-    assert abs(rough.error) > abs(found.error)
+    assert (told[0], told[-1][1]) == ((0, 16), found.n_points)
+    assert abs(whole(integrating(question, n_points=1)).error) > abs(found.error)
 
 
 def test_the_mean_baseline_is_the_mean_row_as_it_would_come_in():
     question = asked(scale_embedding=True)
     expected = question.model.src_table.mean(dim=0) * 12**0.5
     np.testing.assert_allclose(baseline_of(question, "mean"), expected, atol=1e-12)
-    assert not baseline_of(question, "zero").any()
-
-
-def test_a_change_of_the_embeddings_is_held_fixed():
-    zeroed = Replacer({"encoder.embedding.tokens": lambda x: x * torch.tensor([1.0, 0, 1, 1, 1])[:, None]})
-    question = asked(tap=tap_of(zeroed))
-    assert not embeddings(question)[0, 1].any()
-    assert input_times_gradient(question)[1] == 0
-    found = whole(integrating(question))
-    assert found.credit[1] == 0
-    assert found.value == pytest.approx(question.log_prob, abs=1e-12)
-
-
-def test_values_of_another_run_stand_in_no_gradients_way():
-    with torch.inference_mode():
-        taken = torch.full((1, 3, 4, 5), 0.2, dtype=torch.float64)
-    question = asked(tap=tap_of(Replacer({"decoder.1.cross_attn.weights": lambda _: taken})))
-    x = embeddings(question)
-    _, slopes = gradient(question, x)
-    along, step = torch.ones_like(x), 1e-5
-
-    def moved(by):
-        change = Replacer({question.tokens: lambda _: x + by * along})
-        return float(question.log_probs(tap=question.tap.also(change))[0])
-
-    assert float(slopes.sum()) == pytest.approx((moved(step) - moved(-step)) / (2 * step), abs=1e-7)
 
 
 def test_a_query_that_may_see_nothing_has_a_gradient_of_numbers():
@@ -141,26 +112,21 @@ def test_a_model_that_was_loaded_in_inference_mode_is_refused(checkpoint_folder)
 def test_nobody_else_notices(checkpoint_folder):
     """Runs in another thread are the same to the last bit while gradients are taken, and nothing is left behind."""
     checkpoint = load(checkpoint_folder)
-    before = checkpoint.run("ba lo mi ta")
-    changed = run(
-        checkpoint,
-        Query(checkpoint=checkpoint.content_hash, source="su mi ke ta", interventions=(ZeroHead("cross", 0, 1),)),
-    )
-    stop, found = threading.Event(), []
+    before, stop, found = checkpoint.run("ba lo mi ta"), threading.Event(), []
+    other = run(checkpoint, checkpoint.query("su mi ke ta", interventions=(ZeroHead("cross", 0, 1),)))
 
     def gradients_again():
         while not stop.is_set():
-            found.append(whole(integrating(ask(checkpoint, changed, 1), n_points=8)).credit)
+            found.append(whole(integrating(ask(checkpoint, other, 1), n_points=8)).credit)
 
     thread = threading.Thread(target=gradients_again)
     thread.start()
     try:
-        runs = [checkpoint.run("ba lo mi ta") for _ in range(4)]
+        assert all(checkpoint.run("ba lo mi ta") == before for _ in range(4))
     finally:
         stop.set()
         thread.join()
-    assert all(one == before for one in runs)
-    assert len(found) >= 1
+    assert found
     assert all((one == found[0]).all() for one in found)
     assert not any(p.requires_grad or p.grad is not None for p in checkpoint.model.parameters())
     assert not any(module._forward_hooks or module._backward_hooks for module in checkpoint.model.modules())

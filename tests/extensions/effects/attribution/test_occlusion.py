@@ -1,4 +1,4 @@
-"""Hiding pieces: all at once is one by one, and what nobody reads has no effect."""
+"""Hiding all pieces at once is hiding them one by one, and of a hidden piece nothing is left."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from glassformer.extensions.effects.attribution.target import ask, ask_each
 from tests.extensions.effects.attribution.asking import asked, steps
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER
-from transformer import load
+from transformer import load, run_batch
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.array_records import whole
@@ -79,19 +79,6 @@ def test_of_a_hidden_piece_nothing_is_left():
     assert not np.allclose(whole(occlusion.hiding(there)).plain, whole(occlusion.hiding(here)).plain, atol=1e-3)
 
 
-def test_a_piece_that_nobody_reads_has_no_effect():
-    """First no token sees another, then each sees the one before it, in one layer of three."""
-    lonely = asked(**DECODER, n_read=6, windows=(1, 1, 1))
-    found = whole(occlusion.hiding(steps(lonely, PIECES, first_row=2)))
-    known = ~np.isnan(found.hidden)
-    assert known.sum() == 2 + 3 + 4 + 5
-    assert np.abs((found.hidden - found.plain[:, None])[known]).max() == 0
-    near = whole(occlusion.hiding(steps(asked(**DECODER, n_read=6, windows=(2, 1, 1)), PIECES, first_row=2)))
-    far, next_to_it = near.change(3)[:4], near.change(3)[4]
-    assert (far == 0).all()
-    assert next_to_it != 0
-
-
 def test_a_change_that_mixes_tokens_is_held_fixed():
     """The mean over all tokens that were read is another at each step."""
     tap = tap_of(Replacer({"decoder.0.output": lambda x: x + x.mean(dim=1, keepdim=True)}))
@@ -102,25 +89,7 @@ def test_a_change_that_mixes_tokens_is_held_fixed():
         assert found.hidden[step, 1] == pytest.approx(one_by_one(question, 1), abs=1e-10)
 
 
-def test_a_run_is_asked_as_it_was(checkpoint_folder, tmp_path):
-    checkpoint = load(checkpoint_folder)
-    trace = checkpoint.run("ba lo mi ta")
-    found = whole(occlusion.hiding(ask_each(checkpoint, trace)))
-    chosen = trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]
-    np.testing.assert_allclose(found.plain, chosen, atol=1e-5)
-    assert found.hidden.shape == (trace.n_steps, len(trace.src_ids))
-    decoder = alone("decoder", tmp_path)
-    trace = decoder.run("ba lo mi ta")
-    found = whole(occlusion.hiding(ask_each(decoder, trace)))
-    assert found.hidden.shape == (trace.n_steps, len(trace.read_ids))
-    assert np.isnan(found.hidden[0]).sum() == trace.n_steps
-    chosen = trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]
-    np.testing.assert_allclose(found.plain, chosen, atol=1e-5)
-
-
 def test_padding_of_a_batch_is_no_piece(checkpoint_folder):
-    from transformer import run_batch
-
     checkpoint = load(checkpoint_folder)
     queries = [checkpoint.query(text) for text in ("ba lo mi ta", "mi ta")]
     padded, single = run_batch(checkpoint, queries)[1], checkpoint.run("mi ta")

@@ -1,15 +1,25 @@
-"""What a step's row takes from each piece: against plain loops over what was recorded."""
+"""What a step takes from each piece is what plain loops find, also in changed runs and on another device."""
 
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.attribution.target import ask, weigh
+from glassformer.extensions.effects.attribution import gradients
+from glassformer.extensions.effects.attribution.gradients import embeddings, gradient, integrating
+from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.occlusion import hiding
+from glassformer.extensions.effects.attribution.target import ask, ask_each, weigh
 from tests.extensions.effects.attribution.asking import asked
+from tests.healthy import healthy
+from tests.transformer.devices import TEXT, same
+from tests.transformer.devices import of_name as of_name
+from tests.transformer.devices import pair as pair
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER
-from transformer import load
+from transformer import Query, load, run
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.model.taps import Recorder, Replacer, tap_of
+from transformer.runs.array_records import whole
+from transformer.runs.interventions import parse
 
 
 @pytest.mark.parametrize("shape", [{}, {"n_kv_heads": 1, "d_head": 5}, {**DECODER, "n_kv_heads": 1}])
@@ -61,3 +71,47 @@ def test_rows_that_were_changed_to_nothing_have_no_rollout():
     assert np.isnan(found.rollout).all()
     assert not found.weights[0].any()
     assert not found.together[0].any()
+
+
+CHANGES = [
+    "zero-cross.2.1_mean-decoder.1.2_skip-encoder.1.self",
+    "skip-decoder.2.whole_mute-cross.all.all.all.2.0",
+    "patch-decoder.2.layer.all.abcde",
+    "patch-encoder.1.layer.2.abcde_drop-2",
+    "causal-off_pads-3",
+    "fill-all.m1_twice-all.1",
+    "heads-2_noresidual-all.all.all",
+    "swapnorms-all_noffn-all.all_embed-all.3",
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_measured_is_the_changed_run(change):
+    checkpoint = healthy("reverse")
+    query = Query(checkpoint=checkpoint.content_hash, source="glass", interventions=parse(change), max_new=8)
+    trace = run(checkpoint, query)
+    questions = ask_each(checkpoint, trace)
+    chosen = trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]
+    np.testing.assert_allclose(whole(hiding(questions)).plain, chosen, atol=1e-4)
+    one = questions[trace.n_steps // 2]
+    found = contributions(one, (5,))
+    assert np.abs(found.remainder).max() < max(1e-4, 1e-6 * np.abs(found.values).sum())
+    values, _ = gradient(one, embeddings(one))
+    assert float(values[0]) == pytest.approx(chosen[trace.n_steps // 2], abs=1e-4)
+    assert np.isfinite(whole(integrating(one, n_points=2)).credit).all()
+    assert np.isfinite(weigh(one).lengths).all()
+    patched = [part.kind for part in found.parts].count("changed")  # a value of another run is a part of its own
+    assert patched == 1 or not change.startswith("patch-decoder")
+
+
+@pytest.mark.parametrize("pair", ["fairseq", "windows"], indirect=True)
+def test_what_matters_to_a_decoder(pair):
+    def work(one):
+        asked = ask_each(one, one.run(one.query(TEXT, max_new=5)))
+        return (
+            [contributions(asked[-1], (5, 6)), weigh(asked[-1]), whole(hiding(asked))],
+            gradients.input_times_gradient(asked[-1]),
+            whole(gradients.integrating(asked[-1], baseline="mean", n_points=4)),
+        )
+
+    same(pair, work)

@@ -1,17 +1,14 @@
-"""The parts Pieces and Logit of the page What matters: the numbers are those of the library, in every kind of run."""
+"""The parts Pieces and Logit of the page What matters show the numbers of the library."""
 
 import numpy as np
-import pytest
 
-from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.occlusion import hiding
-from glassformer.extensions.effects.attribution.target import ask, ask_each
-from glassformer.extensions.effects.effects_look import EffectsLook
+from glassformer.extensions.effects.attribution.target import ask_each
 from glassformer.runs import loading, measurement_jobs
 from glassformer.state import session
 from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import check
-from tests.pages.reading import address, figure, opened, payload, told_or_noted, view
+from tests.pages.reading import address, figure, opened, payload, told_or_noted
 from transformer.runs.array_records import whole
 
 
@@ -41,41 +38,12 @@ def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
     assert not np.allclose(column(test, "Integrated"), before)
 
 
-def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
-    test = open_page(MATTERS, model="reverse", src="glass", matters="logit", rival=8, kind="cross", layer=2, head=1)
-    checkpoint, trace = run_of(test, "glass")
-    found = contributions(ask(checkpoint, trace, 0), (7,))
-    rows = figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]
-    assert sum(row[1] for row in rows) == pytest.approx(found.values[0].sum() - found.values[1].sum(), abs=1e-6)
-    bars = figure(test, "matters_bars")["layout"]["meta"]["table"]["rows"]
-    assert len(bars) == len(found.parts)
-    assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
-    check(next(button for button in test.button if button.key == "take_head").click().run())
-    assert address(test)["do"] == "zero-cross.2.1"
-    values = {row[0]: row[1] for row in figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]}
-    assert values["Layer 2, cross-attention, head 1"] == 0
-    assert view(test).of(EffectsLook).rival == 7
-
-
-@pytest.mark.parametrize("part", ["pieces", "logit"])
-def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
-    test = open_one_stack("decoder", MATTERS, matters=part, step=2)
-    if part == "pieces":
-        assert np.isnan(column(test, "Lost if hidden")[-1])
-        assert "This model is decoder-only" in payload(test, "matters_pieces")["caption"]
-    else:
-        assert "cross-attention" not in told_or_noted(test).split("Direct contributions")[0]
-
-
-def test_an_encoder_alone_without_a_head_has_no_logits(open_one_stack):
-    assert "it has no logits to break down" in told_or_noted(open_one_stack("encoder", MATTERS, matters="logit"))
-
-
-@pytest.mark.parametrize("part", ["pieces", "logit"])
-def test_in_guess_mode_nothing_is_told(open_page, part):
-    test = open_page(MATTERS, model="reverse", src="glass", matters=part, guess=1, step=2)
-    assert "What comes next?" in told_or_noted(test)
-    assert not any(element.key in ("matters_pieces", "matters_parts") for element in test.get("bidi_component"))
+def test_a_model_of_one_stack_explains_what_it_had_read(open_one_stack):
+    test = open_one_stack("decoder", MATTERS, matters="pieces", step=2)
+    assert np.isnan(column(test, "Lost if hidden")[-1])
+    assert "This model is decoder-only" in payload(test, "matters_pieces")["caption"]
+    test = open_one_stack("decoder", MATTERS, matters="logit", step=2)
+    assert "cross-attention" not in told_or_noted(test).split("Direct contributions")[0]
 
 
 def test_what_takes_long_waits_to_be_asked_for(open_page, monkeypatch):

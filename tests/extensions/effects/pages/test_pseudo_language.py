@@ -1,4 +1,4 @@
-"""What matters, and what goes wrong, in the pseudo-language: each text is whole sentences in ⟦…⟧, or data."""
+"""What matters and What goes wrong speak whole sentences, each visitor's language, and can be drawn twice."""
 
 import pytest
 
@@ -8,7 +8,10 @@ from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.extensions.effects.wrong.mistake_panels import output
 from glassformer.runs import loading
 from tests.extensions.parts_of_pages import MISTAKES, PARTS, parts_of
+from tests.extensions.scripts import WRONG
 from tests.pages.test_pseudo_language import MODEL, SOURCE, spoken_whole
+from tests.pages.test_shared_caches import read_in_each_language
+from tests.pages.test_two_slots import draws_twice
 from tests.pseudo_language import words_of
 
 
@@ -25,6 +28,17 @@ def test_what_matters_is_spoken_whole(open_page, name):
     spoken_whole(open_page, PARTS[name])
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize(
+    "mistake", [pytest.param(one, marks=[pytest.mark.deep] * (n % 4 > 0)) for n, one in enumerate(MISTAKES)]
+)
 def test_what_goes_wrong_is_spoken_whole(open_page, mistake):
     spoken_whole(open_page, PARTS[f"wrong {mistake}"], words_of(*outputs_of(mistake)))
+
+
+def test_each_visitor_reads_a_mistake_in_their_language(open_page):
+    read_in_each_language(open_page, WRONG, {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重")
+
+
+@pytest.mark.parametrize("part", ["heads", "pieces", "logit"])
+def test_every_part_can_be_drawn_twice(part):
+    draws_twice("matters", {"matters_panel": part}, "glassformer.extensions.effects")

@@ -1,4 +1,4 @@
-"""The code that a card prints, executed inside the model, does what the card's intervention does."""
+"""The code that a card prints, executed inside the model, does what the card's change does."""
 
 import math
 from dataclasses import replace

@@ -1,11 +1,10 @@
-"""The charts of many lines hold their numbers, and a click on a point says which line it is."""
+"""Charts of many lines hold their numbers, and a click on a point says which line it is."""
 
 import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.theme import figure_in, literal
-from glassformer.extensions.sentences.line_table import spread
+from glassformer.charts.theme import literal
 
 X, Y = np.array([-1.0, -0.5, -2.0]), np.array([30.0, 100.0, 5.0])
 
@@ -37,29 +36,9 @@ def test_a_point_is_a_line():
     assert figure.layout.xaxis.title.text == literal("How <sure>")
 
 
-def test_without_cuts_there_is_nothing_to_name():
+def test_without_cuts_there_is_nothing_to_name_and_lists_have_to_fit():
     figure = points(cut=[False] * 3, chosen=None)
     assert len(figure.data) == 1
     assert not figure.layout.showlegend
-
-
-def test_lists_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="give a second one"):
         points(numbers=[1, 2])
-
-
-def test_bars_count_every_line_once():
-    values = np.random.default_rng(0).normal(size=200)
-    figure = figure_in(spread(values, "Lines by number", "Numbers"), "en")
-    bars = figure.data[0]
-    assert sum(bars.y) == 200
-    rows = figure.layout.meta["table"]["rows"]
-    assert rows[0][0] == pytest.approx(values.min())
-    assert rows[-1][1] == pytest.approx(values.max())
-    for low, high, n in rows[:-1]:
-        assert n == ((values >= low) & (values < high)).sum()
-
-
-def test_equal_numbers_are_one_bar():
-    figure = figure_in(spread(np.full(3, 100.0), "Lines by chrF", "chrF"), "en")
-    assert sorted(figure.data[0].y)[-1] == 3

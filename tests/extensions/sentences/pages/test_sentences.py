@@ -1,4 +1,4 @@
-"""The page A file of sentences: what is given, what it gives, and the ways on."""
+"""The page A file of sentences runs what is typed or uploaded, draws its numbers, and leads to each line's run."""
 
 from functools import partial
 from threading import Event
@@ -12,11 +12,13 @@ from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs import loading
 from glassformer.server import replicas, server_options
 from glassformer.state import session
+from tests.extensions.parts_of_pages import PARTS, parts_of
 from tests.extensions.scripts import SENTENCES
 from tests.extensions.tokenizers.filling import filling
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, told, view
-from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pages.test_pseudo_language import complaints, data_of_models, spoken_whole, told_by_models
+from tests.pages.test_step_links import says_what_is_wrong_in_a_link
 from tests.pseudo_language import words_of
 from tests.transformer.one_stack import alone
 from transformer import load
@@ -30,7 +32,6 @@ TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("file of sentences")
-    alone("decoder", made)
     alone("encoder", made)
     filling(made)
     return made
@@ -65,7 +66,7 @@ def rows(test):
     return test.dataframe[0].value
 
 
-def test_each_line_is_a_row_with_the_numbers_of_its_run(open_model):
+def test_each_line_is_a_row_with_the_numbers_of_its_run_and_charts_show_them(open_model):
     test = run(open_model())
     found = rows(test)
     assert list(found["open"]) == ["1", "2", "4", "5", "6", "7", "8"]
@@ -79,13 +80,7 @@ def test_each_line_is_a_row_with_the_numbers_of_its_run(open_model):
     assert "reads at most 13" in found["problem"][6]
     assert "reverse, greedy. 7 lines were run." in said(test)
     assert {one.label: one.value for one in test.metric}["Not run"] == "1"
-    assert "score" not in found
-
-
-def test_the_charts_show_the_numbers_of_the_table(open_model):
-    test = run(open_model())
-    found, drawn = rows(test), figure(test, POINTS)["data"][0]
-    with_reference = found[found["chrf"].notna()]
+    drawn, with_reference = figure(test, POINTS)["data"][0], found[found["chrf"].notna()]
     assert numbers(drawn["x"]) == pytest.approx(with_reference["log_prob_per_piece"].to_numpy(), abs=1e-4)
     assert numbers(drawn["y"]) == pytest.approx(with_reference["chrf"].to_numpy(), abs=1e-3)
     assert drawn["customdata"] == [1, 2, 6]
@@ -130,15 +125,16 @@ def test_another_replica_runs_them_again_from_the_shared_folder(open_model, monk
     sentence_panels.jobs.clear()
 
 
-def test_another_session_sees_them_by_their_address_alone(open_model):
+def test_another_session_sees_them_by_their_address_alone(open_model, open_page):
     test = run(open_model())
     assert "job" not in address(open_model())
+    for other in (test, open_page(STEP, model="reverse", src="abc", job=address(test)["job"])):
+        assert "job" not in other.session_state[session.URL_LINKED]  # other pages do not say which file it was
     other = open_model(job=address(test)["job"])
     pd.testing.assert_frame_equal(rows(other), rows(test))
     assert other.text_area(key=sentence_panels.TEXT).value.splitlines()[0] == "abc\tcba"
-    assert "The file of sentences that this address refers to is no longer on the server" in said(
-        open_model(job="nonsense")
-    )
+    gone = "The file of sentences that this address refers to is no longer on the server"
+    assert gone in said(open_model(job="nonsense"))
 
 
 def test_results_are_spoken_whole(open_model):
@@ -148,57 +144,42 @@ def test_results_are_spoken_whole(open_model):
     assert complaints(test, data | data_of_models(), set(told_by_models())) == []
 
 
-def test_other_pages_do_not_say_which_file_it_was(open_model, open_page):
-    test = run(open_model())
-    assert "job" not in test.session_state[session.URL_LINKED]
-    step = open_page(STEP, model="reverse", src="abc", job=address(test)["job"])
-    assert "job" not in step.session_state[session.URL_LINKED]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "What was typed: has no sentences. Write one per line."),
-        (" \n\t\n", "has no sentences. Write one per line."),
-        ("a\n" * 2001, "What was typed: has 2,001 lines with text; the limit is 2,000. Split it."),
-        ("abcdefghi\n" * 100_001, "What was typed: is larger than the limit of 1,000,000 bytes. Split it."),
-    ],
-)
-def test_what_cannot_be_taken_is_one_sentence(open_model, text, expected):
-    test = run(open_model(), text)
-    assert expected in sentences(test)
+def test_what_cannot_be_taken_is_one_sentence(open_model):
+    test = run(open_model(), " \n\t\n")
+    assert "What was typed: has no sentences. Write one per line." in sentences(test)
     assert job_of(test) is None
+    test = run(open_model(), "a\n" * 2001)
+    assert "What was typed: has 2,001 lines with text; the limit is 2,000. Split it." in sentences(test)
 
 
-def test_a_file_goes_before_what_is_typed(open_model):
+def test_a_file_goes_before_what_is_typed(open_model, monkeypatch):
     test = open_model()
     test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"\xef\xbb\xbfnm\tmn\r\n", "text/plain")
     assert list(rows(run(test))["source"]) == ["nm"]
     test = open_model()
     test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"ab\xff", "text/plain")
     assert "The file my.txt: is not UTF-8 (byte 2: 0xff)" in sentences(run(test))
-
-
-def test_where_nothing_can_be_handed_in_sentences_are_pasted(open_model, monkeypatch):
-    monkeypatch.setenv(server_options.ENVIRONMENT, "off")
+    monkeypatch.setenv(server_options.ENVIRONMENT, "off")  # nothing can be handed in: sentences are pasted
     test = open_model()
     assert not test.file_uploader
     assert list(rows(run(test, "nm"))["output"]) == ["mn"]
 
 
-def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
-    found = rows(run(open_model("decoder alone"), "ba lo\nmi ta ba"))
-    assert list(found["source"]) == ["ba lo", "mi ta ba"]
-    assert found["length_ratio"].notna().all()
+def test_an_encoder_scores_and_one_without_a_head_is_refused(open_model):
     test = open_model("filling")
     assert "pseudo-log-likelihood" in said(test)
     found = rows(run(test, "the quick fox\nfox\nthe"))
     assert (found["log_prob"] < 0).all()
     assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
     assert figure(test, POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per piece"
+    refused = "It can neither generate text nor give a text a probability"
+    assert refused in sentences(run(open_model("encoder alone"), "ba lo"))
 
 
-def test_an_encoder_without_a_head_is_refused(open_model):
-    assert "It can neither generate text nor give a text a probability" in sentences(
-        run(open_model("encoder alone"), "ba lo")
-    )
+def test_the_page_says_what_is_wrong_in_a_link(open_page):
+    says_what_is_wrong_in_a_link(open_page, "sentences")
+
+
+@pytest.mark.parametrize("name", parts_of("sentences"))
+def test_what_is_spoken_is_spoken_whole(open_page, name):
+    spoken_whole(open_page, PARTS[name])

@@ -1,4 +1,4 @@
-"""The part Over training of the Attention page shows one head at all snapshots, each reading the finished output."""
+"""The part Over training of the Attention page shows one head of all snapshots reading the finished output."""
 
 from dataclasses import replace
 
@@ -7,7 +7,6 @@ import pytest
 
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.snapshots import snapshot_run_jobs, snapshot_runs
-from glassformer.extensions.snapshots.film import film_panel as film
 from glassformer.extensions.snapshots.film.film_pictures import film_of, strip
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
@@ -15,7 +14,7 @@ from glassformer.state.link import Link
 from glassformer.state.view import View
 from tests.glassformer.waiting import WAIT
 from tests.pages.conftest import ATTENTION, check
-from tests.pages.reading import figure, numbers, payload, sentences
+from tests.pages.reading import figure, numbers, sentences
 from tests.transformer.grown import STEPS, write_grown
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import AT
@@ -63,13 +62,6 @@ def test_each_tile_is_that_head_of_a_snapshot_that_reads_the_finished_output(pag
 def test_closed_cells_of_the_decoder_are_closed_in_every_tile(page):
     shown = tiles(page(kind="decoder", layer=1, head=1))
     np.testing.assert_array_equal(np.isfinite(shown), np.broadcast_to(np.tri(7, dtype=bool), shown.shape))
-
-
-def test_guess_mode_hides_maps_with_rows_of_the_output(page):
-    test = page(kind="cross", guess=1)
-    assert film.HIDDEN in sentences(test)
-    assert KEY not in [one.key for one in test.get("bidi_component")]
-    assert payload(page(kind="encoder", guess=1), KEY)["figure"]
 
 
 def test_tiles_of_snapshots_that_have_not_been_run_are_empty(of_grown):

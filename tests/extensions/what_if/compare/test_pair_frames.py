@@ -1,12 +1,14 @@
-"""Frames of two runs are what the server draws at each step of the longer; the shorter then stands at its end."""
+"""Frames of two runs are what the server draws at each step of the longer, and each reads the other's output."""
 
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.comparison import pair_of
+from glassformer.extensions.what_if.comparison import cross, pair_of
+from glassformer.extensions.what_if.two_runs import own_log_probs
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.runs.step_frames import Frames
@@ -17,6 +19,7 @@ from glassformer.state.view import MAIN, SECOND, View
 from tests.glassformer.runs.test_step_frames import OF, changed, drawn, fetched
 from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse
+from transformer.runs.running import run
 
 LINKS = {
     "changed": {"interventions": parse("zero-cross.2.1")},
@@ -73,3 +76,12 @@ def test_a_click_branches_off_at_the_step_that_is_seen_and_means_nothing_for_wha
     assert clicked(Click(0, (0,), 10**6)) is None
     alone = replace(pair, compared="sentences")
     assert pair_pictures.left.of(alone).clicked is None
+
+
+def test_an_output_is_read_by_the_other_run_with_its_own_changes():
+    for change in ("zero-cross.2.1", "zero-cross.1.2"):
+        pair = paired(interventions=parse(change))
+        control, other = pair.left.trace, pair.right.trace
+        query = replace(other.query, forced=control.tgt_ids, max_new=control.n_steps)
+        expected = own_log_probs(run(pair.right.checkpoint, query))
+        np.testing.assert_allclose(cross(pair.left, pair.right).other, expected, atol=1e-5)

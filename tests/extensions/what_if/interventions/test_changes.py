@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from glassformer.extensions.what_if.interventions import KINDS, WIRING, Temper
-from glassformer.extensions.what_if.interventions.layer_changes import drawn, rounded
+from glassformer.extensions.what_if.interventions.layer_changes import drawn
 from glassformer.extensions.what_if.interventions.score_changes import LowRank
 from tests.extensions.what_if.interventions.plain import Plain, Wires
 from tests.extensions.what_if.interventions.wired import CASES, INERT, MODELS, model_of
@@ -287,25 +287,11 @@ def test_the_more_random_features_the_nearer_to_the_softmax():
     assert apart[2] < 0.25 * apart[0]
 
 
-def test_a_map_of_its_own_rank_stays_and_one_of_rank_1_has_equal_open_rows():
-    model = model_of("both")
-    assert torch.allclose(logits_under(model, "rank-all.6"), logits_under(model, ""), rtol=0, atol=1e-10)
-    recorder = Recorder(["encoder.0.self_attn.weights"])
-    logits_under(model, "rank-encoder.1", recorder)
-    (maps,) = recorder.values.values()
-    assert torch.allclose(maps.sum(-1), torch.ones(1, dtype=maps.dtype))
-    assert torch.allclose(maps, maps[:, :, :1].expand_as(maps))
-
-
-def test_every_row_of_a_map_of_low_rank_keeps_its_sum():
+def test_a_row_of_a_map_of_low_rank_that_has_nothing_left_stays():
     low = LowRank("all", rank=2)._nearest
     own = torch.eye(5, dtype=torch.float64).flip(0).expand(1, 2, 5, 5)  # of rows without a common key two are kept
     assert torch.equal(low(own), own)
-    assert torch.equal(low(own * 0), own * 0)  # a row without open keys stays 0
-    random = torch.rand(50, 1, 6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64).tril()
-    random = random / random.sum(-1, keepdim=True)
-    assert torch.allclose(low(random).sum(-1), random.sum(-1))
-    assert not torch.allclose(low(random), random, atol=1e-2)
+    assert torch.equal(low(own * 0), own * 0)
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean():
@@ -315,16 +301,3 @@ def test_dropout_drops_its_share_and_keeps_the_mean():
     assert not torch.equal(one, other)
     assert not torch.equal(one, drawn("encoder.0.ffn.output", 0, 8, 0))
     assert torch.equal(logits_under(model_of("both"), "dropout-0.0"), logits_under(model_of("both"), ""))
-
-
-@pytest.mark.parametrize("bits", [8, 4])
-def test_a_rounded_row_has_few_values_its_largest_and_no_other_sign(bits):
-    rows = torch.randn(5, 200, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    rows[3] = 0
-    found = rounded(rows, bits=bits)
-    most = 2 ** (bits - 1) - 1
-    for row, before in zip(found, rows, strict=True):
-        assert len(row.unique()) <= 2 * most + 1
-        assert torch.isclose(row.abs().max(), before.abs().max())
-        assert (row - before).abs().max() <= before.abs().max() / most / 2 + 1e-12
-        assert (row * before >= 0).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.what_if.interventions import Blank, CopyMap, HeadsTold, Mute, Patch, Temper
+from glassformer.extensions.what_if.interventions import CopyMap, HeadsTold, Patch, Temper
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs import apply_interventions
@@ -42,14 +42,6 @@ def test_a_map_is_that_of_another_sentence(both, kind, text):
     np.testing.assert_allclose(everywhere[0, :, :rows, :width], other.maps(kind)[0, :, :rows, :width], atol=1e-6)
 
 
-def test_rows_of_a_decoder_alone_that_both_runs_have_are_copied(decoder):
-    for text in (SHORTER, OTHER + " " + SHORTER):
-        found, other = changed(decoder, CopyMap("decoder", 0, 1, text=text)), run(decoder, decoder.query(text))
-        n = min(len(found.read_ids), len(other.read_ids))
-        np.testing.assert_allclose(found.decoder_self[0, 1, :n, :n], other.decoder_self[0, 1, :n, :n], atol=1e-6)
-        np.testing.assert_allclose(found.decoder_self[0, 0], changed(decoder).decoder_self[0, 0], atol=1e-6)
-
-
 PATCHES = [
     (Patch(stack="encoder", layer=0, value="layer", token=1, text=SHORTER), "encoder.0.output"),
     (Patch(stack="decoder", layer=0, value="layer", token=1, text=OTHER), "decoder.0.output"),
@@ -76,15 +68,6 @@ def test_a_prompt_is_patched(decoder):
     found, own, taken = (values(decoder, trace, "decoder.0.output") for trace in (here, changed(decoder), other))
     own[2] = taken[2]
     np.testing.assert_allclose(found, own, atol=1e-5)
-
-
-def test_what_is_taken_acts_with_others(both):
-    """A copied map is muted, and the other run is of the unchanged model."""
-    here = changed(both, CopyMap("cross", 0, 1, text=OTHER), Mute("cross", 0, key=0), Blank(1))
-    expected = run(both, both.query(OTHER)).cross[0, 1]
-    expected = np.where(np.arange(expected.shape[1]) == 0, 0, expected)
-    rows = min(len(expected), here.cross.shape[2])
-    np.testing.assert_allclose(here.cross[0, 1, :rows], (expected / expected.sum(-1, keepdims=True))[:rows], atol=1e-5)
 
 
 def test_the_whole_memory_of_another_sentence_is_its_translation(both):

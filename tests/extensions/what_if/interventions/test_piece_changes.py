@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.what_if.interventions import Blank, Drop, Mute, Pads, Replace, Shuffle, Swap
+from glassformer.extensions.what_if.interventions import Blank, Drop, Mute, Pads, Replace, Shuffle, Swap, Weigh
 from glassformer.extensions.what_if.interventions.piece_changes import own_places
 from transformer import Query, run
 from transformer.errors import QueryError
@@ -67,8 +67,13 @@ def test_padding_stays_behind_what_is_shuffled(both):
 def test_places_are_those_of_the_changed_source(both):
     last = len(ids_of(both)) - 1
     run(both, both.query(SOURCE, interventions=(Mute("cross", 0, key=last),)))
-    with pytest.raises(ChangeError, match="names token"):
-        run(both, both.query(SOURCE, interventions=(Mute("cross", 0, key=last), Drop(0))))
+    weigh = Weigh("cross", 0, query=1, weights=(1.0,) * 12)
+    for text, refused, said in (
+        (SOURCE, (Mute("cross", 0, key=last), Drop(0)), "names token"),
+        ("mi", (weigh,), r"gives 12 weights, but the source has only \d+ tokens"),
+    ):
+        with pytest.raises(ChangeError, match=said):
+            run(both, both.query(text, interventions=refused))
 
 
 @pytest.mark.parametrize(

@@ -35,17 +35,14 @@ def test_a_link_changes_the_model_and_one_click_drops_that(reverse):
     assert "do" not in address(test)
 
 
-def test_forced_pieces_and_beams_stay_with_a_change(reverse):
+def test_forced_pieces_beams_and_another_sentence_keep_a_change_and_another_model_drops_it(reverse):
     test = force(reverse(src="abcdef", do=CHANGE, how="beam", beam=2), "a")
     assert CHANGE in address(test)["do"]
     assert run_of(test)["target"][0]["piece"].endswith("a")
     query = test.session_state[session.STANDING].last_query
     assert (query.forced, query.decoding.size) == ((run_of(test)["target"][0]["id"],), 2)
     assert query.interventions == parse(CHANGE)
-
-
-def test_another_sentence_keeps_a_change_and_another_model_drops_it(reverse):
-    test = type_source(reverse(src="abcdef", do=CHANGE), "abc")
+    test = type_source(test, "abc")
     assert CHANGE in address(test)["do"]
     check(test.sidebar.selectbox(key=session.MODEL).set_value("en-fr").run())
     assert "do" not in address(test)
