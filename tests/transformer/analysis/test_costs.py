@@ -41,13 +41,25 @@ def test_torch_counts_the_same_multiply_adds(model, n_source, n_target):
     assert 2 * sum(counted.values()) == counter.get_total_flops()
 
 
-def test_groups_keep_the_sum():
-    counted = costs.multiply_adds(tiny_config(), n_source=7, n_target=4)
+def test_each_component_is_counted_by_itself_and_groups_keep_the_sum():
+    config, s, t = tiny_config(), 7, 4
+    d, f = config.d_model, config.d_ff
+    expected = {
+        "encoder_projections": 2 * 4 * s * d * d,
+        "encoder_maps": 2 * 2 * s * s * d,
+        "encoder_ffn": 2 * 2 * s * d * f,
+        "decoder_projections": 3 * 4 * t * d * d,
+        "decoder_maps": 3 * 2 * t * t * d,
+        "cross_projections": 3 * 2 * (t + s) * d * d,
+        "cross_maps": 3 * 2 * t * s * d,
+        "decoder_ffn": 3 * 2 * t * d * f,
+        "output": t * d * config.tgt_vocab_size,
+    }
+    counted = costs.multiply_adds(config, n_source=s, n_target=t)
+    assert {part: count for part, count in counted.items() if count} == expected
     groups = costs.grouped(counted)
-    assert sum(groups.values()) == sum(counted.values())
-    assert (
-        groups["maps"] == sum(counted[part] for part in costs.MAPS) == 3 * 2 * 12 * (4 * 4 + 4 * 7) + 2 * 2 * 12 * 7 * 7
-    )
+    assert sum(groups.values()) == sum(expected.values())
+    assert groups["maps"] == sum(expected[part] for part in costs.MAPS)
 
 
 def test_only_a_stack_that_is_there_needs_a_length():

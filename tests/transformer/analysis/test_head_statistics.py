@@ -194,3 +194,13 @@ def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_know
             np.testing.assert_array_equal(alone[name].values, whole[name].values)
     names = set(hs.measure_maps(np.full((1, 2, 3, 5), 0.2), np.ones((3, 5), bool), "decoder"))
     assert names == {"entropy", "entropy_share", "largest", "first"}  # other keys than queries have no distances
+
+
+def test_a_row_without_an_open_key_does_not_count(checkpoint, trace):
+    allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
+    allowed[2], weights[:, :, 2] = False, 0
+    changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
+    measures = hs.measure(changed, "encoder", eos_id=checkpoint.config.eos_id)
+    assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
+    expected = np.delete(hs.largest(trace.encoder_self.astype(np.float64)), 2, axis=-1).mean(axis=-1)
+    np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)

@@ -87,3 +87,10 @@ def test_the_map_is_the_eigenvectors_of_the_covariance(unit):
         direction = direction * np.sign(direction[np.abs(direction).argmax()])
         np.testing.assert_allclose(found.points[:, axis], vectors @ direction, atol=1e-6)
         assert found.shares[axis] == pytest.approx(values[-1 - axis] / values.sum())
+
+
+@pytest.mark.parametrize("rows", [np.ones((1, 4)), np.ones((3, 4)), np.zeros((2, 4))])
+def test_rows_that_do_not_differ_fall_on_one_point(rows):
+    found = neighbours.plane(rows.astype(np.float32), unit=True)
+    assert not found.points.any()
+    assert found.shares == (0, 0)

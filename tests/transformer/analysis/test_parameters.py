@@ -129,3 +129,21 @@ def test_what_is_no_matrix_of_numbers_has_no_singular_values_and_one_of_zeros_no
     for values in (torch.zeros(3), torch.zeros(0, 3), torch.zeros(2, 2, 2), torch.tensor([[1.0, math.nan]])):
         assert spectrum(values) is None
     assert (work_of((3, 5)), work_of((5,))) == (3 * (15 + 27), 0)
+
+
+def test_a_matrix_that_lies_by_columns_has_the_same_numbers():
+    """As a loaded model has those with more rows than columns (`transformer.checkpoint.parameter_layout`)."""
+    values = drawn(30, 4)
+    lies = values.T.contiguous().T
+    assert not lies.is_contiguous()
+    assert one(lies).mean == pytest.approx(one(values).mean)
+    assert histogram(lies).counts.tolist() == histogram(values).counts.tolist()
+    np.testing.assert_allclose(spectrum(lies).values, spectrum(values).values)
+    assert histogram(lies, minus=values).counts.max() == 120
+
+
+def test_the_histogram_of_a_difference():
+    a, b = drawn(30), drawn(30, seed=1)
+    found, expected = histogram(b, minus=a), histogram(b.double() - a.double())
+    assert found.counts.tolist() == expected.counts.tolist()
+    np.testing.assert_array_equal(found.edges, expected.edges)

@@ -105,3 +105,9 @@ def test_errors_are_what_torch_finds_too():
 def test_shifts_that_leave_nothing_are_refused(shift):
     with pytest.raises(ValueError, match="1 to 8"):
         study.fit_shift(random_table(10, 4), shift)
+
+
+@pytest.mark.parametrize("n", [13, 14])
+def test_noise_has_as_strong_a_wave_as_it_says(n):
+    found = study.strongest_waves(random_table(n, 4_000))
+    assert found.share.mean() == pytest.approx(found.noise, rel=0.05)

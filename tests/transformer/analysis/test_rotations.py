@@ -5,7 +5,14 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
-from transformer.analysis.rotations import distance_bias, moved_together, product_by_distance, spreads, turnings
+from transformer.analysis.rotations import (
+    distance_bias,
+    even_product,
+    moved_together,
+    product_by_distance,
+    spreads,
+    turnings,
+)
 from transformer.errors import QueryError
 from transformer.model.attention_features import Rotary
 from transformer.model.attention_positions import StackOrder
@@ -119,3 +126,11 @@ def test_spreads_tell_content_from_distance():
     both = spreads(content + bias, bias, np.stack([causal, np.ones((n, n), bool)]))
     np.testing.assert_allclose(both.content[1, 2], np.mean([np.std(content[1, 2, row]) for row in range(n)]))
     assert spreads(content[..., :1, :1], bias[..., :1, :1], causal[:1, :1]).content.max() == 0
+
+
+def test_an_even_product_is_that_of_equal_numbers():
+    (one,) = turnings(tiny_config(**DECODER, positions="rotary", d_head=8), "decoder")
+    unit = np.ones(8) / np.sqrt(8)
+    found = even_product(one.speeds, np.arange(-30, 31))
+    assert found[30] == found.max() == 1
+    np.testing.assert_allclose(found, product_by_distance(unit, unit, one.speeds, np.arange(-30, 31)))

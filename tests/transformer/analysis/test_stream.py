@@ -80,3 +80,30 @@ def test_a_vector_of_length_0_has_the_cosine_0():
     zero, one = np.zeros((1, 4)), np.ones((1, 4))
     assert stream.cosine(zero, one).tolist() == stream.cosine(zero, zero).tolist() == [0.0]
     assert stream.cosine(one, -one).tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_every_norm_is_torchs_and_named_in_order(checkpoint, trace, stack):
+    values = recorded(checkpoint, trace, stack)
+    owner = getattr(checkpoint.model, stack)
+    places = stream.norm_places(checkpoint.config, stack)
+    streams, outputs = by_hand(checkpoint, trace, stack)
+    for number, place in enumerate(places):
+        found = stream.normed(values, checkpoint.model, stack, place, n_tokens=4)
+        read = streams[number] if place.layer is None or checkpoint.config.norm == "pre" else None
+        read = streams[number] + outputs[number] if read is None else read
+        norm = (
+            owner.final_norm
+            if place.layer is None
+            else getattr(owner.layers[place.layer], f"{place.part}_residual").norm
+        )
+        expected = (
+            F.layer_norm(torch.tensor(read[:4]), read.shape[1:], norm.weight, norm.bias, norm.eps).detach().numpy()
+        )
+        np.testing.assert_allclose(found.before, read[:4], atol=2e-5)
+        np.testing.assert_allclose(found.after, expected, atol=2e-5)
+        for name, vectors in (("before", read[:4]), ("after", expected)):
+            np.testing.assert_allclose(getattr(found, f"mean_{name}"), vectors.mean(1), atol=1e-5)
+            np.testing.assert_allclose(getattr(found, f"deviation_{name}"), vectors.std(1), atol=1e-5)
+        np.testing.assert_allclose(found.standardised.std(1), 1, atol=1e-2)
+        assert found.difference < 1e-5

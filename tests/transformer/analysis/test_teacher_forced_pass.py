@@ -78,3 +78,10 @@ def test_weight_on_later_tokens_and_on_some_keys():
     expected = [np.mean([maps[h, i, 1] + maps[h, i, 3] for maps in (one, second) for h in range(3)]) for i in range(4)]
     assert teacher_forced_pass.on_keys([one, second], keys) == pytest.approx(expected)
     assert teacher_forced_pass.on_keys([one, second], keys, some) == pytest.approx(expected[:2])
+
+
+def test_likeness_is_the_mean_cosine_of_pairs():
+    vectors = np.random.default_rng(2).normal(size=(5, 7))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert teacher_forced_pass.likeness(vectors) == pytest.approx(((unit @ unit.T).sum() - 5) / 20)
+    assert teacher_forced_pass.likeness(np.ones((1, 4))) == 1

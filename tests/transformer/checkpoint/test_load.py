@@ -2,14 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import torch
 from safetensors.torch import load as from_safetensors
 
 from tests.transformer.spoiling import config_with, refused, weights_with
-from transformer.checkpoint.load import load
+from transformer.checkpoint.load import assembled, load
 from transformer.errors import CheckpointError
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.transformer import Transformer
@@ -135,3 +137,39 @@ def test_a_first_load_imports_no_compiler(checkpoint_folder):
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert result.stdout.strip() == "[] []"
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Values that are in memory already."""
+
+    tensors: dict
+    narrow = MappingProxyType({})  # all of them may be 32 bits wide
+
+    @property
+    def shapes(self):
+        return {name: tuple(tensor.shape) for name, tensor in self.tensors.items()}
+
+    def write(self, places):
+        for name, tensor in self.tensors.items():
+            places[name].copy_(tensor)
+            yield name
+
+
+def test_tensors_without_a_folder_are_the_same_checkpoint_and_are_checked_alike(checkpoint_folder, tmp_path):
+    usual = load(checkpoint_folder)
+    stored = {name: tensor.float() for name, tensor in usual.model.state_dict().items()}
+    vocabularies = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
+
+    def of_tensors(tensors, source=tmp_path / "theirs.pt"):
+        return assembled(usual.config, InMemory(tensors), vocabularies, source=source, card={"title": "Put together"})
+
+    found, name = of_tensors(stored), "decoder.layers.0.ffn.up_proj.bias"
+    assert (found.name, found.card.title, found.warnings) == ("theirs.pt", "Put together", ())
+    assert found.run("reads this").output_text == usual.run("reads this").output_text
+    assert found == of_tensors(stored, tmp_path / "others.pt") != of_tensors(stored | {name: stored[name] + 1})
+    with pytest.raises(CheckpointError, match=r"1 tensor has a different shape .* \(found \[3\], expected"):
+        of_tensors(stored | {name: torch.ones(3)})
+    del stored[name]
+    with pytest.raises(CheckpointError, match=f"1 tensor is missing: '{name}'"):
+        of_tensors(stored)

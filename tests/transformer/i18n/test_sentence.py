@@ -100,3 +100,7 @@ def test_a_tree_is_said_throughout_and_what_has_no_sentence_is_the_same_object()
     assert told == {"title": {"text": "⟦Laayeer⟧"}, "x": numbers, "rows": [("a", "⟦Heeaad⟧")], "⟦keey⟧": None}
     assert told["x"] is numbers
     assert isinstance(tree["title"]["text"], Sentence)
+
+
+def test_numbers_follow_the_template():
+    assert say("{n:,} of {share:.0%}", n=12345, share=0.257) == "12,345 of 26%"

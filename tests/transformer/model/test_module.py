@@ -51,3 +51,10 @@ def test_a_copy_finds_its_own_parts():
         copied.part.weight.zero_()
         copied.part.bias.fill_(1.0)
         assert copied(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_hooks_of_the_way_back_are_called():
+    module, seen = Twice(), []
+    module.register_full_backward_hook(lambda *found: seen.append(found))
+    module(torch.ones(2, requires_grad=True), times=3).sum().backward()
+    assert len(seen) == 1

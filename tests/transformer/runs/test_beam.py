@@ -144,3 +144,12 @@ def test_padding_is_never_written_however_probable_it_is():
 @pytest.mark.parametrize(("length", "alpha", "expected"), [(1, 2, 1), (7, 1, 2), (7, 2, 4), (7, 0, 1)])
 def test_the_length_penalty(length, alpha, expected):
     assert length_penalty(length, alpha) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("max_new", [1, 2, 3])
+def test_there_are_no_more_hypotheses_than_sequences(max_new):
+    """Of a vocabulary with one piece besides the special ones; a beam far too wide is no error."""
+    model = tiny_model(tgt_vocab_size=5)
+    (found,) = search(model, random_ids(1, 3), size=100, max_new=max_new)
+    assert len(found) == {1: 4, 2: 1 + 3 * 4, 3: 1 + 3 * (1 + 3 * 4)}[max_new]
+    assert len({h.ids for h in found}) == len(found)
