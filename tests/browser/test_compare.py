@@ -1,14 +1,15 @@
-"""Two runs beside each other in a browser: from a changed head to Compare, stepping both, the same by address."""
+"""Two runs stand beside each other, one stepper moves both, and an address shows the same two again."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, turn_to, wait_for_idle
-from tests.browser.story import click_candidate, wait_for_charts
+from tests.browser.helpers import comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.story import click_candidate, expect_address, wait_for_charts
 
 CHANGED = "attention?model=zh-en&panel=head&layer=3&head=1&do=zero-cross.3.1_zero-cross.2.1_zero-cross.1.1"
+FOLDS = ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs")
 
 
 def stepper(page, slot):
@@ -27,7 +28,7 @@ def fold(page, name):
 
 def said(page):
     """What the page says of both outputs: their pieces with all numbers, and of the step."""
-    for name in ("Both outputs, piece by piece", "Candidates of this step"):
+    for name in FOLDS[:2]:
         if fold(page, name).locator("details[open]").count() == 0:
             fold(page, name).locator("summary").click()
     wait_for_charts(page)
@@ -40,11 +41,10 @@ def asked(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_a_changed_run_beside_its_control(server, new_page):
+def test_a_changed_run_is_stepped_beside_its_control_and_a_link_shows_both(server, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{server.url}/{CHANGED}")
     link = page.get_by_role("link", name="Compare this")
-    expect(link).to_have_attribute("href", re.compile("^compare\\?(?!.*step=)"))
     page.locator(".gf-stepper").press("ArrowRight")
     expect(link).to_have_attribute("href", re.compile("step=2"))  # a step draws it again
     page.locator(".gf-stepper").press("ArrowLeft")
@@ -53,10 +53,13 @@ def test_a_changed_run_beside_its_control(server, new_page):
     link.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
     expect(stepper(page, "b-")).to_be_visible()
-    wait_for_charts(page)
     wait_for_idle(page)
     comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
-    expect(page.get_by_text("Left: the unchanged model")).to_be_visible()
+    answer = page.get_by_text(re.compile("In the left output, the probability of .* changes most"))
+    expect(answer).to_be_in_viewport()
+    for name in FOLDS:
+        expect(fold(page, name).locator("details:not([open])")).to_have_count(1)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight") < 1200
     stand_at(page, 1, 1)
     stepper(page, "").get_by_role("button", name="Next").click()
     stand_at(page, 2, 2)
@@ -68,70 +71,38 @@ def test_a_changed_run_beside_its_control(server, new_page):
     assert "b" not in asked(page)
     before, address = said(page), page.url
     expect(page.locator("[class*='compared_left_candidates']")).to_contain_text("step 3")
-    page.reload()
-    expect(stepper(page, "b-")).to_be_visible()
-    stand_at(page, 3, 3)
-    assert said(page) == before
     other = new_page(visitor="first")  # a context of its own
     open_page(other, address)
     stand_at(other, 3, 3)
     assert said(other) == before
-    for scheme, width in in_both_windows(other):
-        screenshot(other, f"compare-changed-{scheme}-{width}", whole=True)
-        assert other.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    fold(other, FOLDS[2]).locator("summary").click()
+    for chart in ("compared_left_map", "compared_right_map", "compared_difference"):
+        expect(other.locator(f"[class*='{chart}'] .main-svg").first).to_be_visible()
+    other.locator(".gf-stepper").first.press("ArrowRight")
+    stand_at(other, 4, 4)
+    wait_for_idle(other)
+    expect(fold(other, FOLDS[2]).locator("details[open]")).to_have_count(1)  # a step leaves it open
+    fits_both_windows(other, "compare")
 
 
-def test_one_stepper_stands_at_its_end_while_the_other_goes_on(server, tab):
-    page = tab
-    turn_to(page, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
-    box = page.get_by_role("textbox", name="The other sentence")
+def test_sentences_of_other_lengths_and_a_clicked_branch_are_compared(server, tab):
+    turn_to(tab, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
+    box = tab.get_by_role("textbox", name="The other sentence")
     box.fill("abcdefgh")
     box.press("Enter")
-    expect(stepper(page, "b-")).to_be_visible()
-    comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh")
-    stepper(page, "b-").get_by_role("button", name="Last step").click()
-    expect(stepper(page, "")).to_have_attribute("data-step", "3")
-    expect(page.get_by_text("stays at its last step while the other output continues")).to_be_visible()
-    comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh&step=9")
-    stepper(page, "b-").get_by_role("button", name="First step").click()
-    expect(stepper(page, "")).to_have_attribute("data-step", "0")
-    comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh")
-
-
-def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, tab):
-    page = tab
-    turn_to(page, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
-    expect(page.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
-    wait_for_idle(page)
-    click_candidate(page, 2, key="compared_left_candidates")
-    expect(fold(page, "Candidates of this step").locator("details")).to_have_attribute("open", "")
-    expect(stepper(page, "b-")).to_be_visible()
-    comes_to(page, lambda: bool(re.fullmatch(r"forced=\d+", asked(page).get("b", ""))), expected=True)
-    expect(page.get_by_text("The outputs differ from the first piece on")).to_be_visible()
-
-
-def test_two_checkpoints_by_their_address(server, tab):
-    page = tab
-    turn_to(page, f"{server.url}/compare?model=zh-en&b=model%3Den-fr")
-    expect(page.get_by_text("have different vocabularies")).to_be_visible()
-    expect(stepper(page, "b-")).to_be_visible()
-    wait_for_charts(page)
-    screenshot(page, "compare-checkpoints", whole=True)
-
-
-def test_the_answer_stands_on_the_first_screen_and_the_rest_is_folded(server, page):
-    open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&layer=2&head=1")
-    answer = page.get_by_text(re.compile("In the left output, the probability of .* changes most"))
-    expect(answer).to_be_in_viewport()
-    expect(page.get_by_role("button", name="Next")).to_have_count(1)
-    for name in ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs"):
-        expect(fold(page, name).locator("details:not([open])")).to_have_count(1)
-    wait_for_idle(page)
-    assert page.locator("[data-testid='stMain']").evaluate("main => main.scrollHeight") < 1100
-    fold(page, "The same map in both runs").locator("summary").click()
-    for chart in ("compared_left_map", "compared_right_map", "compared_difference"):
-        expect(page.locator(f"[class*='{chart}'] .main-svg").first).to_be_visible()
-    page.keyboard.press("ArrowRight")
-    stand_at(page, 2, 2)
-    wait_for_idle(page)
-    expect(fold(page, "The same map in both runs").locator("details[open]")).to_have_count(1)  # a step leaves it open
+    expect(stepper(tab, "b-")).to_be_visible()
+    expect_address(tab, b="src=abcdefgh")
+    stepper(tab, "b-").get_by_role("button", name="Last step").click()
+    expect(stepper(tab, "")).to_have_attribute("data-step", "3")
+    expect(tab.get_by_text("stays at its last step while the other output continues")).to_be_visible()
+    expect_address(tab, b="src=abcdefgh&step=9")
+    stepper(tab, "b-").get_by_role("button", name="First step").click()
+    expect(stepper(tab, "")).to_have_attribute("data-step", "0")
+    expect_address(tab, b="src=abcdefgh")
+    turn_to(tab, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
+    expect(tab.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
+    wait_for_idle(tab)
+    click_candidate(tab, 2, key="compared_left_candidates")
+    expect(fold(tab, "Candidates of this step").locator("details")).to_have_attribute("open", "")
+    comes_to(tab, lambda: bool(re.fullmatch(r"forced=\d+", asked(tab).get("b", ""))), expected=True)
+    expect(tab.get_by_text("The outputs differ from the first piece on")).to_be_visible()

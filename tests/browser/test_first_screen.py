@@ -1,11 +1,11 @@
-"""What stands on the first screen, what stays in sight, and that nothing jumps or is cut on the way."""
+"""The first chart of each part is on the first screen, the player stays in sight, and nothing jumps."""
 
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import open_page, turn_to, wait_for_idle
+from tests.browser.helpers import turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, wait_for_charts
 
@@ -36,36 +36,6 @@ def bottom_of(page: Page, key: str) -> float:
 def player_is_seen(page: Page) -> bool:
     box, size = page.locator(PLAYER).bounding_box(), page.viewport_size
     return bool(box and size and box["y"] >= 0 and box["y"] + box["height"] <= size["height"])
-
-
-def test_candidates_and_map_are_on_the_first_screen_and_the_player_stays(server, page):
-    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
-    wait_for_charts(page)
-    wait_for_rest(page)
-    assert bottom_of(page, "candidates") <= 720
-    assert bottom_of(page, "cross_map") <= 720
-    assert player_is_seen(page)
-    page.mouse.move(800, 500)
-    page.mouse.wheel(0, 700)
-    page.wait_for_function(  # a busy browser scrolls late
-        "() => document.querySelector('.st-key-candidates .gf-chart').getBoundingClientRect().bottom < 300"
-    )
-    wait_for_rest(page)
-    assert player_is_seen(page)
-    page.get_by_label("Next step").click()
-    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
-
-
-def test_the_map_is_on_the_first_screen_of_its_page(server, tab):
-    turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&panel=head&layer=2&head=2")
-    wait_for_charts_of(tab, "head_map")
-    assert bottom_of(tab, "head_map") <= 720
-    assert player_is_seen(tab)
-
-
-def wait_for_charts_of(page: Page, key: str) -> None:
-    expect(page.locator(f".st-key-{key} .main-svg").first).to_be_visible(timeout=60_000)
-    wait_for_rest(page)
 
 
 # Goes through all steps from the first one, in the page: what is cut at any, and all places that the two lists had.
@@ -101,8 +71,7 @@ def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, s
         tab.set_viewport_size({"width": width, "height": 720})
         wait_for_idle(tab)
         wait_for_rest(tab)
-        slider = tab.locator(".gf-slider").bounding_box()
-        assert slider["width"] >= 90
+        assert tab.locator(".gf-slider").bounding_box()["width"] >= 90
         tab.locator(".gf-stepper").focus()
         walk = tab.locator(".gf-stepper").evaluate(WALK)
         assert walk["last"] >= least_steps
@@ -110,26 +79,7 @@ def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, s
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize(
-    ("where", "shaded"),
-    [
-        ("attention?kind=encoder&panel=head&layer=1&head=1", "encoder self-attention, layer 1, head 1"),
-        ("inside?inside=stream&key=2", "the chosen token"),
-        ("inside?inside=model", None),
-    ],
-)
-def test_without_anything_to_step_there_is_no_player(server, tab, where, shaded):
-    turn_to(tab, f"{server.url}/{where}&model=reverse&src=glass")
-    expect(tab.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
-    expect(tab.locator(PLAYER)).to_be_hidden()
-    if shaded:
-        expect(tab.locator(".gf-note")).to_contain_text(shaded)
-    weights = tab.locator(".gf-source .gf-chip").evaluate_all(
-        "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
-    )
-    assert sum(weights) == pytest.approx(1 if shaded else 0, abs=0.02)
-
-
+OPTIONS = "log=1&own=1&words=1&hide=1"
 ATTENTION = {
     "overview": ".st-key-overview_cross .gf-chart",
     "head": ".st-key-head_map .gf-chart",
@@ -145,33 +95,56 @@ OTHER_PAGES = {  # the other parts are looked at where nothing of them may overf
 }
 
 
-@pytest.mark.parametrize(
-    "options", [pytest.param("", marks=pytest.mark.deep), "&log=1&own=1&words=1&hide=1"], ids=["", "options"]
-)
-@pytest.mark.parametrize("panel", ATTENTION)
-def test_controls_take_one_row_and_the_chart_of_each_part_is_on_the_first_screen(server, tab, panel, options):
-    turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}{options}")
-    chart_is_on_the_first_screen(tab, ATTENTION[panel])
-    row = tab.locator(".st-key-controls_bar").bounding_box()
-    assert row["height"] <= 44
+NOTHING_TO_STEP = {
+    "attention?kind=encoder&panel=head&layer=1&head=1": "encoder self-attention, layer 1, head 1",
+    "inside?inside=model": None,
+}
+SHADES = "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
 
 
-@pytest.mark.parametrize("where", OTHER_PAGES)
-def test_the_first_chart_of_a_part_is_on_the_first_screen(server, tab, where):
-    path, _, query = where.partition("?")
-    turn_to(tab, f"{server.url}/{path}?model=zh-en&src={FIFTEEN}&step=5&{query}")
-    chart_is_on_the_first_screen(tab, OTHER_PAGES[where])
-
-
-def test_beside_an_open_sidebar_nothing_is_squeezed(server, page):
-    page.set_viewport_size({"width": 850, "height": 720})
-    open_page(page, f"{server.url}/masks?model=zh-en")
-    wait_for_charts_of(page, "mask_bool")
-    wait_for_charts(page)
-    widths = [chart.bounding_box()["width"] for chart in page.locator(".gf-chart").all()]
-    assert min(widths) > 400
-    turn_to(page, f"{server.url}/glossary")
-    expect(page.locator(".gf-glossary-entry dd").first).to_be_visible()
-    meanings = page.locator(".gf-glossary-entry dd").evaluate_all("all => all.map(one => one.clientWidth)")
+def test_charts_are_on_the_first_screen_and_the_player_stays_where_there_is_something_to_step(server, tab):
+    turn_to(tab, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    wait_for_charts(tab)
+    wait_for_rest(tab)
+    for key in ("candidates", "cross_map"):
+        assert bottom_of(tab, key) <= 720
+    assert player_is_seen(tab)
+    tab.mouse.move(800, 500)
+    tab.mouse.wheel(0, 700)
+    tab.wait_for_function(  # a busy browser scrolls late
+        "() => document.querySelector('.st-key-candidates .gf-chart').getBoundingClientRect().bottom < 300"
+    )
+    wait_for_rest(tab)
+    assert player_is_seen(tab)
+    tab.get_by_label("Next step").click()
+    expect(tab.locator(".gf-stepper")).to_have_attribute("data-step", "5")
+    for panel in ("head", "flow"):
+        turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}&{OPTIONS}")
+        chart_is_on_the_first_screen(tab, ATTENTION[panel])
+        assert tab.locator(".st-key-controls_bar").bounding_box()["height"] <= 44
+    for where, shaded in NOTHING_TO_STEP.items():
+        turn_to(tab, f"{server.url}/{where}&model=reverse&src=glass")
+        expect(tab.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
+        expect(tab.locator(PLAYER)).to_be_hidden()
+        if shaded:
+            expect(tab.locator(".gf-note")).to_contain_text(shaded)
+        weights = tab.locator(".gf-source .gf-chip").evaluate_all(SHADES)
+        assert sum(weights) == pytest.approx(1 if shaded else 0, abs=0.02)
+    tab.set_viewport_size({"width": 850, "height": 720})  # beside an open sidebar nothing is squeezed
+    turn_to(tab, f"{server.url}/masks?model=zh-en")
+    wait_for_charts(tab)
+    wait_for_rest(tab)
+    assert min(chart.bounding_box()["width"] for chart in tab.locator(".gf-chart").all()) > 400
+    turn_to(tab, f"{server.url}/glossary")
+    expect(tab.locator(".gf-glossary-entry dd").first).to_be_visible()
+    meanings = tab.locator(".gf-glossary-entry dd").evaluate_all("all => all.map(one => one.clientWidth)")
     assert len(meanings) > 100
     assert min(meanings) > 300
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("where", [*(f"attention?panel={panel}&layer=2" for panel in ATTENTION), *OTHER_PAGES])
+def test_the_chart_of_each_part_is_on_the_first_screen(server, tab, where):
+    turn_to(tab, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
+    panel = where.partition("panel=")[2].partition("&")[0]
+    chart_is_on_the_first_screen(tab, OTHER_PAGES.get(where) or ATTENTION[panel])

@@ -1,4 +1,4 @@
-"""In a browser: a reference is typed and judged, a place is clicked, and the address carries both."""
+"""A reference is typed and judged, a place of it clicked, and the address carries both to other pages and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploading a model, as a reader does: a broken file is named and left out, the rest opens, nobody else lists it."""
+"""An uploaded model opens for who has its link alone; a broken file of it is named, left out, and never markup."""
 
 import re
 

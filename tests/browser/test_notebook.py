@@ -1,4 +1,4 @@
-"""What a notebook shows, in a page like a notebook's: frames that step by themselves, offline, several on a page."""
+"""What a notebook shows steps in its frames by itself, offline, several on a page, and complains of nothing."""
 
 from html import escape
 

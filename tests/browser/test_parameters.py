@@ -1,4 +1,4 @@
-"""The part Parameters of the Doctor page in a real browser: press a name, compare, narrow and dark."""
+"""A press on a name of Parameters opens it, and two checkpoints are compared, in a wide window and a phone."""
 
 import re
 

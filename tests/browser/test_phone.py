@@ -1,11 +1,11 @@
-"""A page as a telephone shows it: its first picture is near the top, and nothing is out of reach."""
+"""On a telephone the first picture is near the top, controls stay at the foot, and nothing is out of reach."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import GROUND, PHONE, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import GROUND, PHONE, open_page, turn_to
 from tests.browser.idle import wait_for_rest
-from tests.browser.story import FIFTEEN
+from tests.browser.story import FIFTEEN, click_candidate
 
 PICTURES = {  # of each part the first picture, and how far down it may begin
     "step?": (".st-key-candidates .gf-chart", 300),
@@ -15,6 +15,8 @@ PICTURES = {  # of each part the first picture, and how far down it may begin
     "inside?inside=lens": (".st-key-lens_table .gf-chart", 300),
     "matters?": (".gf-chart", 300),
 }
+SOME = ("attention?panel=walk&layer=2", "matters?")
+TOPS = "all => all.map(one => one.offsetTop)"
 FOLDED = ("translate", "what_if", "example_menu")
 
 
@@ -27,57 +29,58 @@ def top_of(page: Page, chart: str) -> float:
 
 
 @pytest.mark.parametrize(
-    "where", [pytest.param(where, marks=[pytest.mark.deep] * ("panel" in where)) for where in PICTURES]
+    "places",
+    [pytest.param(SOME, id="some"), *(pytest.param((place,), marks=pytest.mark.deep, id=place) for place in PICTURES)],
 )
-def test_the_first_picture_is_near_the_top(server, phone, where):
-    turn_to(phone, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
-    chart, most = PICTURES[where]
-    assert top_of(phone, chart) <= most
-    bar = phone.locator(".st-key-controls_bar")
-    if bar.count():
-        assert bar.bounding_box()["height"] <= 44  # one row, which slides
-        last = bar.locator(":scope > *").last
-        last.scroll_into_view_if_needed()
-        box = last.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= PHONE["width"]
-    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+def test_the_first_picture_is_near_the_top(server, phone, places):
+    for place in places:
+        turn_to(phone, f"{server.url}/{place}&model=zh-en&src={FIFTEEN}&step=5")
+        chart, most = PICTURES[place]
+        assert top_of(phone, chart) <= most
+        bar = phone.locator(".st-key-controls_bar")
+        if bar.count():
+            assert bar.bounding_box()["height"] <= 44  # one row, which slides
+            last = bar.locator(":scope > *").last
+            last.scroll_into_view_if_needed()
+            box = last.bounding_box()
+            assert 0 <= box["x"] <= PHONE["width"] - box["width"]
+        assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_who_follows_a_class_has_no_box_to_type_into(server, new_page):
-    page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&room=ACDEFG")
-    top_of(page, ".st-key-overview_cross .gf-chart")
-    expect(page.locator(".st-key-room_bar")).to_be_visible()
-    for key in ("source", *FOLDED):
-        expect(page.locator(f".st-key-{key}")).to_be_hidden()
-    room, controls = page.locator(".st-key-room_bar").bounding_box(), page.locator(".gf-controls").bounding_box()
-    assert controls["y"] + controls["height"] <= room["y"] + 1
-
-
-def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(server, new_page):
+def test_the_head_unfolds_pieces_slide_the_controls_stay_and_a_forced_piece_moves_no_chart(server, new_page):
     page = new_page(viewport=PHONE)
     open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
-    top_of(page, ".st-key-candidates .gf-chart")
+    begins = top_of(page, ".st-key-candidates .gf-chart")
     head = page.locator(".st-key-page_head")
     assert head.bounding_box()["height"] <= 49
     for key in FOLDED:
         expect(page.locator(f".st-key-{key}")).to_be_hidden()
     more = head.locator("summary")
     right = more.evaluate("one => one.getBoundingClientRect().right")
-    for where in (
-        ".st-key-page_head .stHtml:has(summary)",
-        "[data-testid='stMainMenu']",
-    ):  # it is not cut, and nothing covers its edge
-        edge = "left" if "Menu" in where else "right"
+    for where, edge in ((".st-key-page_head .stHtml:has(summary)", "right"), ("[data-testid='stMainMenu']", "left")):
         assert right <= page.locator(where).first.evaluate(f"one => one.getBoundingClientRect().{edge}")
-    more.click()
-    for key in FOLDED:
-        expect(page.locator(f".st-key-{key}")).to_be_visible()
     controls = page.locator(".gf-stepper .gf-controls")
     place = controls.bounding_box()
     assert place["y"] + place["height"] == pytest.approx(PHONE["height"], abs=1)
     assert place["height"] <= 56
+    for key in ("End", "Home"):
+        page.locator(".gf-stepper").press(key)
+        for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
+            assert len(set(page.locator(f"{row} .gf-chip").evaluate_all(TOPS))) == 1
+        now = page.locator(".gf-target .gf-now").bounding_box()
+        assert 0 <= now["x"] <= PHONE["width"] - now["width"]
+    side = page.locator(".gf-source")
+    side.get_by_role("button", name="Show all 15").click()
+    assert len(set(side.locator(".gf-chip").evaluate_all(TOPS))) > 1
+    assert side.locator(".gf-pieces").evaluate("one => one.scrollWidth - one.clientWidth") <= 2
+    side.get_by_role("button", name="Show fewer").click()
+
+    click_candidate(page, 1)
+    expect(page.locator(".gf-stepper .gf-caption")).to_contain_text("you chose")
+    expect(page.locator(".st-key-branch_choice")).to_contain_text("Model's own choice")
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
+    wait_for_rest(page)
+    assert top_of(page, ".st-key-candidates .gf-chart") == pytest.approx(begins, abs=8)
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
     wait_for_rest(page)
     assert controls.bounding_box() == place
@@ -85,60 +88,10 @@ def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(ser
         "main => Math.max(...[...main.querySelectorAll('.gf-chart')].map(one => one.getBoundingClientRect().bottom))"
     )
     assert last <= place["y"]  # nothing of the page ends under them
-    page.get_by_label("Next step").click()
-    wait_for_idle(page)
-    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
-
-
-def test_pieces_are_one_row_that_slides_to_where_the_step_is(server, phone):
-    turn_to(phone, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=1")
-    top_of(phone, ".st-key-candidates .gf-chart")
-    for key in ("End", "Home"):
-        phone.locator(".gf-stepper").press(key)
-        for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
-            tops = phone.locator(f"{row} .gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
-            assert len(set(tops)) == 1
-        place = phone.locator(".gf-target .gf-now").bounding_box()
-        assert place["x"] >= 0
-        assert place["x"] + place["width"] <= PHONE["width"]
-    side = phone.locator(".gf-source")
-    side.get_by_role("button", name="Show all 15").click()
-    tops = side.locator(".gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
-    assert len(set(tops)) > 1
-    assert side.locator(".gf-pieces").evaluate("one => one.scrollWidth - one.clientWidth") <= 2
-    side.get_by_role("button", name="Show fewer").click()
-    expect(side.get_by_role("button", name="Show all 15")).to_be_visible()
-
-
-def test_the_buttons_in_the_corners_have_the_pages_ground(server, phone):
-    turn_to(phone, f"{server.url}/masks?model=zh-en&src={FIFTEEN}")
-    phone.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 130)")
-    for scheme, ground in GROUND.items():
-        phone.emulate_media(color_scheme=scheme)
-        for part in ("stApp", "stExpandSidebarButton", "stMainMenu"):
-            expect(phone.get_by_test_id(part)).to_have_css("background-color", ground)
-
-
-def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server, tab):
-    turn_to(tab, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
-    space = tab.locator(".gf-source .gf-space").first
-    expect(space).to_have_attribute("title", "▁ marks a space before the piece.")
-    assert space.evaluate(
-        "one => ['fontSize', 'top', 'color'].every(name => getComputedStyle(one)[name] === "
-        "getComputedStyle(one.parentNode)[name])"
-    )
-
-
-def test_the_name_of_the_app_is_not_broken(server, phone):
-    turn_to(phone, f"{server.url}/start?model=zh-en")
-    title = phone.get_by_role("heading", name="Glassformer", level=1)
-    assert title.bounding_box()["height"] < 2 * title.evaluate("title => parseFloat(getComputedStyle(title).fontSize)")
-
-
-def test_a_long_menu_of_a_row_ends_in_sight(server, phone):
-    turn_to(phone, f"{server.url}/wrong?model=en-fr&mistake=inverted")
-    menu = phone.locator("[class*=controls_bar] [data-testid=stSelectbox]").bounding_box()
-    assert menu["x"] + menu["width"] <= 0.85 * PHONE["width"]
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
+    more.click()
+    for key in FOLDED:
+        expect(page.locator(f".st-key-{key}")).to_be_visible()
 
 
 # What of the stepper lies under the two buttons in the corners of the page.
@@ -153,12 +106,29 @@ COVERED = """stepper => {
 }"""
 
 
-def test_in_a_lesson_the_controls_are_not_under_the_buttons_of_the_corners(server, new_page):
+def test_menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, new_page):
     page = new_page(viewport=PHONE)
     open_page(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
     top_of(page, ".st-key-candidates .gf-chart")
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
     wait_for_rest(page)
-    controls = page.locator(".gf-stepper .gf-controls").bounding_box()
-    assert controls["y"] < 60  # beside them
+    assert page.locator(".gf-stepper .gf-controls").bounding_box()["y"] < 60  # beside them
     assert page.locator(".gf-stepper").evaluate(COVERED) == []
+    for scheme, ground in GROUND.items():
+        page.emulate_media(color_scheme=scheme)
+        for part in ("stApp", "stExpandSidebarButton", "stMainMenu"):
+            expect(page.get_by_test_id(part)).to_have_css("background-color", ground)
+    turn_to(page, f"{server.url}/wrong?model=en-fr&mistake=inverted&lesson=")
+    menu = page.locator("[class*=controls_bar] [data-testid=stSelectbox]").bounding_box()
+    assert menu["x"] + menu["width"] <= 0.85 * PHONE["width"]
+    turn_to(page, f"{server.url}/start?model=zh-en&lesson=")
+    title = page.get_by_role("heading", name="Glassformer", level=1)
+    assert title.bounding_box()["height"] < 2 * title.evaluate("title => parseFloat(getComputedStyle(title).fontSize)")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    group = page.locator(".st-key-menu details").filter(has=page.locator("summary", has_text="Inside"))
+    group.locator("summary").click()
+    link = group.get_by_role("link", name="Masks")
+    expect(link).to_be_in_viewport()
+    assert link.bounding_box()["height"] >= 26  # for a finger
+    link.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Masks")

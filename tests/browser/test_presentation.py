@@ -1,4 +1,4 @@
-"""Large type in a real browser: the app presented with one key, and a chart shown as large as the window."""
+"""One key sets the app in large type that clips nothing, and a chart as large as the window steps by arrows."""
 
 from urllib.parse import quote
 
@@ -7,7 +7,15 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import chart_menu, comes_to, open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
-from tests.browser.story import address, browser_step, expect_address, open_step, source_box, wait_for_charts
+from tests.browser.story import (
+    address,
+    browser_step,
+    expect_address,
+    open_step,
+    source_box,
+    type_source,
+    wait_for_charts,
+)
 
 FULL = {"width": 1920, "height": 1080}
 SMALL = {"width": 1280, "height": 720}
@@ -15,7 +23,6 @@ SENTENCE = quote("He goes to school by bus every day with his two small children
 PRESENTED = ":root.gf-present"
 TICKS = ".gf-chart :is(.xtick, .ytick) text"
 SIZES = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize))"
-FLOW_SIZES = "pieces => pieces.map(piece => parseFloat(getComputedStyle(piece).fontSize))"
 # Texts of charts that leave their chart, labels of an axis that run into each other, a page wider than its window.
 CLIPPED = """() => {
   const found = [], main = document.querySelector("[data-testid=stMain]");
@@ -54,11 +61,12 @@ def charts_at_rest(page):
     wait_for_rest(page)
 
 
-PLACES = ("/step?", "/positions?positions=sentence&")
-
-
 @pytest.mark.parametrize(
-    "place", ["/inside?inside=lens&", *(pytest.param(place, marks=pytest.mark.deep) for place in PLACES)]
+    "place",
+    [
+        "/inside?inside=lens&",
+        *(pytest.param(place, marks=pytest.mark.deep) for place in ("/step?", "/positions?positions=sentence&")),
+    ],
 )
 def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, tab, place):
     tab.set_viewport_size(FULL)
@@ -71,6 +79,7 @@ def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, ta
     charts_at_rest(tab)
     comes_to(tab, lambda: set(tab.locator(TICKS).evaluate_all(SIZES)), {24})
     assert tab.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
+    assert max(tab.locator(".gf-source .gf-piece").evaluate_all(SIZES)) > 20
     comes_to(tab, lambda: tab.evaluate(CLIPPED), [])
     tab.set_viewport_size(SMALL)
     charts_at_rest(tab)
@@ -82,64 +91,31 @@ def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, ta
     comes_to(tab, lambda: max(tab.locator(TICKS).evaluate_all(SIZES)), plain)
 
 
-def test_chips_grow_with_the_page(server, page):
-    open_step(page, server)
-    chips = page.locator(".gf-source .gf-chip .gf-piece")
-    before = max(chips.evaluate_all(FLOW_SIZES))
-    page.set_viewport_size(FULL)
-    page.keyboard.press("p")
-    expect(page.locator(PRESENTED)).to_have_count(1)
-    comes_to(page, lambda: max(chips.evaluate_all(FLOW_SIZES)), pytest.approx(1.5 * before))
-
-
-def test_it_outlives_a_step_a_reload_and_another_page(server, page):
+def test_it_begins_by_key_or_button_never_while_typing_and_outlives_a_step_a_reload_and_another_page(server, page):
     open_step(page, server, "?model=reverse&src=abcdef&lang=qps")
-    page.keyboard.press("p")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("location.search.includes('step=2')")
-    wait_for_idle(page)
-    here = {"model": "reverse", "src": "abcdef", "step": "2", "lang": "qps", "present": "1"}
-    comes_to(page, lambda: address(page) | {"rev": ""}, here | {"rev": ""})
-    page.reload()
-    charts_at_rest(page)
-    comes_to(page, lambda: (presented(page), browser_step(page)), (True, 2))
-    expect_address(page, lang="qps")
-    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)) > 13, expected=True)
-    page.locator("[data-testid=stSidebar] a[href*=attention]").evaluate("link => link.click()")
-    page.wait_for_function("location.pathname.endsWith('attention')")
-    charts_at_rest(page)
-    expect_address(page, present="1")
-    comes_to(page, lambda: (presented(page), source_box(page).input_value()), (True, "abcdef"))
-    comes_to(page, lambda: browser_step(page), 2)
-    page.keyboard.press("Escape")
-    expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    expect_address(page, present=None)
-    page.reload()
-    charts_at_rest(page)
-    expect(page.locator(PRESENTED)).to_have_count(0)
-
-
-def test_typing_begins_nothing_and_the_button_does(server, page):
-    open_step(page, server)
-    source_box(page).fill("")
     source_box(page).press_sequentially("pop")
     assert not presented(page)
-    assert source_box(page).input_value() == "pop"
-    button = page.get_by_role("button", name="Presentation")
+    assert "pop" in source_box(page).input_value()
+    button = page.locator(".gf-present-button").first
     assert button.inner_text() == "P"
     button.click()
     expect(page.locator(PRESENTED)).to_have_count(1)
     source_box(page).press("Escape")  # belongs to the field
     assert presented(page)
-    button.click()
-    expect(page.locator(PRESENTED)).to_have_count(0)
+    wait_for_idle(page)
+    type_source(page, "abcdef")
+    page.keyboard.press("ArrowRight")
+    here = {"model": "reverse", "src": "abcdef", "step": "2", "lang": "qps", "present": "1"}
+    comes_to(page, lambda: address(page) | {"rev": ""}, here | {"rev": ""})
+    page.reload()
+    charts_at_rest(page)
+    comes_to(page, lambda: (presented(page), browser_step(page)), (True, 2))
 
-
-def test_the_menu_lies_over_the_page_and_one_key_opens_the_next(server, page):
-    open_page(page, f"{server.url}/attention?model=reverse&src=abcdef&panel=flow&present=1")
+    open_page(page, f"{server.url}/attention?model=reverse&src=abcdef&step=2&panel=flow&present=1&lang=en")
     sidebar, lines = page.get_by_test_id("stSidebar"), page.locator(".gf-flow-scroll")
     expect(sidebar).to_be_hidden()
     expect(page.get_by_role("button", name="Next page")).to_be_visible()
+    wait_for_idle(page)
     before = lines.bounding_box()
     page.keyboard.press("m")
     expect(sidebar.get_by_role("link", name="Attention")).to_be_focused()
@@ -155,12 +131,14 @@ def test_the_menu_lies_over_the_page_and_one_key_opens_the_next(server, page):
     page.keyboard.press("n")
     page.wait_for_function("location.pathname.endsWith('/attention')")
     wait_for_idle(page)
-    expect_address(page, present="1", src="abcdef", panel="flow")
-    page.keyboard.press("p")
+    expect_address(page, present="1", src="abcdef", step="2", panel="flow")
+    page.keyboard.press("Escape")
     expect(sidebar).to_be_visible()
+    expect_address(page, present=None)
     expect(page.get_by_role("button", name="Next page")).to_be_hidden()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("sentence", "last"), [("I+like+coffee.&layer=1", "gf-flow-tools"), (SENTENCE, "gf-flow-token")]
 )
@@ -172,6 +150,55 @@ def test_presented_lines_begin_under_the_controls_and_are_in_sight(server, tab, 
     ends = lambda locator: sum(locator.bounding_box()[side] for side in ("y", "height"))  # noqa: E731
     comes_to(tab, lambda: first.bounding_box()["y"] - ends(stepper) < 150, expected=True)
     comes_to(tab, lambda: ends(end) <= 720, expected=True)
+
+
+# ---------------------------------------------------------------- what is chosen can be read
+
+SPOKEN = {"en": ("en-fr", "My little brother slept in the train."), "zh": ("zh-en", "他每天早上在公园里跑步。")}
+# Most boxes in a row, the longest choices of masks, those of mistakes.
+SOME = ("attention?panel=head&layer=2&head=2", "masks?mask=cross", "wrong?mistake=leak")
+BOXES = "[data-testid=stMain] [data-testid=stSelectbox] [role=combobox]"
+CUT = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box => box.value)"
+UNMARKED = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth
+  && getComputedStyle(box).textOverflow !== "ellipsis").map(box => box.value)"""
+
+# What stands in a box until something is typed, where the box is narrower.
+TOO_LONG = """boxes => boxes.filter(box => {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = getComputedStyle(box).font;
+  return !box.value && pen.measureText(box.placeholder).width > box.clientWidth;
+}).map(box => box.placeholder)"""
+
+
+def addresses(parts, language, options):
+    """A part of a page after the other, of the model of a language."""
+    model, source = SPOKEN[language]
+    for part in parts:
+        yield f"{part}&model={model}&src={quote(source)}&lang={language}{options}"
+
+
+def test_a_class_reads_every_choice_and_what_a_small_window_cuts_says_so(server, new_page):
+    page = new_page(viewport=FULL)
+    for language in SPOKEN:
+        for where in addresses(SOME, language, "&present=1"):
+            every_choice_is_read(page, f"{server.url}/{where}")
+    turn_to(page, f"{server.url}/inside?inside=ffn&model=en-fr&lang=en&present=1")
+    boxes = page.locator("[class*=controls_bar] input[placeholder]")
+    expect(boxes.first).to_be_visible()
+    comes_to(page, lambda: boxes.evaluate_all(TOO_LONG), [])
+    page.set_viewport_size(SMALL)
+    turn_to(page, f"{server.url}/{next(addresses(['masks?'], 'zh', '&present='))}")
+    expect(page.locator(BOXES).first).to_be_visible()
+    comes_to(page, lambda: page.locator(BOXES).evaluate_all(UNMARKED), [])
+    comes_to(page, lambda: page.locator(".st-key-controls_bar").bounding_box()["height"] <= 44, expected=True)
+
+
+def every_choice_is_read(page, url):
+    turn_to(page, url)
+    expect(page.locator(":root.gf-present")).to_have_count(1)
+    expect(page.locator(BOXES).first).to_be_visible()
+    comes_to(page, lambda: page.locator(BOXES).evaluate_all(CUT), [])
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
 
 
 # ---------------------------------------------------------------- a chart as large as the window
@@ -189,7 +216,7 @@ def wait_for_focus(page, where):
     page.wait_for_function(f"where => ({FOCUSED_IN})() === where", arg=where)
 
 
-def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(server, page):
+def test_a_large_picture_has_large_type_says_the_step_and_steps_by_arrow_keys(server, page):
     open_step(page, server, "?model=reverse&src=abcdef")
     chart_menu(page.locator(".st-key-cross_map"), "Show this chart large")
     large, status = page.locator("dialog[open]"), page.locator("dialog[open] .gf-status")
@@ -210,22 +237,16 @@ def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(serv
     charts_at_rest(page)
     comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)), 13)
     assert browser_step(page) == 3
-
-
-def test_the_large_flow_view_does_the_same(server, page):
-    open_page(page, f"{server.url}/attention?model=reverse&src=abcdef&panel=flow&layer=2")
+    turn_to(page, f"{server.url}/attention?model=reverse&src=abcdef&panel=flow&layer=2")
     pieces = page.locator(".gf-flow-token")
     expect(pieces.first).to_be_visible()
-    before = max(pieces.evaluate_all(FLOW_SIZES))
+    wait_for_idle(page)
+    before = max(pieces.evaluate_all(SIZES))
     chart_menu(page, "Show this chart large")
-    status = page.locator("dialog[open] .gf-status")
     expect(status).to_contain_text("Step 1 of 7")
-    comes_to(page, lambda: max(pieces.evaluate_all(FLOW_SIZES)) > before, expected=True)
+    comes_to(page, lambda: max(pieces.evaluate_all(SIZES)) > before, expected=True)
     page.keyboard.press("ArrowRight")
     expect(status).to_contain_text("Step 2 of 7: reads ‘f’, predicts ‘e’")
-    expect(page.locator("dialog[open] .gf-flow-query .gf-flow-token").nth(1)).to_have_class("gf-flow-token gf-flow-now")
-    wait_for_idle(page)
-    wait_for_focus(page, "dialog")
+    expect(large.locator(".gf-flow-query .gf-flow-token").nth(1)).to_have_class("gf-flow-token gf-flow-now")
     page.keyboard.press("Escape")
-    expect(status).to_have_count(0)
     wait_for_focus(page, "⋯")

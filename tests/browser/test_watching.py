@@ -1,7 +1,4 @@
-"""A training that a visitor starts, for real: it is watched, stopped, gone on with, and taken home.
-
-And a class that follows its teacher's training, and predicts what the loss will do.
-"""
+"""A training that a visitor starts is watched, stopped, gone on with, looked at on other pages, and taken home."""
 
 import io
 import re
@@ -11,7 +8,7 @@ from itertools import product
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import menu_link, open_page, screenshot
+from tests.browser.helpers import menu_link, open_page
 from tests.browser.idle import wait_for_idle
 from tests.browser.paced import Paced
 from tests.browser.test_room import others_vote, parameters
@@ -37,11 +34,6 @@ def start(page, url):
     page.get_by_role("button", name="Start training").click()
 
 
-def n_snapshots(page):
-    found = re.search(r"(\d+) snapshots? so far", page.locator("[data-testid=stMain]").inner_text())
-    return int(found[1]) if found else 0
-
-
 @pytest.fixture
 def paced(fresh_server):
     with Paced(fresh_server) as found:
@@ -49,21 +41,17 @@ def paced(fresh_server):
 
 
 def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_server, paced):
-    page, paced.may = new_page(), 4
+    page, paced.may = new_page(fresh=True), 4
     start(page, f"{fresh_server.url}/training?training=watch")
-    screenshot(page, "watching-begun")
     # As soon as it has a model that is the one in the sidebar, with a slider.
     page.wait_for_url(re.compile("model=training%3A"), timeout=TRAINED)
     expect(page.locator(SLIDER)).to_contain_text("The checkpoint itself")
     expect(page.locator(".st-key-training_growing .main-svg").first).to_be_visible()
-    before = n_snapshots(page)
-    paced.may = 7
-    expect(page.get_by_text(re.compile(rf"\b(?!{before}\b)\d+ snapshots so far"))).to_be_visible(timeout=TRAINED)
+    expect(page.get_by_text(re.compile(r"\d+ snapshots so far"))).to_be_visible(timeout=TRAINED)
     page.get_by_role("button", name="Stop the training").click()
     expect(page.get_by_text("The training was stopped. It is at step")).to_be_visible(timeout=TRAINED)
-    screenshot(page, "watching-stopped")
     page.get_by_role("button", name="Go on with the training").click()
-    paced.may = 11
+    paced.may = 8
     # Meanwhile another page follows: the slider gets more stops by itself.
     menu_link(page, "Attention").click()
     page.wait_for_url("**/attention?**")
@@ -77,7 +65,6 @@ def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_serve
     page.keyboard.press("Home")
     page.wait_for_url(re.compile(r"model=training%3A[\w-]+%400(&|$)"))
     wait_for_idle(page)
-    screenshot(page, "watching-attention-at-step-0")
     menu_link(page, "Training").click()
     expect(page.get_by_text("The training is done.")).to_be_visible(timeout=TRAINED)
     wait_for_idle(page)
@@ -92,7 +79,6 @@ def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_serve
     page.reload()
     wait_for_idle(page)
     expect(page.get_by_text("The training is done.")).to_be_visible()
-    screenshot(page, "watching-done")
 
 
 @pytest.fixture
@@ -126,7 +112,6 @@ def test_a_class_follows_a_training_and_predicts_its_loss(people, fresh_server):
         student.get_by_role("button", name=f"Vote for {letter}").click()
         expect(student.locator(f"{BAR} + span")).to_have_text("Your vote is in.")
     others_vote(fresh_server.port, code, round_=1, choices=[2, 2])
-    screenshot(students[0], "watching-class-voted")
     # The training answers: here as it is over before the minute is.
     teacher.get_by_role("button", name="Stop the training").click()
     for page in (teacher, *students):
@@ -134,4 +119,3 @@ def test_a_class_follows_a_training_and_predicts_its_loss(people, fresh_server):
         expect(chart).to_be_visible()
         assert chart.evaluate("chart => chart._fullData.map(bars => [...bars.x])") == [[2, 1, 2]]
         assert chart.evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
-    screenshot(students[0], "watching-class-answered")

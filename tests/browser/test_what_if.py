@@ -1,58 +1,67 @@
-"""Changing the model in a browser: a click takes a head away, the dialog changes the rest, chips take it back."""
+"""A head is taken away by a click or the dialog, chips put it back, and a link shows the same change elsewhere."""
+
+import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, turn_to, wait_for_idle
-from tests.browser.story import expect_address, output
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS
+from tests.browser.helpers import comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.story import charts_are_drawn, expect_address, output
 
 CHIP = "Cross-attention, layer 1, head 2: writes nothing"
 HEAD = "/attention?model=reverse&src=glass&panel=head&layer=1&head=2&step=6"
+# Texts of more than a line, with the width that they have.
+LONG = "all => all.filter(one => one.textContent.length > 40).map(one => [one.textContent, one.clientWidth])"
 
 
-def chip(page):
-    return page.get_by_role("button", name=CHIP)
-
-
-def test_a_head_is_taken_away_from_its_view_and_the_link_shows_the_same_elsewhere(server, new_page):
-    page = new_page()
+def test_a_change_is_made_taken_back_and_carried_to_another_page(server, page):
     open_page(page, f"{server.url}{HEAD}")
+    chip = page.get_by_role("button", name=CHIP)
     page.get_by_role("button", name="Take this head away").click()
-    expect(chip(page)).to_be_visible()
+    expect(chip).to_be_visible()
     expect_address(page, do="zero-cross.1.2")
     wait_for_idle(page)
     there = page.url
-    page.reload()
-    expect(chip(page)).to_be_visible()
-    chip(page).click()
-    expect(chip(page)).to_have_count(0)
+    chip.click()
+    expect(chip).to_have_count(0)
     expect_address(page, do=None)
     page.go_back()
-    expect(chip(page)).to_be_visible()
-    other = new_page(fresh=True)
-    open_page(other, there.replace("/attention?", "/step?"))
-    expect(chip(other)).to_be_visible()
-    assert output(other) != "ssalg"
-
-
-def test_the_dialog_makes_a_change_and_closes(server, page):
-    open_page(page, f"{server.url}/step?model=reverse&src=glass")
+    expect(chip).to_be_visible()
+    open_page(page, there.replace("/attention?", "/step?"))
+    expect(chip).to_be_visible()
+    assert output(page) != "ssalg"
+    page.get_by_role("button", name="Show the unchanged run").click()
+    comes_to(page, lambda: output(page), "ssalg")
+    wait_for_idle(page)
     page.get_by_role("button", name="What if …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("writes nothing").last).to_be_visible()
     dialog.get_by_role("button", name="Change it", exact=True).click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="writes nothing")).to_be_visible()
-    page.get_by_role("button", name="Show the unchanged run").click()
-    expect(page.get_by_role("button", name="writes nothing")).to_have_count(0)
 
 
-def test_forged_changes_give_a_note_and_the_unchanged_run(server, tab):
-    for forged, said in (
-        ("zero-cross.9.1", "names layer 9"),
-        ("zero-cross.1.1_zero-cross.1.1", "is already made"),
-        ("nothing-at-all", "nothing-at-all"),
-    ):
-        turn_to(tab, f"{server.url}/step?model=reverse&src=glass&step=6&do={forged}")
-        expect(tab.get_by_text(said)).to_be_visible()
-        expect(tab.get_by_text("The unchanged run is shown")).to_be_visible()
-        assert output(tab) == "ssalg"
+# ---------------------------------------------------------------- What goes wrong
+
+
+def test_cards_of_mistakes_are_walked_through_and_lead_to_compare(server, tab):
+    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass")
+    for place, card in enumerate(CARDS[:3], start=1):  # what each changes: tests/pages/transcripts
+        named = re.escape(f"{place} of {len(CARDS)}: {card.said.title}")
+        shown = re.compile(f"^{named}( – changes nothing in this sentence)?$")
+        expect(tab.get_by_role("combobox", name="Mistake")).to_have_value(shown)
+        charts_are_drawn(tab)
+        right, wrong = tab.get_by_test_id("stMetricValue").all_inner_texts()
+        assert right != wrong, card.mistake
+        texts = tab.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
+        assert [one for one in texts.evaluate_all(LONG) if one[1] < 260] == []
+        tab.get_by_role("button", name="Next mistake").click()
+    fits_both_windows(tab, "wrong")
+    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
+    tab.get_by_role("link", name="Compare both runs, step by step").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Compare")
+    wait_for_idle(tab)
+    expect_address(tab, do="scale-all.off.1", src="glass")
+    tab.go_back()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("What goes wrong")
+    expect(tab.get_by_text(re.compile("From piece 3 on, the output is different"))).to_be_visible()

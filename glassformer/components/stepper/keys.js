@@ -26,7 +26,10 @@ let heard = new AbortController();
 /** @param {View} view @param {AbortSignal} gone */
 export function enter(view, gone) {
   view.root.addEventListener("pointerdown", () => prefer(view));
-  view.root.addEventListener("focusin", () => prefer(view));
+  view.root.addEventListener("focusin", (event) => {
+    onFocus(event);  // the document is not told of a focus that moves within a shadow tree
+    prefer(view);
+  });
   /** @type {(step: number, after: number, quiet?: boolean) => void} */
   const move = (step, after, quiet) => {
     go(view, step, after);
@@ -38,6 +41,7 @@ export function enter(view, gone) {
   heard = new AbortController();
   const options = { capture: true, signal: heard.signal };
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Tab") pointerAt = -POINTER_MS;  // what gets the focus now gets it by keyboard
     onKey(event);
     if (!event.defaultPrevented) tellRest();
   }, options);
