@@ -1,4 +1,4 @@
-"""A component in the browser is sent what its type names."""
+"""What a lesson keeps in the browser is sent as its type names it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A component in the browser is sent what its type names."""
+"""What the room sends its components in the browser is what their types name."""
 
 from functools import partial
 
