@@ -110,6 +110,7 @@ def step_to(page, step):
 
 
 def test_a_choice_outlives_a_step_and_python_may_make_another(stage):
+    step_to(stage, 0)
     token(stage, "query", 3).click()
     stage.get_by_role("button", name="Head 2", exact=True).click()
     stage.get_by_label("Hide lines below this weight").fill("0.1")

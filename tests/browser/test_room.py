@@ -1,18 +1,20 @@
-"""A teacher and two students, each in a browser of their own: they join, follow, look away, vote, hear of the end."""
+"""A class follows its teacher everywhere, votes without seeing what is not shown yet, and outlives its server."""
 
 import http.client
 import json
 import re
+import time
 from contextlib import suppress
 
 import numpy as np
 import pytest
 import zxingcpp
 from PIL import Image
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import Error, TimeoutError, expect
 
-from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, screenshot, turn_to
+from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, turn_to
 from tests.browser.idle import wait_for_idle
+from tests.browser.test_slow_network import slow_down
 from tests.extensions.replicas.redis_server import RedisServer
 from tools.serve import HOST, serve
 
@@ -61,123 +63,39 @@ def people(new_page, server):
     return teacher, *students, code
 
 
-def test_a_class_votes_aloud_and_follows(people):
-    teacher, first, second, code = people
-    for student in (first, second):
-        expect(student.locator(BAR)).to_contain_text("the teacher has not opened a page yet")
-    screenshot(teacher, "room-teacher")
-    screenshot(first, "room-student")
-    a_vote_asked_aloud_needs_one_click(teacher, first, second)
+# What a page shows, in any language: the page that Python has drawn, the address, the run, the step, a lesson.
+SEEN = r"""() => {
+  const found = (where) => document.querySelector(where);
+  const chosen = found(".st-key-chosen");
+  const inputs = Array.from(chosen?.querySelectorAll("input") ?? [], (one) => one.value);
+  const step = found(".gf-caption")?.textContent.match(/\d+/g)?.slice(0, 2).join(" of ") ?? "";
+  const drawn = found(".st-key-menu a[aria-current=page]")?.getAttribute("href").split("?")[0] ?? "";
+  return [drawn, location.pathname.slice(1),
+    [chosen?.innerText, ...inputs].join(" ").match(/[(（]([a-z-]+)[)）]/)?.[1] ?? "",
+    found(".st-key-source input, .st-key-source textarea")?.value ?? "", step,
+    found(".st-key-lesson_panel") !== null].join(" | ");
+}"""
+ARRIVES_MS = 120_000
 
-    # Another page, and a step on it.
-    menu_link(teacher, "Step through decoding").click()
-    for student in (first, second):
-        student.wait_for_url(re.compile(rf"/step\?.*room={code}", re.IGNORECASE))
-        wait_for_idle(student)
-        expect(student.locator(BAR)).to_contain_text(FOLLOWS)
+
+def seen(page):
+    try:
+        return page.evaluate(SEEN)
+    except Error:  # it is being loaded
+        return None
+
+
+def all_arrive(teacher, students, *, page):
+    """All see what the teacher sees, on the page where the teacher went."""
     wait_for_idle(teacher)
-    teacher.keyboard.press("ArrowRight")
-    for student in (first, second):
-        expect(student.locator(".gf-caption")).to_contain_text("Step 2 of")
-
-    # Looking away, and coming back.
-    second.get_by_role("button", name="Look around by yourself").click()
-    expect(second.locator(BAR)).to_contain_text(AWAY)
-    teacher.keyboard.press("ArrowRight")
-    expect(first.locator(".gf-caption")).to_contain_text("Step 3 of")
-    expect(second.locator(".gf-caption")).to_contain_text("Step 2 of")
-    second.get_by_role("button", name="Follow the teacher").click()
-    expect(second.locator(".gf-caption")).to_contain_text("Step 3 of")
-
-    # A student's own way moves nobody; a reload of the teacher's tab leaves the teacher what they are.
-    menu_link(first, "Masks").click()
-    first.wait_for_url("**/masks?**")
-    teacher.reload()
-    wait_for_idle(teacher)
-    expect(teacher.locator(BAR)).to_contain_text("2 students")
-    assert "/step" in teacher.url
-    assert "secret" not in teacher.url
-
-
-def test_a_class_votes_on_lessons_and_sees_nothing_before_it_is_shown(people, server, new_page, tmp_path):
-    teacher, first, second, code = people
-    wall = new_page(visitor="wall", color_scheme="dark", viewport={"width": 1920, "height": 1080})
-    open_page(wall, f"{server.url}/projector?room={code}&present=1")
-    screenshot(wall, "room-wall-empty")
-    picture = tmp_path / "wall.png"
-    wall.screenshot(path=picture)
-    read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(picture).convert("L")))]
-    assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
-    turn_to(teacher, f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={code}")
-    expect(teacher.locator(PANEL).get_by_role("button", name="Show the votes")).to_be_visible()
-    for student in (first, second):
-        student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
-        wait_for_idle(student)
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-    offered = first.locator(PANEL).get_by_role("radiogroup").locator("label").all_text_contents()
-    own = next(place for place, label in enumerate(offered) if "nothing" in label)
-    others = int(own == 0)
-    others_vote(server.port, code, round_=1, choices=[others] * 5)
-    for student in (first, second):
-        student.locator(PANEL).get_by_role("radiogroup").get_by_text("nothing").click()
-        student.locator(PANEL).get_by_role("button", name="Answer").click()
-        expect(student.locator(PANEL)).to_contain_text("You voted for “nothing”")
-        expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
-        expect(student.locator(PANEL)).not_to_contain_text("You predicted")
-    expect(wall.locator(".gf-room-wall")).to_contain_text("7 of 7 answered")
-    screenshot(first, "room-voted")
-    screenshot(wall, "room-wall-asked")
-    assert wall.locator(".js-plotly-plot").count() == 0
-    teacher.locator(PANEL).get_by_role("button", name="Show the votes").click()
-    for page in (wall, first, second, teacher):
-        expect(page.locator(".st-key-room_votes, .st-key-wall_votes").locator(".main-svg").first).to_be_visible()
-    drawn = wall.locator(".js-plotly-plot").evaluate("chart => chart._fullData.map(bars => [...bars.x])")
-    assert drawn == [[{own: 2, others: 5}.get(place, 0) for place in range(len(offered))]]
-    expect(first.locator(PANEL)).not_to_contain_text("You predicted")
-    screenshot(wall, "room-wall-shown")
-    wall.set_viewport_size({"width": 1280, "height": 720})
-    wait_for_idle(wall)
-    screenshot(wall, "room-wall-shown-small")
-    screenshot(teacher, "room-teacher-shown")
-    teacher.locator(PANEL).get_by_role("button", name="Show the answer").click()
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
-    assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
-    screenshot(first, "room-answered")
-    wait_for_idle(teacher)
-    turn_to(teacher, f"{server.url}/masks?model=zh-en&lesson=masks.1&room={code}")
-    few_votes_hide_who_chose_what_and_never_the_answer(people, wall)
-
-
-def few_votes_hide_who_chose_what_and_never_the_answer(people, wall):
-    teacher, first, second, code = people
-    panel = teacher.locator(PANEL)
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-        expect(student.locator(".gf-pieces").first).to_be_visible()  # what is asked about is not covered
-        vote(student, 0)
-    panel.get_by_role("button", name="Timer").click()
-    teacher.get_by_role("button", name="Start").click()
-    for page in (wall, first):
-        expect(page.locator(".gf-room-timer").first).to_contain_text("Vote: 0:5")
-    first.reload()
-    expect(first.locator(".gf-room-timer").first).to_contain_text("Vote: 0:")
-    wait_for_idle(teacher)
-    panel.get_by_role("button", name="Show the votes").click()
-    expect(wall.locator(".gf-wall")).to_contain_text(
-        [code, "2 votes. A chart of the choices appears once there are 5 votes."]
-    )
-    assert wall.locator(".gf-wall-right").count() == 0
-    panel.get_by_role("button", name="Show the answer").click()
-    expect(wall.locator(".gf-wall-right")).to_contain_text("✓")
-    assert wall.locator(".js-plotly-plot").count() == 0
-    screenshot(wall, "room-wall-few-answered")
-
-
-def test_a_link_that_was_cut_short_says_so(tab, server):
-    turn_to(tab, f"{server.url}/step?room=KXZ4")
-    expect(tab.get_by_text("“KXZ4” in the link is not a room code")).to_be_visible()
-    expect(tab.locator(BAR)).to_have_count(0)
+    end = time.monotonic() + ARRIVES_MS / 1000
+    while time.monotonic() < end:
+        there = seen(teacher)
+        late = [seen(student) for student in students if seen(student) != there]
+        if there and there.startswith(f"{page} | {page} |") and not late:
+            return there
+        teacher.wait_for_timeout(250)
+    raise AssertionError(f"the teacher sees {there}; students {late}")
 
 
 def unfold(panel):
@@ -196,103 +114,125 @@ def vote(student, choice):
     expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
 
 
-def test_a_class_votes_again_and_with_sentences_of_their_own(people, server):
-    teacher, first, second, code = people
-    first.set_viewport_size(PHONE)
-    panel = teacher.locator(PANEL)
-    turn_to(teacher, f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={code}")
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-    covered = sum(first.locator(name).bounding_box()["height"] for name in (".st-key-room_bar", PANEL))
-    assert covered < 0.2 * PHONE["height"]  # the picture is seen
-    screenshot(first, "room-phone")
-    for student in (first, second):
-        vote(student, 0)
-    line, sheet = (first.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
-    assert sheet["y"] + sheet["height"] <= line["y"] + 1  # the line covers nothing of the sheet
-    panel.get_by_role("button", name="Show the votes").click()
-    expect(panel).to_contain_text("2 votes. A chart of the choices appears once there are 5 votes.")
-
-    # Again: both may vote once more, others' votes are counted beside, and the answer shows what was right.
-    panel.get_by_role("button", name="Vote again").click()
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-        vote(student, 1)
-    for place in range(5):
-        token = post(server.port, f"/class/{code}/join", {})[1]["token"]
-        assert post(server.port, f"/class/{code}/vote", {"token": token, "round": 2, "choice": place % 2})[0] == 204
-    panel.get_by_role("button", name="Show the votes").click()
-    assert panel.locator(".js-plotly-plot").evaluate(DRAWN) == [[3, 4, 0, 0]]  # the first round was too small to show
-    wait_for_idle(teacher)
-    panel.get_by_role("button", name="Show the answer").click()
-    expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
-    expect(first.locator(PANEL)).to_contain_text("the answer is")
-    unfold(first.locator(PANEL))
-    for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
-        first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
-
-    votes_on_own_sentences(people, panel, server.port)
-
-
-def votes_on_own_sentences(people, panel, port):
-    """The same question finds other pieces in each sentence, and only how many are right is counted."""
-    teacher, first, second, code = people
-    wait_for_idle(teacher)
-    menu_link(teacher, "A room").click()
-    wait_for_idle(teacher)
-    teacher.get_by_text("Everybody uses their own sentence").click()
-    wait_for_idle(teacher)
-    for student, sentence in ((first, "你吃饭了吗？"), (second, "今天天气很好。")):
-        student.locator(".st-key-source input").fill(sentence)
-        student.keyboard.press("Enter")
-        wait_for_idle(student)
-    menu_link(teacher, "Step through decoding").click()
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-    vote(first, 0)
-    right = second.locator(PANEL).get_by_role("radiogroup").locator("label").filter(has_text="<s>")
-    right.click()
-    second.locator(PANEL).get_by_role("button", name="Answer").click()
-    expect(teacher.locator(".gf-room-wall")).to_contain_text("2 of 2 answered")
-    for place in range(3):
-        token = post(port, f"/class/{code}/join", {})[1]["token"]
-        assert post(port, f"/class/{code}/vote", {"token": token, "round": 3, "choice": place % 2})[0] == 204
-    panel.get_by_role("button", name="Show the votes").click()
-    comes_to(teacher, lambda: panel.locator(".js-plotly-plot").evaluate(DRAWN), [[3, 2]])
-    panel.get_by_role("button", name="Show the answer").click()
-    expect(first.locator(PANEL)).to_contain_text("You predicted “nothing”")
-    expect(second.locator(PANEL)).to_contain_text("Correct: “<s>”")
-    assert "%E4%BB%8A%E5%A4%A9" in second.url  # their own sentence, still
-    screenshot(first, "room-own")
+def test_a_class_follows_and_votes_and_sees_nothing_before_it_is_shown(people, server, new_page, tmp_path):
+    a_vote_asked_aloud_needs_one_click(*people[:3])
+    who_looks_away_stays_and_who_comes_back_is_with_the_teacher(people, server, new_page)
+    wall = new_page(visitor="wall", color_scheme="dark", viewport={"width": 1920, "height": 1080})
+    the_wall_shows_the_way_to_a_phone(wall, server, people[3], tmp_path)
+    turn_to(people[0], f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={people[3]}")
+    few_votes_hide_who_chose_what(people, wall)
+    many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wall, server)
 
 
 def a_vote_asked_aloud_needs_one_click(teacher, first, second):
+    for student in (first, second):
+        expect(student.locator(BAR)).to_contain_text("the teacher has not opened a page yet")
     teacher.get_by_role("button", name="Ask for votes").click()
     first.get_by_role("button", name="Vote for B").click()
     expect(first.locator(BAR + " + span")).to_have_text("Your vote is in.")
     expect(teacher.locator(".gf-room-wall")).to_contain_text("1 of 2 answered")
-    screenshot(second, "room-aloud")
     teacher.get_by_role("button", name="Show the votes").click()
     few = "1 vote. A chart of the choices appears once there are 5 votes."  # too few to say what was chosen
     expect(teacher.get_by_text(few)).to_be_visible()
 
 
-def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
-    page = new_page(visitor="teacher")
-    with serve(log=tmp_path / "first.log") as server:
-        open_page(page, f"{server.url}/room")
-        page.get_by_role("button", name="Open a room").click()
-        expect(page.locator(BAR)).to_contain_text("0 students")
-        code, port = parameters(page)["room"], server.port
-        student = new_page(visitor="first")
-        open_page(student, f"{server.url}/step?room={code}")
-        expect(page.locator(BAR)).to_contain_text("1 student")
-    with serve(log=tmp_path / "second.log", port=port):
-        expect(student.locator(BAR)).to_have_text("The room has ended because the server restarted.", timeout=60_000)
-        expect(page.locator(BAR)).to_have_text("The room has ended because the server restarted.", timeout=60_000)
-        student.get_by_role("button", name="Leave the room").click()
-        expect(student.locator(BAR)).to_have_count(0)
-        assert "room" not in parameters(student)
+def who_looks_away_stays_and_who_comes_back_is_with_the_teacher(people, server, new_page):
+    teacher, first, second, code = people
+    menu_link(teacher, "Step through decoding").click()  # from a bare address, which means another model to each
+    for student in (first, second):
+        student.wait_for_url(re.compile(rf"/step\?.*room={code}", re.IGNORECASE))
+        wait_for_idle(student)
+        expect(student.locator(BAR)).to_contain_text(FOLLOWS)
+    wait_for_idle(teacher)
+    teacher.keyboard.press("ArrowRight")
+    for student in (first, second):
+        expect(student.locator(".gf-caption")).to_contain_text("Step 2 of")
+    second.get_by_role("button", name="Look around by yourself").click()
+    expect(second.locator(BAR)).to_contain_text(AWAY)
+    teacher.keyboard.press("ArrowRight")
+    expect(first.locator(".gf-caption")).to_contain_text("Step 3 of")
+    expect(second.locator(".gf-caption")).to_contain_text("Step 2 of")
+    second.get_by_role("button", name="Follow the teacher").click()
+    expect(second.locator(".gf-caption")).to_contain_text("Step 3 of")
+    teacher.reload()  # which leaves them what they are
+    wait_for_idle(teacher)
+    expect(teacher.locator(BAR)).to_contain_text("2 students")
+    assert "secret" not in teacher.url
+    late = new_page(visitor="chinese", locale="zh-CN", viewport=PHONE)
+    late.goto(f"{server.url}/masks?room={code}")
+    assert "| en-fr | I like coffee. |" in all_arrive(teacher, [first, second, late], page="step")
+    expect(late.locator(".gf-caption")).to_contain_text("3")
+    late.close()
+    expect(teacher.locator(BAR)).to_contain_text("2 students")
+
+
+def the_wall_shows_the_way_to_a_phone(wall, server, code, folder):
+    open_page(wall, f"{server.url}/projector?room={code}&present=1")
+    wall.screenshot(path=folder / "wall.png")
+    read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(folder / "wall.png").convert("L")))]
+    assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
+
+
+def few_votes_hide_who_chose_what(people, wall):
+    teacher, first, second, code = people
+    panel = teacher.locator(PANEL)
+    first.set_viewport_size(PHONE)
+    for student in (first, second):
+        student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
+        wait_for_idle(student)
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+    covered = sum(first.locator(name).bounding_box()["height"] for name in (".st-key-room_bar", PANEL))
+    assert covered < 0.2 * PHONE["height"]  # the picture is seen
+    expect(first.locator(".st-key-source")).to_be_hidden()  # who follows a class has no box to type into
+    for student in (first, second):
+        vote(student, 0)
+    line, sheet = (first.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
+    assert sheet["y"] + sheet["height"] <= line["y"] + 1  # the line covers nothing of the sheet
+    panel.get_by_role("button", name="Timer").click()
+    teacher.get_by_role("button", name="Start").click()
+    for page in (wall, second):
+        expect(page.locator(".gf-room-timer").first).to_contain_text("Vote: 0:5")
+    second.reload()
+    expect(second.locator(".gf-room-timer").first).to_contain_text("Vote: 0:")
+    wait_for_idle(second)
+    wait_for_idle(teacher)
+    panel.get_by_role("button", name="Show the votes").click()
+    few = "2 votes. A chart of the choices appears once there are 5 votes."
+    expect(wall.locator(".gf-wall")).to_contain_text([code, few])
+    assert wall.locator(".gf-wall-right").count() == 0
+    panel.get_by_role("button", name="Vote again").click()
+
+
+def many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wall, server):
+    teacher, first, second, code = people
+    panel = teacher.locator(PANEL)
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+    offered = second.locator(PANEL).get_by_role("radiogroup").locator("label").all_text_contents()
+    own = next(place for place, label in enumerate(offered) if "nothing" in label)
+    others = int(own == 0)
+    others_vote(server.port, code, round_=3, choices=[others] * 5)
+    for student in (first, second):
+        vote(student, own)
+        expect(student.locator(PANEL)).to_contain_text("You voted for “nothing”")
+        expect(student.locator(PANEL)).not_to_contain_text("You predicted")
+    expect(wall.locator(".gf-room-wall")).to_contain_text("7 of 7 answered")
+    assert wall.locator(".js-plotly-plot").count() == 0
+    panel.get_by_role("button", name="Show the votes").click()
+    for page in (wall, second, teacher):
+        expect(page.locator(".st-key-room_votes, .st-key-wall_votes").locator(".main-svg").first).to_be_visible()
+    votes = [{own: 2, others: 5}.get(place, 0) for place in range(len(offered))]
+    assert wall.locator(".js-plotly-plot").evaluate(DRAWN) == [votes]
+    expect(second.locator(PANEL)).not_to_contain_text("You predicted")
+    wait_for_idle(teacher)
+    panel.get_by_role("button", name="Show the answer").click()
+    expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
+    assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
+    unfold(first.locator(PANEL))
+    for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
+        first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
 
 
 def test_with_a_store_another_server_goes_on_where_one_was_killed(new_page, tmp_path):
@@ -328,7 +268,6 @@ def test_with_a_store_another_server_goes_on_where_one_was_killed(new_page, tmp_
             for page in (teacher, student):
                 expect(page.locator(BAR)).to_contain_text(f"store of rooms at {HOST}:{store.port} does not answer")
             expect(teacher.get_by_text("rooms go on by themselves")).to_be_visible()
-            screenshot(teacher, "room-without-its-store")
             menu_link(teacher, "Masks").click()  # every page goes on
             teacher.wait_for_url("**/masks?**")
             wait_for_idle(teacher)
@@ -336,3 +275,63 @@ def test_with_a_store_another_server_goes_on_where_one_was_killed(new_page, tmp_
             student.wait_for_url("**/masks?**")  # where the teacher has gone meanwhile
             expect(student.locator(BAR)).to_contain_text(FOLLOWS)
             expect(teacher.locator(BAR)).to_contain_text("1 student present")
+
+
+def opened(new_page, server, *students):
+    """A teacher whose browser speaks English, and students with these options, in one room."""
+    teacher = new_page(visitor="teacher")
+    open_page(teacher, f"{server.url}/room")
+    teacher.get_by_role("button", name="Open a room").click()
+    expect(teacher.locator(".gf-room-said")).to_contain_text("0 students")
+    code = re.search(r"room=(\w+)", teacher.url)[1]
+    pages = [new_page(**options) for options in students]
+    for page in pages:
+        page.goto(f"{server.url}/?room={code}")
+    expect(teacher.locator(".gf-room-said")).to_contain_text(re.compile(rf"{len(pages)} student"))
+    return teacher, pages, code
+
+
+CHINESE = {"visitor": "chinese", "locale": "zh-CN"}
+
+
+STUDENTS = (
+    {"visitor": "first"},
+    CHINESE,
+    {"visitor": "telephone", "locale": "zh-CN", "viewport": PHONE},
+    {"visitor": "german", "locale": "de-DE"},
+    {"visitor": "slow", "viewport": PHONE},
+)
+LESSONS = ("one-piece.1", "masks.1")
+WALK = (
+    "Positions", "Masks", "one-piece.1", "way", "back", "Attention", "paste step", "back", "Inside the model",
+    "reload", "paste positions", "step", "Compare", "back", "masks.1", "Search", "paste attention", "reload", "back",
+    "Positions",
+)  # fmt: skip
+
+
+@pytest.mark.deep
+def test_five_students_stay_with_their_teacher_for_twenty_moves(new_page, server):
+    teacher, students, code = opened(new_page, server, *STUDENTS)
+    menu_link(teacher, "Step through decoding").click()
+    all_arrive(teacher, students, page="step")  # and have all scripts
+    with slow_down(students[-1]):
+        for number, move in enumerate(WALK):
+            kind, _, page = move.partition(" ")
+            if kind == "paste":
+                sentence = ("I+like+tea.", "We+are+here.")[number % 2]
+                open_page(teacher, f"{server.url}/{page}?model=en-fr&src={sentence}&room={code}")
+            elif kind in LESSONS:
+                turn_to(teacher, f"{server.url}/step?lesson={kind}&room={code}")
+            elif kind == "reload":
+                teacher.reload()
+            elif kind == "back":
+                teacher.go_back()
+            elif kind == "step":
+                teacher.keyboard.press("ArrowRight")
+            elif kind == "way":
+                teacher.locator(".st-key-lesson_panel .gf-ways a").first.click()
+            else:
+                menu_link(teacher, {"Search": "How pieces are chosen"}.get(move, move)).click()
+            wait_for_idle(teacher)
+            expect(teacher.locator(".gf-room-said")).to_contain_text("5 students")
+            all_arrive(teacher, students, page=teacher.url.partition("?")[0].rpartition("/")[2])
