@@ -47,10 +47,6 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
     choose(page, "File or folder", "lesson.pt")
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("questions still need an answer", timeout=STARTS_MS)
-    page.set_viewport_size(PHONE)
-    wait_for_idle(page)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.set_viewport_size({"width": 1280, "height": 720})
     choose(page, "Tokenizer", "letters.model")
     expect(main).to_contain_text("6 questions still need an answer", timeout=SETTLED_MS)
     fill(page, "Sentences", PAIRS, "Control+Enter")
@@ -69,6 +65,9 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
     expect(page.get_by_role("button", name=NEXT)).to_be_visible(timeout=SETTLED_MS)
     menu_link(page, "Open a checkpoint").click()
     expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
+    page.set_viewport_size(PHONE)
+    wait_for_idle(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 @pytest.mark.deep  # without a browser: tests/extensions/importers
