@@ -235,6 +235,7 @@ def many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wa
         first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
 
 
+@pytest.mark.deep  # without a browser: tests/deploy/test_replicas.py and tests/extensions/replicas/test_store_away.py
 def test_with_a_store_another_server_goes_on_where_one_was_killed(new_page, tmp_path):
     teacher, student = new_page(visitor="teacher"), new_page(visitor="first")
     with RedisServer(tmp_path) as store:
