@@ -27,6 +27,10 @@ HEAD = (
 )
 
 
+ABOUT_ALL = ("tools", "benchmarks", "deploy")  # folders of tests of the repository
+FLAT = ("browser", "pages", *ABOUT_ALL)  # folders that are one area, whatever is below
+
+
 def modules() -> list[Path]:
     """Every test module, in the order of its path."""
     return sorted(ROOT.rglob("test_*.py"))
@@ -41,7 +45,7 @@ def promise(module: Path) -> str:
 def layer(module: Path) -> str:
     """Where a module's tests are run."""
     folders = module.relative_to(ROOT).parts[:-1]
-    if not folders or folders[0] in ("tools", "benchmarks", "deploy"):
+    if not folders or folders[0] in ABOUT_ALL:
         return "whole"
     if "browser" in folders:
         return "browser"
@@ -53,8 +57,7 @@ def layer(module: Path) -> str:
 def area(module: Path) -> str:
     """The part of the product that a module is about: the library's and the app's folders, and each extension."""
     folders = module.relative_to(ROOT).parts[:-1]
-    depth = 1 if folders[:1] in (("browser",), ("pages",), ("tools",), ("benchmarks",), ("deploy",)) else 2
-    return "/".join(folders[:depth]) or "."
+    return "/".join(folders[: 1 if folders and folders[0] in FLAT else 2]) or "The repository"
 
 
 def register() -> str:
@@ -66,16 +69,7 @@ def register() -> str:
     parts = ["\n".join(fill(part, 120) for part in HEAD.format(layers=layers).splitlines())]
     for name, held in sorted(by_area.items()):
         rows = [f"| {promise(one)} | {layer(one)} | `{one.relative_to(ROOT).as_posix()}` |" for one in held]
-        parts.append(
-            "\n".join(
-                [
-                    f"\n## {'The repository' if name == '.' else name}\n",
-                    "| Promise | Layer | Tests |",
-                    "|---|---|---|",
-                    *rows,
-                ]
-            )
-        )
+        parts += [f"\n## {name}\n", "| Promise | Layer | Tests |", "|---|---|---|", *rows]
     return "\n".join(parts) + "\n"
 
 

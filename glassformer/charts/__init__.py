@@ -65,14 +65,14 @@ sys.modules[__name__].__class__ = _Door
 
 
 def __getattr__(name: str) -> Any:
-    """A chart, or its figure; a module of charts alone is imported alone, for it may be one that all others import."""
-    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
-        module = import_module(f"{__name__}.{name}")
-        if {name, f"{name}_spec"}.isdisjoint(vars(module)):
-            return module
-    if name.startswith("_") or name not in _charts():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _charts()[name]
+    """A chart, its figure, or a module of charts, which is imported alone: all others may import it."""
+    if not name.startswith("_"):
+        if find_spec(f"{__name__}.{name}"):
+            import_module(f"{__name__}.{name}")
+            return getattr(sys.modules[__name__], name)  # `_Door` knows whether its figure is meant
+        if name in _charts():
+            return _charts()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
