@@ -20,21 +20,21 @@ for blocks in page_blocks():
     blocks.on_every_page()
 
 EXPLORE = Path("pages/explore")
-INSIDE, CHOOSING = say("Inside"), say("Choosing")
-# Pages without a section, or alone in one, are menu entries; the others fold.
+TRANSLATE = say("Translate")
+# The pages of a section are one entry of the menu, and tabs above the page; a page without one is an entry by itself.
 OWN = [
     # Streamlit wants a page at "/"; the server sends browsers on to the same page under its own name.
     PageEntry(10, EXPLORE / "start.py", menu.NAME, path="home", is_listed=False, is_default=True),
     PageEntry(11, EXPLORE / "start.py", say("Start")),
-    PageEntry(12, EXPLORE / "step.py", say("Step through decoding")),
-    PageEntry(13, EXPLORE / "attention.py", say("Attention")),
-    PageEntry(20, EXPLORE / "inside.py", say("Inside the model"), INSIDE),
-    PageEntry(21, EXPLORE / "positions.py", say("Positions"), INSIDE),
-    PageEntry(22, EXPLORE / "masks.py", say("Masks"), INSIDE),
-    PageEntry(30, EXPLORE / "search.py", say("How pieces are chosen"), CHOOSING),
-    PageEntry(31, EXPLORE / "forcing.py", say("Teacher forcing"), CHOOSING),
+    PageEntry(12, EXPLORE / "step.py", say("Step by step"), TRANSLATE),
+    PageEntry(13, EXPLORE / "search.py", say("How pieces are chosen"), TRANSLATE),
+    PageEntry(14, EXPLORE / "forcing.py", say("Teacher forcing"), TRANSLATE),
+    PageEntry(20, EXPLORE / "attention.py", say("Attention")),
+    PageEntry(21, EXPLORE / "positions.py", say("Positions")),
+    PageEntry(22, EXPLORE / "masks.py", say("Masks")),
+    PageEntry(23, EXPLORE / "inside.py", say("Inside")),
     PageEntry(63, Path("pages/debug/checkpoints.py"), say("Checkpoints"), MY_MODEL),
-    PageEntry(70, EXPLORE / "glossary.py", say("Glossary"), say("Glossary")),
+    PageEntry(70, EXPLORE / "glossary.py", say("Glossary")),
 ]
 PAGES = by_section(OWN)
 

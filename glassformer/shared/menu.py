@@ -1,7 +1,7 @@
-"""Navigation menu in the sidebar, and links between pages.
+"""Navigation menu in the sidebar, tabs of related pages, and links between pages.
 
-Its links carry all query parameters of the current view. Related pages fold into one entry; the entry of the current
-page is open, and another unfolds without loading anything.
+The links carry all query parameters of the current view. Related pages are one entry of the menu, which leads to the
+first; the others are tabs above the page.
 
 Streamlit's own menu leads to a page's bare path, to which the page then adds its parameters: two history entries, of
 which the first resets the view when the user goes back to it. Our links have the final URL: one click is one entry,
@@ -9,7 +9,7 @@ and a new tab opens with everything kept.
 
 A step reruns a fragment, and the sidebar is outside of it. So the menu's placeholder is kept, and each new URL fills
 it again. It is one element, as one Streamlit link per page would take a quarter of a step's time;
-`common/links.js` opens pages in place, `common/folds.js` keeps unfolded entries open.
+`common/links.js` opens pages in place.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,13 +23,12 @@ from streamlit.navigation.page import StreamlitPage
 
 from glassformer.server.streamlit_private import as_for_all_pages
 from glassformer.shared.i18n import here, st
-from glassformer.shared.page_blocks import page_blocks
+from glassformer.shared.page_blocks import MY_MODEL, page_blocks
 from glassformer.state import global_params, session
 from glassformer.state.link import Link, write_link
-from transformer.i18n import Sentence
 
 NAME: Final = "Glassformer"
-MENU: Final = "menu"  # in the session, and the key of the menu's block
+MENU, TABS = "menu", "tabs"  # the keys of the blocks of both, and the menu's in the session
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Menu:
     current: str  # the path of the one that is shown
     chosen: Any  # where what a page is about is chosen: above the menu
     place: Any  # where it stands
+    tabs: Any  # where the other pages of its section stand
 
 
 def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: Callable[[], None]) -> None:
@@ -50,7 +50,9 @@ def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: C
             st.header(NAME, anchor=False, width="content")
             beside_name()
         with st.container(key=MENU, gap=None):
-            menu = Menu(pages, current, chosen, st.empty())
+            place = st.empty()
+    with st.container(key=TABS, gap=None):
+        menu = Menu(pages, current, chosen, place, st.empty())
     st.session_state[MENU] = menu
     _draw(menu, session.linked(), session.linked())
 
@@ -134,30 +136,28 @@ def _query(parameters: dict[str, str]) -> str:
 
 def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], run: Link | None = None) -> None:
     beside = global_params.beside({})
-    there, here_again = escape(_query(elsewhere | beside)), escape(_query(again | beside))
-    lines = list[str]()
+
+    def address(path: str) -> str:
+        if path == menu.current:
+            return path + _query(again | beside)
+        led = [one for blocks in page_blocks() if run is not None and (one := blocks.leads_to(path, run)) is not None]
+        return href(path, led[0]) if led else path + _query(elsewhere | beside)
+
+    entries, tabs = list[str](), list[str]()
     for section, pages in menu.pages.items():
-        links = [
-            f'<a href="{page.url_path}{here_again}" aria-current="page">{escape(page.title)}</a>'
-            if page.url_path == menu.current
-            else f'<a href="{page.url_path}{there}">{escape(page.title)}</a>'
-            for page in pages
-            if page.visibility != "hidden"
-        ]
-        paths = [page.url_path for page in pages]
-        if section and len(links) > 1:  # they fold into one entry
-            is_open = " open" if menu.current in paths else ""
-            links = [f"<details{is_open}><summary>{escape(here(section))}</summary>", *links, "</details>"]
-        lines += links
-        further = ((path, blocks.under_entry(path, run)) for path in paths for blocks in page_blocks())
-        lines += [_further(path, *more) for path, more in further if more is not None]
+        listed = [page for page in pages if page.visibility != "hidden"]
+        is_here = any(page.url_path == menu.current for page in pages)
+        if is_here and len(listed) > 1:
+            tabs = [_link(address(one.url_path), one.title, "page" * (one.url_path == menu.current)) for one in listed]
+        for first in listed[:1]:
+            current = "page" if first.url_path == menu.current else "true" if is_here else ""
+            entries += ["<hr>"] * (section == MY_MODEL) + [_link(address(first.url_path), section, current)]
     with as_for_all_pages():
-        menu.place.html(f"<nav>{''.join(lines)}</nav>")
+        menu.place.html(f"<nav>{''.join(entries)}</nav>")
+        menu.tabs.html(f"<nav>{''.join(tabs)}</nav>" if tabs else "<nav hidden></nav>")
 
 
-def _further(path: str, label: Sentence, leads_to: Link | None) -> str:
-    """A further link to a page; one that leads nowhere keeps its place."""
-    said = escape(here(label))
-    if leads_to is None:
-        return f'<span class="gf-this">{said}</span>'
-    return f'<a class="gf-this" href="{escape(href(path, leads_to))}">{said}</a>'
+def _link(address: str, title: str, current: str) -> str:
+    """A link of the menu; `current` says how it is the page that is shown, "" for any other."""
+    here_it_is = f' aria-current="{current}"' if current else ""
+    return f'<a href="{escape(address)}"{here_it_is}>{escape(here(title))}</a>'

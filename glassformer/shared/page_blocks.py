@@ -19,7 +19,7 @@ from streamlit.navigation.page import StreamlitPage
 from glassformer.shared.i18n import st
 from glassformer.state.view import MAIN, Slot
 from transformer.extensions import extensions, imported, provided
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 
 if TYPE_CHECKING:
     from glassformer.state.link import Link
@@ -37,7 +37,7 @@ class PageEntry:
     place: int  # among all pages
     script: Path  # from the app's folder
     title: str
-    section: str = ""  # which folds; in "" each page is an entry by itself
+    section: str = ""  # the entry that it shares with others, whose tabs they are; "": one by itself
     path: str = ""  # in the address, if it is not the script's name
     is_listed: bool = True  # in the menu
     is_default: bool = False  # at "/"
@@ -57,7 +57,7 @@ def by_section(own: Iterable[PageEntry]) -> dict[str, list[StreamlitPage]]:
     """The app's own pages and those of the extensions."""
     sections = dict[str, list[StreamlitPage]]()
     for entry in sorted((*own, *(one for pages in provided("pages") for one in pages)), key=lambda one: one.place):
-        sections.setdefault(entry.section, []).append(entry.page())
+        sections.setdefault(entry.section or entry.title, []).append(entry.page())
     return sections
 
 
@@ -74,11 +74,8 @@ class PageBlocks:
         """Entered before a page is drawn and left after it, unless the page stops early."""
         return nullcontext()
 
-    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
-        """A further link to a page, by its path, under its section of the menu: its label and its target.
-
-        `run` is the view of the current run, None without one. An entry without a target keeps its place.
-        """
+    def leads_to(self, path: str, run: Link) -> Link | None:
+        """Where the menu leads to from the view of a run, for a page by its path; None for that view, as elsewhere."""
         return None
 
     def under_title(self) -> None:

@@ -90,7 +90,7 @@ RULES = styled("""
 :--main-block h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
 .st-key-page_head { min-height: 2.6rem; }
 .st-key-page_head > .st-key-source { min-width: 12rem; }
-/* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
+/* The top of the sidebar: the name and the language, the checkpoint, and the menu. */
 .st-key-top { margin-top: -2.75rem; }
 .st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.5rem; }
 .st-key-menu { min-height: 16rem; }
@@ -103,24 +103,22 @@ RULES = styled("""
 .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
 .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
 .st-key-chosen > .st-key-language_choice [role="combobox"] { padding: 0 0 0 0.5rem; }
-.st-key-menu :is(a, summary, .gf-this) {
+.st-key-menu a {
   display: block; padding: 0.15rem 0.5rem; border-radius: 0.25rem; color: inherit; text-decoration: none;
   font-size: 0.875rem; line-height: 1.6;
 }
-.st-key-menu :is(a, summary):hover, .st-key-menu a[aria-current] {
-  background: color-mix(in srgb, currentColor 9%, transparent);
+.st-key-menu a:hover, .st-key-menu a[aria-current] { background: color-mix(in srgb, currentColor 9%, transparent); }
+.st-key-menu a[aria-current], .st-key-tabs a[aria-current] { font-weight: 600; }
+.st-key-menu hr { margin: 0.5rem; border: 0; border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+:is(.st-key-menu, .st-key-tabs) a:focus-visible { outline: 2px solid #e69f00; outline-offset: -2px; }
+/* Pages of one entry of the menu: what is chosen there is the title of the page. */
+.st-key-tabs nav { display: flex; gap: 0 1.25rem; overflow-x: auto; scrollbar-width: none; }
+.st-key-tabs a {
+  padding: 0.1rem 0 0.15rem; border-bottom: 2px solid transparent; color: inherit; text-decoration: none;
+  font-size: 0.875rem; line-height: 1.6; white-space: nowrap;
 }
-.st-key-menu a[aria-current], .st-key-menu details:has([aria-current]) > summary { font-weight: 600; }
-.st-key-menu :is(details a, .gf-this) { padding-left: 1.25rem; }
-.st-key-menu span.gf-this { opacity: 0.72; }
-.st-key-menu summary { cursor: pointer; list-style: none; }
-.st-key-menu summary::-webkit-details-marker { display: none; }
-.st-key-menu summary::after {
-  content: ""; float: right; width: 0.4em; height: 0.4em; margin: 0.5em 0.3em 0 0; border: solid currentColor;
-  border-width: 0 1.5px 1.5px 0; transform: rotate(45deg); opacity: 0.6;
-}
-.st-key-menu details[open] > summary::after { transform: rotate(225deg); margin-top: 0.7em; }
-.st-key-menu :is(a, summary):focus-visible { outline: 2px solid #e69f00; outline-offset: -2px; }
+.st-key-tabs a[aria-current] { border-color: var(--primary-color, currentColor); }
+.st-key-tabs:has(nav[hidden]) { display: none; }
 .gf-skip {
   display: none; position: fixed; z-index: 1000000; top: 0.5rem; left: 0.5rem; padding: 0.5rem 1rem;
   border-radius: 0.25rem; background: #13646f; color: #fff; transform: translateY(-200%);

@@ -5,7 +5,8 @@
 import { isPlain } from "./keys.js";
 import { goTo } from "./streamlit-page.js";
 
-const FOLLOWED = ".st-key-menu a, .gf-ways a, .gf-grown a";
+const MENU = ".st-key-menu a, .st-key-tabs a";
+const FOLLOWED = `${MENU}, .gf-ways a, .gf-grown a`;
 
 /**
  * Open an address of the app.
@@ -37,7 +38,7 @@ export function followLinks(signal) {
  * @param {number} step
  */
 export function pointMenu(step) {
-  for (const link of document.querySelectorAll(".st-key-menu nav a, .gf-at-step a")) {
+  for (const link of document.querySelectorAll(`${MENU}, .gf-at-step a`)) {
     link.setAttribute("href", atStep(link.getAttribute("href") ?? "", step));
   }
 }

@@ -61,7 +61,7 @@ def comparing(link: Link, *, with_: Link | None = None) -> Link:
 
 
 def of_what_is_looked_at(link: Link, page: str) -> Link:
-    """The target of "Compare this": a changed run and its control, a branch and the own choice, a head and another.
+    """What the menu leads to: a changed run and its control, a branch and the own choice, a head and another.
 
     The link is as the page publishes it. Without any of these, Compare asks for a choice.
     """

@@ -272,12 +272,9 @@ COMPARE = "compare"  # the path of the page
 class WhatIfBlocks(PageBlocks):
     """See the module."""
 
-    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
-        """The link to a comparison with the current view."""
-        if path != COMPARE:
-            return None
-        leads_to = None if run is None or menu.current() == COMPARE else of_what_is_looked_at(run, menu.current())
-        return say("Compare this"), leads_to
+    def leads_to(self, path: str, run: Link) -> Link | None:
+        """To a comparison of what is looked at."""
+        return of_what_is_looked_at(run, menu.current()) if path == COMPARE else None
 
     def under_title(self) -> None:
         """What is changed, of a page without a run."""

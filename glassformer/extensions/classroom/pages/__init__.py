@@ -8,6 +8,6 @@ from transformer.i18n import say
 
 HERE = Path(__file__).parent
 PAGES = (
-    PageEntry(50, HERE / "lessons.py", say("Lessons"), SECTION),
-    PageEntry(53, HERE / "teachers.py", say("For teachers"), SECTION),
+    PageEntry(50, HERE / "lessons.py", say("Lessons")),
+    PageEntry(51, HERE / "teachers.py", say("Plan and handouts"), SECTION),
 )

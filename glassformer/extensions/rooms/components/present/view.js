@@ -1,9 +1,8 @@
 // @ts-check
-// What stands on every page: the button and the key that begin and end the presentation, links and
-// folds of the menu, and the way past it to the sentence.
+// What stands on every page: the button and the key that begin and end the presentation, links of
+// the menu, and the way past it to the sentence.
 
 import { icon, make, makeButton, set } from "../../../../components/common/dom.js";
-import { keepFolds } from "../../../../components/common/folds.js";
 import { isPlain } from "../../../../components/common/keys.js";
 import { followLinks } from "../../../../components/common/links.js";
 import { mount } from "../../../../components/common/mount.js";
@@ -16,7 +15,7 @@ import { say } from "../../../../components/common/i18n.js";
 /** @typedef {{ button: HTMLButtonElement, menu: HTMLButtonElement, next: HTMLButtonElement, skip: HTMLAnchorElement }} View */
 
 const SENTENCE = ".st-key-source input";
-const PAGES = ".st-key-menu a:not(.gf-this)", MENU = "gf-menu-open";
+const PAGES = ".st-key-menu a", MENU = "gf-menu-open";
 const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
 const LINES = "M4 6h16M4 12h16M4 18h16", ARROW = "M4 12h15M13 6l6 6-6 6";
 const WRITTEN = "textarea, select, [contenteditable]:not([contenteditable='false']), [role='textbox'], [role='combobox']";
@@ -101,7 +100,6 @@ function create(root, signal) {
   }, { signal });
   document.addEventListener("click", ({ target }) => target instanceof Element && target.closest(PAGES) && layMenu(), { signal });
   followLinks(signal);
-  keepFolds(signal);
   return { button, menu, next, skip: skipLink() };
 }
 
