@@ -23,9 +23,10 @@ EXPLORE = Path("pages/explore")
 TRANSLATE = say("Translate")
 # The pages of a section are one entry of the menu, and tabs above the page; a page without one is an entry by itself.
 OWN = [
-    # Streamlit wants a page at "/"; the server sends browsers on to the same page under its own name.
-    PageEntry(10, EXPLORE / "start.py", menu.NAME, path="home", is_listed=False, is_default=True),
-    PageEntry(11, EXPLORE / "start.py", say("Start")),
+    # Streamlit wants a page at "/"; the server sends browsers on to the same page under its own name. So it does with
+    # "/start", which was a page of its own once.
+    PageEntry(10, EXPLORE / "step.py", menu.NAME, path="home", is_listed=False, is_default=True),
+    PageEntry(11, EXPLORE / "step.py", menu.NAME, path="start", is_listed=False),
     PageEntry(12, EXPLORE / "step.py", say("Step by step"), TRANSLATE),
     PageEntry(13, EXPLORE / "search.py", say("How pieces are chosen"), TRANSLATE),
     PageEntry(14, EXPLORE / "forcing.py", say("Teacher forcing"), TRANSLATE),

@@ -151,7 +151,7 @@ def _candidate_layout(title: str, rows: Sequence[_Row]) -> Spec:
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
     listed(layout, (row.label for row in rows))
     layout["margin"] |= {"r": 64}
-    layout["height"] = int(np.clip(_FRAME + 10 + 28 * len(rows), 200, 560))
+    layout["height"] = int(np.clip(_FRAME + 10 + 24 * len(rows), 200, 560))
     layout["annotations"] = [at_the_edge(place, _at_the_edge(row), 60) for place, row in enumerate(rows)]
     if any(row.drawn_from is not None for row in rows):
         legend(layout, 76)

@@ -24,15 +24,14 @@ def run_page(
     draw: Callable[[OpenRun], object],
     *,
     kind: Callable[[Checkpoint], Kind] | None = None,
-    folds: bool = False,
-    chooses_head: bool = False,
+    decodes: bool = False,
 ) -> None:
-    """Draw the page; what the sidebar folds and lets choose is as for `sidebar`.
+    """Draw the page; `decodes` is as for `sidebar`.
 
     With `kind` the checkpoint, and not the view, says of which attention layer and head are.
     """
     session.begin(page.path)
-    checkpoint = sidebar(page.title, shows_run=True, folds=folds, chooses_head=chooses_head)
+    checkpoint = sidebar(page.title, decodes=decodes)
     of_a_sentence(page.title, checkpoint, partial(below, page, draw, kind))
 
 

@@ -51,6 +51,7 @@ def sentence(
     sourceless: bool = False,
     led: bool = False,
     asks: bool = False,
+    large: bool = False,
     still: Still | None = None,
     chosen: ChosenToken | None = None,
     moved: Callable[[], None] | None = None,
@@ -65,6 +66,7 @@ def sentence(
         sourceless: Omit the source, which is elsewhere on the page.
         led: Omit the buttons; another stepper of the page moves this one.
         asks: Whether something else than `Part.asks` and pictures has to be drawn anew at each step.
+        large: Whether the page is about the output, whose text is in large type.
         still: What is selected, if nothing on the page depends on the step: then there are no controls, except in
             guess mode, where the step also decides what is visible.
         chosen: The selected source piece, if a click selects another.
@@ -90,6 +92,8 @@ def sentence(
         compact=compact,
         led=led,
         asks=asks or _asks(run),
+        large=large,
+        foretold=not run.view.guess and not cover_box.is_on(),
         moves="" if beside is None else f"{beside}{session.STEPPER}",
         chosen=None if chosen is None else chosen.place,
         on_choose=None if chosen is None else partial(_choose, key, chosen.take),

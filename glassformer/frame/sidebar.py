@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
+from glassformer.frame.decoding import hide_candidates
 from glassformer.frame.source_box import head
 from glassformer.runs import loading, sources
 from glassformer.runs.open_run import address, publish
-from glassformer.runs.visible_trace import no_head, no_layer
-from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared import cover_box, drawing, menu
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import global_params, language, session
-from glassformer.state.link import DEFAULT_NEW, WAYS
 from glassformer.state.view import MAIN
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.snapshot_names import at_step, split
@@ -24,7 +21,6 @@ from transformer.errors import GlassformerError, UnansweredError
 from transformer.i18n import Sentence, languages, name_of, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.labelled_maps import LabelledMaps
-from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -72,25 +68,21 @@ NEEDS_A_MODEL = say(
     "choose a checkpoint in the sidebar."
 )
 _Opened = TypeVar("_Opened")
-HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
-def sidebar(title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False) -> Checkpoint:
+def sidebar(title: str = "", *, decodes: bool = False) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
-    The title is that of a page that has not drawn it yet: it stands above the reason why there is none. Where the
-    page `shows_run`, decoding and what is hidden can be chosen, folded if `folds`, as little or nothing of them is
-    seen; where it `chooses_head`, also the decoder layer and head whose attention is shown.
+    The title is that of a page that has not drawn it yet: it stands above the reason why there is none. A page that
+    `decodes` has `glassformer.frame.decoding.decoding_line`.
     """
-    found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
+    found = checkpoint_or_maps(title, decodes=decodes)
     if isinstance(found, LabelledMaps):
         _needs_a_model(title, found)
     return found
 
 
-def checkpoint_or_maps(
-    title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
-) -> Checkpoint | LabelledMaps:
+def checkpoint_or_maps(title: str = "", *, decodes: bool = False) -> Checkpoint | LabelledMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
     if not sources.has_model(entry):
@@ -102,23 +94,9 @@ def checkpoint_or_maps(
         if not cover_box.waits():  # a card may say what becomes of its checkpoint, and why
             st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()
-        parts = anatomy(checkpoint.config)
-        if shows_run and parts.writes:
-            with _block(say("Decoding"), folds=folds):
-                _decoding(checkpoint)
-            if chooses_head:
-                _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
-            more = [draw for blocks in page_blocks() if (draw := blocks.in_class()) is not None]
-            with _block(say("In class"), folds=folds and not session.view().guess and not more):
-                _class_room(more)
+        if not decodes and session.view().guess and anatomy(checkpoint.config).writes:
+            hide_candidates()
     return checkpoint
-
-
-def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
-    if folds:
-        return st.expander(title)
-    st.subheader(title, divider=False)
-    return nullcontext()
 
 
 def chosen_entry(title: str = "") -> Entry:
@@ -252,104 +230,3 @@ def _mention_broken() -> None:
             broken,
         )
         st.caption(said)
-
-
-def _decoding(checkpoint: Checkpoint) -> None:
-    controls.keep_label(session.HOW, HOW_NAMES.values())
-    how = st.segmented_control(
-        say("How the next piece is chosen"),
-        list(HOW_NAMES),
-        key=session.HOW,
-        format_func=lambda name: HOW_NAMES[name],
-        required=True,
-        on_change=session.new_run,
-        persist_state=KEEP,
-    )
-    if how in WAYS:
-        _settings(how)
-    most = min(MAX_NEW, checkpoint.config.max_len)
-    _limit_output(checkpoint, most)
-    st.slider(
-        say("Maximum output length"),
-        1,
-        most,
-        key=session.MAX_NEW,
-        on_change=session.new_run,
-        persist_state=KEEP,
-        help=say(
-            "The source may have at most {characters:,} characters and {pieces} pieces.",
-            characters=MAX_SOURCE_CHARACTERS,
-            pieces=checkpoint.config.max_len,
-        ),
-    )
-
-
-def _attention(n_layers: int, n_heads: int) -> None:
-    """Draw the choice of a layer and a head, or of all together."""
-    view = session.view()
-    for asked, count, note in ((view.layer, n_layers, no_layer), (view.head, n_heads, no_head)):
-        if asked is not None and asked >= count:
-            session.add_note(note(asked, count))
-    st.subheader(say("Attention shown"), divider=False)
-    controls.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
-
-
-def _class_room(more: Iterable[Callable[[], None]]) -> None:
-    controls.switch(
-        controls.field(MAIN, "guess"),
-        say("Hide candidates until I guess"),
-        help=say("The next piece stays hidden until someone guesses it."),
-    )
-    for draw in more:
-        draw()
-
-
-_SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
-    "size": (say("Beams"), 1, None),
-    "length_penalty": (
-        say("Length penalty"),
-        0.1,
-        say("At 0, only plain log-probabilities are compared; higher values favour longer outputs."),
-    ),
-    "temperature": (
-        say("Temperature"),
-        0.05,
-        say("Values below 1 sharpen the distribution; values above 1 flatten it."),
-    ),
-    "top_k": (say("Top-k"), 1, say("0 keeps all pieces.")),
-    "top_p": (say("Top-p"), 0.01, say("1 keeps all pieces.")),
-    "seed": (say("Seed"), 1, say("The same seed always gives the same output.")),
-}
-"""Of each number of a way of decoding its label, the step of its widget, and what it says."""
-
-
-def _settings(how: str) -> None:
-    """Draw the numbers of a way of decoding; another one is another run."""
-    kind, settings = WAYS[how]
-    for one in settings:
-        label, step, help = _SETTINGS[one.field]
-        st.session_state.setdefault(one.key, getattr(kind, one.field))
-        widget = st.number_input if one.field in ("top_k", "seed") else st.slider
-        widget(
-            label, one.least, one.most, step=step, key=one.key, on_change=session.new_run, persist_state=KEEP, help=help
-        )
-    if how == "sampling":
-        st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")
-
-
-def _new_seed() -> None:
-    st.session_state[session.SEED] = random.randrange(10_000)
-    session.new_run()
-
-
-def _limit_output(checkpoint: Checkpoint, most: int) -> None:
-    wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
-    if wanted > most and wanted != DEFAULT_NEW:
-        said = say(
-            "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
-            wanted=wanted,
-            name=checkpoint.name,
-            most=most,
-        )
-        session.add_note(said)
-    st.session_state[session.MAX_NEW] = min(max(wanted, 1), most)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from glassformer.frame.decoding import decoding_line
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -48,6 +49,7 @@ def draw(run: OpenRun) -> None:
         said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
         st.info(said, icon=":material/info:")
         return
+    decoding_line(run.checkpoint)
     row = controls.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)

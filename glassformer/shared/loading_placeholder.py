@@ -147,20 +147,21 @@ def _language(scope: Scope) -> str:
     return negotiated(asked) or negotiated(first) or ENGLISH
 
 
-START, STEP, ROOM = "start", "step", "room"
+START, STEP, ROOM = "start", "step", "room"  # the first is that of old addresses
 
 
 class RootRedirectMiddleware:
-    """Redirects the bare URL to a page."""
+    """Redirects the bare URL, and the address of a page that there was once, to a page."""
 
     def __init__(self, app: ASGIApp, base: str = "") -> None:
         self._app = app
-        self._path = f"/{base.strip('/')}/".replace("//", "/")
+        root = f"/{base.strip('/')}/".replace("//", "/")
+        self._paths = {root, root + START}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         app = self._app
-        if scope["type"] == "http" and scope.get("path") == self._path:
+        if scope["type"] == "http" and scope.get("path") in self._paths:
             app = RedirectResponse(leads_to(scope.get("query_string", b"").decode("latin-1")), status_code=307)
         await app(scope, receive, send)
 
@@ -170,6 +171,4 @@ def leads_to(query: str) -> str:
     names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
     if ROOM in names:
         return f"{ROOM}?{query}"
-    # Streamlit's parameters and the language select nothing.
-    asks = any(name != PARAMETER and not name.startswith("embed") for name in names)
-    return (STEP if asks else START) + (f"?{query}" if query else "")
+    return STEP + (f"?{query}" if query else "")

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 from streamlit.navigation.page import StreamlitPage
 
 from glassformer.server.streamlit_private import as_for_all_pages
+from glassformer.shared import page_style
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import MY_MODEL, page_blocks
 from glassformer.state import global_params, session
@@ -154,7 +155,7 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], run: Lin
             entries += ["<hr>"] * (section == MY_MODEL) + [_link(address(first.url_path), section, current)]
     with as_for_all_pages():
         menu.place.html(f"<nav>{''.join(entries)}</nav>")
-        menu.tabs.html(f"<nav>{''.join(tabs)}</nav>" if tabs else "<nav hidden></nav>")
+        menu.tabs.html(f"{page_style.TITLE_IN_TABS}<nav>{''.join(tabs)}</nav>" if tabs else "<nav hidden></nav>")
 
 
 def _link(address: str, title: str, current: str) -> str:

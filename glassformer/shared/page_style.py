@@ -23,24 +23,25 @@ REST = "rest_place"
 BAR = "controls_bar"
 SUMMARY = "sentences_summary"
 TO_SENTENCE = "<style>.gf-skip { display: block; }</style>"  # where there is one, the link past the menu leads there
-DIAGRAM, LANE, BLOCK, WAYS = "start_diagram", "lane", "block", "ways"
+# Where tabs say what the page is called, its title is for screen readers.
+TITLE_IN_TABS = """<style>
+.st-key-page_head > :first-child:not(.st-key-source) { position: absolute; clip-path: inset(50%); }
+.st-key-page_head:not(:has(.st-key-source)) { min-height: 0; }
+</style>"""
+BLOCKS = "blocks"
 
 RULES = styled("""
 [class*="-step_grid"] {
-  display: grid; gap: 0.75rem 1.5rem; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr);
-  grid-template-areas: "candidates map" "force map" "entropy row"; grid-template-rows: min-content 1fr;
+  display: grid; gap: 0.75rem 1.5rem;
+  grid-template: "candidates map" "blocks blocks" "force force" / minmax(0, 2fr) minmax(0, 3fr);
 }
 [class*="-step_grid"] > * { width: 100% !important; min-width: 0; }
 [class*="-step_grid"] > :is([class*="-candidates"], [class*="-guessing"]) { grid-area: candidates; }
 [class*="-step_grid"] > [class*="-force_choice"] { grid-area: force; }
-[class*="-step_grid"] > [class*="-entropy"] { grid-area: entropy; }
-[class*="-step_grid"] > [class*="-cross_row"] { grid-area: row; }
-[class*="-step_grid"] > [class*="-cross_map"] { grid-area: map; }
+[class*="-step_grid"] > :is(:has(> [class*="-looked_at"]), [class*="-looked_at"]) { grid-area: map; }
+[class*="-step_grid"] > :is(:has(> [class*="-model_strip"]), [class*="-model_strip"]) { grid-area: blocks; }
 @media (max-width: 900px) {
-  [class*="-step_grid"] {
-    grid-template-columns: minmax(0, 1fr);
-    grid-template-areas: "candidates" "force" "map" "row" "entropy"; grid-template-rows: none;
-  }
+  [class*="-step_grid"] { grid-template: "map" "blocks" "candidates" "force" / minmax(0, 1fr); }
 }
 /* The menu comes after the page's frame: its place is kept, or all would move to the right. */
 @media (min-width: 769px) { :--skip + div { margin-left: 300px; } }
@@ -56,6 +57,7 @@ RULES = styled("""
   gap: 0.6rem;
 }
 :--sidebar:--folded ~ * .st-key-page_head { padding-left: 1.75rem; }
+@media (max-width: 640px) { :--sidebar:--folded ~ * .st-key-tabs { padding: 0 1.5rem 0 1.75rem; } }
 /* What stands above the stepper's controls scrolls away, they stay. */
 .st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
 @media (min-width: 641px) { :root:not(.gf-present) .st-key-stepper { min-height: 7.8rem; } }
@@ -117,13 +119,30 @@ RULES = styled("""
   padding: 0.1rem 0 0.15rem; border-bottom: 2px solid transparent; color: inherit; text-decoration: none;
   font-size: 0.875rem; line-height: 1.6; white-space: nowrap;
 }
-.st-key-tabs a[aria-current] { border-color: var(--primary-color, currentColor); }
+.st-key-tabs a[aria-current] { border-color: #13646f; scroll-initial-target: nearest; }
 .st-key-tabs:has(nav[hidden]) { display: none; }
 .gf-skip {
   display: none; position: fixed; z-index: 1000000; top: 0.5rem; left: 0.5rem; padding: 0.5rem 1rem;
   border-radius: 0.25rem; background: #13646f; color: #fff; transform: translateY(-200%);
 }
 .gf-skip:focus { transform: none; }
+/* The model as a strip: a line of blocks for each stack, the shown one filled. */
+[class*="-blocks_encoder"] { --lane: #0b6fa4; }
+[class*="-blocks_decoder"] { --lane: #b4560a; }
+[class*="-blocks_"] { gap: 0.25rem 1.1rem; }
+[class*="-blocks_"] :is(p, :--markdown) { margin: 0; }
+[class*="-blocks_"] button {
+  position: relative; min-height: 1.9rem; padding: 0 0.6rem;
+  border: 1px solid color-mix(in srgb, var(--lane) 55%, transparent);
+  background: color-mix(in srgb, var(--lane) 7%, transparent);
+}
+[class*="-blocks_"] :is(:--primary) { background: var(--lane); color: #fff; }
+[class*="-blocks_"] > :nth-child(n + 3) button::before {
+  content: "→"; position: absolute; left: -1.05rem; opacity: 0.7; color: var(--lane);
+}
+.st-key-decoding { margin-top: -1.4rem; }
+.st-key-intro p { font-size: 0.95rem; }
+:root.gf-present .st-key-intro { display: none; }
 .gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
 .gf-ways a {
   padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;

@@ -50,7 +50,7 @@ LOOKS: Final = (
 """What single pages look at; extensions name theirs in their records."""
 
 ORDER: Final = (
-    "step layer head query key guess unsure log own words hide cosine fold apart kind heads follow together panel "
+    "step layer head query key guess show unsure log own words hide cosine fold apart kind heads follow together panel "
     "positions side shift dims masks mask sentence inside neuron pads measure changed drawn tokens tile tile_keys "
     "block norm depths lens near piece hidden doctor training steps matters mistake effect effect_at tensor tensors "
     "names against counts line listed order holding corpus run over sought bound below looked_at rank loss in leaf "

@@ -7,8 +7,10 @@ from functools import partial
 import numpy as np
 
 from glassformer.charts.theme import capitalised
+from glassformer.frame.decoding import decoding_line
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.runs.visible_trace import HIDDEN, VisibleTrace, branch_at, own_choice
@@ -19,6 +21,7 @@ from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.step import hidden_piece_panels, step_pictures
+from glassformer.step.block_strip import ModelBlock, picture, shown_block, strip
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say
 from transformer.runs.query import Sampling
@@ -322,8 +325,10 @@ def _hypothesis_label(run: OpenRun, index: int) -> str:
 
 
 def draw(run: OpenRun) -> None:
-    """Draw the sentence, the parts below it, and what can be done with the head that is chosen."""
-    sentence(run, chosen=hidden_piece_panels.chosen(run), asks=was_refused(run))
+    """Draw the sentence, how it is decoded, the parts below it, and what can be done with the head that is chosen."""
+    sentence(run, chosen=hidden_piece_panels.chosen(run), asks=was_refused(run), large=True)
+    if run.trace.n_steps:
+        decoding_line(run.checkpoint)
     cover_box.part(lambda: parts(run))
     for blocks in page_blocks():
         blocks.for_head(run, run.visible.kind, run.view.layer, run.view.head)
@@ -331,15 +336,28 @@ def draw(run: OpenRun) -> None:
 
 def parts(run: OpenRun) -> None:
     """Draw all of them."""
+    shown = shown_block(run)
     if not run.trace.n_steps:
         hidden_piece_panels.draw(run)
-        return
-    results(run)
-    with st.container(key=run.key(page_style.STEP_GRID)):
-        candidates(run)
-        _unsureness(run)
-        show(step_pictures.cross_row, run)
-        show(step_pictures.cross_map, run)
+        _looked_at(run, shown)
+        strip(run, shown)
+    else:
+        results(run)
+        with st.container(key=run.key(page_style.STEP_GRID)):
+            candidates(run)
+            _looked_at(run, shown)
+            strip(run, shown)
+
+
+def _looked_at(run: OpenRun, block: ModelBlock) -> None:
+    """Draw the picture of the block that is looked at, and under it what can be chosen there."""
+    with st.container(key=run.key("looked_at"), gap="small"):
+        if block.name == "output":
+            labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
+            controls.choose(controls.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
+            show(step_pictures.entropy, run, take=partial(session.move_to, run.slot))
+            return
+        attempt(lambda: picture(run, block))
 
 
 def candidates(run: OpenRun) -> None:
@@ -359,10 +377,3 @@ def candidates(run: OpenRun) -> None:
 def _candidate_chart(run: OpenRun) -> None:
     show(step_pictures.candidates, run, take=forcing(run))
     by_name(run)
-
-
-def _unsureness(run: OpenRun) -> None:
-    with st.container(key=run.key("entropy_part"), gap="small"):
-        labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
-        controls.choose(controls.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
-        show(step_pictures.entropy, run, take=partial(session.move_to, run.slot))

@@ -11,8 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
-from glassformer.charts.bars import attention_bar_spec
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, Others, candidates_spec
 from glassformer.charts.grammar import stroke, upright
@@ -24,11 +22,12 @@ from glassformer.maps.visible_map import seen_map
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
 from glassformer.runs.picture import Page, Part, Plot
 from glassformer.runs.viewed_run import ViewedRun
-from glassformer.runs.visible_trace import N_CANDIDATES, VisibleTrace, is_yours
+from glassformer.runs.visible_trace import N_CANDIDATES, VisibleTrace, heads_name, is_yours
 from glassformer.state.click import place_of
-from glassformer.step import StepLook, Unsureness
+from glassformer.step import BlockName, StepLook, Unsureness
 from transformer.analysis.sampling_stages import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
+from transformer.model.anatomy import Kind
 from transformer.runs.distribution import RuleChange
 from transformer.runs.query import Sampling
 from transformer.runs.trace import Candidate, Trace
@@ -87,7 +86,12 @@ def _others(visible: VisibleTrace, listed: Sequence[Candidate], drawn_from: Sequ
     return Others(count, probability, drawn)
 
 
-STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
+def block_kind(block: BlockName) -> Kind:
+    """The attention whose layers and heads are chosen among, of a block of the model."""
+    return "encoder" if block == "encoder" else "decoder" if block == "decoder" else "cross"
+
+
+STEP = Page("step", say("Translate"), kind=lambda view: block_kind(view.of(StepLook).shown_block))
 WRITING: Part[ViewedRun] = STEP.part("", lambda run: run if run.trace.n_steps else None)
 
 
@@ -107,7 +111,6 @@ def candidates(run: ViewedRun) -> Plot | None:
             chosen=listed.pieces[listed.chosen or 0],
         ),
         how_to_read=joined(" ", [how_to_read, HOW_TO_READ_RULES]) if any(listed.rules) else how_to_read,
-        fit=True,
         clicked=place_of,
     )
 
@@ -123,44 +126,18 @@ def entropy(run: ViewedRun) -> Plot:
     return Plot(spec=drawn["spec"], alt=measure.alt, how_to_read=read, clicked=place_of)
 
 
-@WRITING.picture("cross_row", say("Where the step looks"))
-def cross_row(run: ViewedRun) -> Plot:
-    """Where the current step looked: at the source, or in a decoder-only model at all that it had read."""
-    visible, n, whose = run.visible, run.view.step + 1, run.visible.whose()
-    drawn = seen_map(run, visible.kind)
-    reads_source = visible.kind == "cross"
-    return Plot(
-        spec=attention_bar_spec(
-            drawn.weights[visible.row],
-            drawn.sides.keys,
-            title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
-            if reads_source
-            else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
-            key_axis=drawn.sides.key_axis,
-            allowed=drawn.allowed[visible.row],
-            mask_reason=mask_reason(run.checkpoint, visible.kind),
-            largest=float(drawn.weights.max(initial=0)),
-        ),
-        alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
-        if reads_source
-        else say("Self-attention weights of step {n} over the pieces read so far, {whose}.", n=n, whose=whose),
-        how_to_read=HOW_TO_READ_ATTENTION,
-    )
-
-
 @WRITING.picture("cross_map", say("Where all steps look"), follows="still")
 def cross_map(run: ViewedRun) -> Plot:
-    """The same attention of all steps, the current one framed."""
-    visible, whose = run.visible, run.visible.whose()
-    drawn = seen_map(run, visible.kind)
-    title = say("{kind}: {whose}", kind=KIND_NAMES[visible.kind], whose=whose)
-    figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, visible.kind))
+    """An attention of all steps, the current one framed; at first the last: in a decoder-only model its own."""
+    block, there = run.view.of(StepLook).shown_block, run.trace.kinds
+    kind = next((one for one in there if one == block), there[-1])
+    drawn, whose = seen_map(run, kind), heads_name(run.trace, run.view, kind)
+    title = say("{kind}: {whose}", kind=KIND_NAMES[kind], whose=whose)
+    figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, kind))
     drawn.mark(figure)
-    alt = say("Cross-attention weights, one row per decoding step, one column per source piece, {whose}.", whose=whose)
-    if visible.kind != "cross":
-        alt = say("Self-attention weights, one row and one column per piece that was read, {whose}.", whose=whose)
-    parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, visible.kind) is not None)
-    return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed, *parted]), fit=True)
+    parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
+    read = joined(" ", [HOW_TO_READ_MAP, *drawn.closed, *parted])
+    return Plot(spec=figure, alt=drawn.alt(title), how_to_read=read)
 
 
 # ------------------------------------------------------------------------------------------------ how unsure

@@ -28,7 +28,7 @@ def look(name: str) -> None:
     run.publish()
 
 
-found = checkpoint_or_maps(ATTENTION.title, shows_run=True)
+found = checkpoint_or_maps(ATTENTION.title)
 if not isinstance(found, LabelledMaps):
     of_a_sentence(ATTENTION.title, found, partial(below, ATTENTION, attention_panels.draw, None))
 else:

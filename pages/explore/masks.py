@@ -14,4 +14,4 @@ def draw(run: OpenRun) -> None:
     cover_box.part(lambda: mask_panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
 
 
-run_page(MASKS, draw, folds=True)
+run_page(MASKS, draw)

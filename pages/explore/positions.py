@@ -31,4 +31,4 @@ def follow(checkpoint: Checkpoint) -> None:
         run.publish()
 
 
-of_a_sentence(PAGE.title, sidebar(PAGE.title, shows_run=True, folds=True), follow)
+of_a_sentence(PAGE.title, sidebar(PAGE.title), follow)

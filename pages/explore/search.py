@@ -4,4 +4,4 @@ from glassformer.frame.run_page import run_page
 from glassformer.search import search_panels
 from glassformer.search.search_page import SEARCH
 
-run_page(SEARCH, search_panels.draw)
+run_page(SEARCH, search_panels.draw, decodes=True)

@@ -99,7 +99,7 @@ def twice(page, fields, folder="glassformer"):
     from glassformer.state import session
 
     session.begin(page)
-    checkpoint = sidebar(shows_run=True)
+    checkpoint = sidebar()
     source_box(checkpoint, head("Two"))
     for slot in session.SLOTS:
         st.subheader(slot)

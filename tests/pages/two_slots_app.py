@@ -22,7 +22,7 @@ st.html(f"<style>{page_style.RULES}</style>")
 session.begin("two")
 st.session_state.setdefault(f"{SECOND}{session.SOURCE}", "I like coffee.")
 row = head("Two")
-checkpoint = sidebar(shows_run=True)
+checkpoint = sidebar()
 source_box(checkpoint, row)
 
 

@@ -106,6 +106,8 @@ export interface StepperPayload extends Spoken {
   covered: boolean;
   revealed_step: number | null;
   compact: boolean;
+  foretold: boolean;
+  large: boolean;
   led: boolean;
   asks: boolean;
   moves: string;

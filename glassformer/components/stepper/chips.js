@@ -48,7 +48,8 @@ export function fillTarget(view, index, hidden) {
   const chip = view.run.target[index];
   const item = view.targetChips[index];
   const { still } = view.run;
-  const state = index > view.step && !still ? "future" : hidden ? "hidden" : "shown";
+  const later = view.data.foretold ? "coming" : "future";
+  const state = index > view.step && !still ? later : hidden ? "hidden" : "shown";
   item.className = `gf-chip gf-${state}`;
   item.classList.toggle("gf-now", index === view.step && !still);
   item.classList.toggle("gf-special", Boolean(chip.special) && state === "shown");
@@ -56,6 +57,11 @@ export function fillTarget(view, index, hidden) {
   item.dataset.filler = filler(chip.piece);
   if (item.dataset.state === state) return;
   item.dataset.state = state;
+  if (state === "coming") {
+    item.title = say("Step {n}, not reached yet", { n: index + 1 });
+    item.replaceChildren(pieceText(chip.piece), make("span", "gf-probability", "\u00a0"));
+    return;
+  }
   if (state !== "shown") {
     const isNext = state === "hidden";
     item.title = isNext ? say("What comes next? Guess first.") : say("Step {n}, not reached yet", { n: index + 1 });

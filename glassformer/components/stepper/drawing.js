@@ -62,7 +62,9 @@ function drawText(view, covered) {
   const after = covered ? before : texts[view.step] ?? "";
   const same = covered ? before : commonStart(before, after);
   const newest = covered ? make("span", "gf-new gf-question", "?") : make("span", "gf-new", after.slice(same.length));
-  view.text.replaceChildren(same, newest);
+  const whole = view.data.foretold ? texts.at(-1) ?? "" : "";
+  const coming = make("span", "gf-coming", whole.slice(commonStart(after, whole).length));
+  view.text.replaceChildren(same, newest, coming);
 }
 
 /**

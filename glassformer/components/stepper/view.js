@@ -89,9 +89,10 @@ function show(view, { data: { payload }, setStateValue, setTriggerValue }) {
   Object.assign(view, { setStateValue, setTriggerValue });
   view.root.classList.toggle("gf-compact", payload.compact);
   view.root.classList.toggle("gf-still", payload.run.still);
+  view.root.classList.toggle("gf-large", payload.large);
   if (payload.led) view.controls.remove();
   else if (view.controls.parentElement !== view.bar) view.bar.prepend(view.controls);
-  view.targetName.textContent = payload.run.still ? say("Output") : say("Output so far");
+  view.targetName.textContent = payload.run.still || payload.foretold ? say("Output") : say("Output so far");
   adopt(view, payload);
   render(view);
   resized(view);

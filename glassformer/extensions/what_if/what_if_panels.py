@@ -94,10 +94,6 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
             help=say("Taking the head away sets its output to 0, and the model generates a new output."),
             on_click=partial(session.change, run.slot, others if gone else (*others, own)),
         )
-        said, about = say("Other changes …"), f"{kind} {layer} {head}"
-        with pressed(st.button, said, key=run.key("more_of_head"), about=about, type="tertiary") as asked:
-            if asked:
-                open_dialog(run.checkpoint, slot=run.slot)
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:

@@ -24,4 +24,4 @@ def follow(checkpoint: Checkpoint) -> None:
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
+of_a_sentence(TITLE, sidebar(TITLE), follow)

@@ -8,5 +8,5 @@ from glassformer.state import session
 
 session.begin(TRAINING.path)
 session.arrive(ARRIVED)
-checkpoint = sidebar(TRAINING.title, shows_run=True, folds=True)
+checkpoint = sidebar(TRAINING.title)
 of_a_sentence(TRAINING.title, checkpoint, training_panels.draw)

@@ -20,8 +20,8 @@ from glassformer.extensions.what_if.compare.second_run import address_of, differ
 from glassformer.extensions.what_if.comparison import Pair, read_by
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.extensions.what_if.what_if_panels import told
+from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
-from glassformer.frame.sidebar import HOW_NAMES
 from glassformer.maps.visible_map import SeenMap, seen_map
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt

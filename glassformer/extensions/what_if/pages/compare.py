@@ -19,4 +19,4 @@ def follow(checkpoint: Checkpoint) -> None:
     cover_box.part(lambda: compare_panels.draw(checkpoint))
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
+of_a_sentence(TITLE, sidebar(TITLE), follow)

@@ -9,7 +9,7 @@ from glassformer.state.view import MAIN
 
 session.begin("what if")
 row = head("What if")
-checkpoint = sidebar(shows_run=True)
+checkpoint = sidebar()
 source_box(checkpoint, row)
 what_if_panels.draw(checkpoint, MAIN)
 run = open_run(checkpoint)

@@ -1,0 +1,128 @@
+"""How a run is decoded: one line, with what can be chosen under it.
+
+It is drawn where decoding is looked at, and counts for every page.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final
+
+from glassformer.shared import controls
+from glassformer.shared.controls import KEEP
+from glassformer.shared.i18n import st
+from glassformer.shared.page_blocks import page_blocks
+from glassformer.state import session
+from glassformer.state.link import DEFAULT_NEW, WAYS
+from glassformer.state.view import MAIN
+from transformer.i18n import say
+from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+
+HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
+
+
+def decoding_line(checkpoint: Checkpoint) -> None:
+    """Draw how the run is decoded, with what changes it, and whether a class has to guess first."""
+    most = min(MAX_NEW, checkpoint.config.max_len)
+    _limit_output(checkpoint, most)
+    with st.container(horizontal=True, vertical_alignment="center", key="decoding"):
+        how = HOW_NAMES.get(st.session_state.get(session.HOW) or "greedy", HOW_NAMES["greedy"])
+        said = say("{how}, up to {n} pieces", how=how, n=st.session_state[session.MAX_NEW])
+        with st.popover(said, icon=":material/tune:", type="tertiary", key="decoding_menu"):
+            _decoding(checkpoint)
+        hide_candidates()
+        for blocks in page_blocks():
+            if (draw := blocks.in_class()) is not None:
+                draw()
+
+
+def hide_candidates() -> None:
+    """Draw whether the next piece stays hidden until it is guessed."""
+    controls.switch(
+        controls.field(MAIN, "guess"),
+        say("Hide candidates until I guess"),
+        help=say("The next piece stays hidden until someone guesses it."),
+    )
+
+
+def _decoding(checkpoint: Checkpoint) -> None:
+    """Draw all that can be chosen."""
+    controls.keep_label(session.HOW, HOW_NAMES.values())
+    how = st.segmented_control(
+        say("How the next piece is chosen"),
+        list(HOW_NAMES),
+        key=session.HOW,
+        format_func=lambda name: HOW_NAMES[name],
+        required=True,
+        on_change=session.new_run,
+        persist_state=KEEP,
+    )
+    if how in WAYS:
+        _settings(how)
+    st.slider(
+        say("Maximum output length"),
+        1,
+        min(MAX_NEW, checkpoint.config.max_len),
+        key=session.MAX_NEW,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help=say(
+            "The source may have at most {characters:,} characters and {pieces} pieces.",
+            characters=MAX_SOURCE_CHARACTERS,
+            pieces=checkpoint.config.max_len,
+        ),
+    )
+
+
+_SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
+    "size": (say("Beams"), 1, None),
+    "length_penalty": (
+        say("Length penalty"),
+        0.1,
+        say("At 0, only plain log-probabilities are compared; higher values favour longer outputs."),
+    ),
+    "temperature": (
+        say("Temperature"),
+        0.05,
+        say("Values below 1 sharpen the distribution; values above 1 flatten it."),
+    ),
+    "top_k": (say("Top-k"), 1, say("0 keeps all pieces.")),
+    "top_p": (say("Top-p"), 0.01, say("1 keeps all pieces.")),
+    "seed": (say("Seed"), 1, say("The same seed always gives the same output.")),
+}
+"""Of each number of a way of decoding its label, the step of its widget, and what it says."""
+
+
+def _settings(how: str) -> None:
+    """Draw the numbers of a way of decoding; another one is another run."""
+    kind, settings = WAYS[how]
+    for one in settings:
+        label, step, help = _SETTINGS[one.field]
+        st.session_state.setdefault(one.key, getattr(kind, one.field))
+        widget = st.number_input if one.field in ("top_k", "seed") else st.slider
+        widget(
+            label, one.least, one.most, step=step, key=one.key, on_change=session.new_run, persist_state=KEEP, help=help
+        )
+    if how == "sampling":
+        st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")
+
+
+def _new_seed() -> None:
+    st.session_state[session.SEED] = random.randrange(10_000)
+    session.new_run()
+
+
+def _limit_output(checkpoint: Checkpoint, most: int) -> None:
+    wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
+    if wanted > most and wanted != DEFAULT_NEW:
+        said = say(
+            "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
+            wanted=wanted,
+            name=checkpoint.name,
+            most=most,
+        )
+        session.add_note(said)
+    st.session_state[session.MAX_NEW] = min(max(wanted, 1), most)
