@@ -12,7 +12,6 @@ from tests.pages.reading import address, figure, keys_of, payload, view
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
 CHARTS = (
     step_pictures.candidates.key,
-    step_pictures.cross_row.key,
     step_pictures.cross_map.key,
     step_pictures.entropy.key,
     "head_map",

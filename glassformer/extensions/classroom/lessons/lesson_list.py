@@ -13,6 +13,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
 LIST_KEY: Final = "lesson_list"
+FIRST: Final = 8  # lessons that are listed at once
 
 
 def draw(checkpoint: Checkpoint | None) -> None:
@@ -35,8 +36,13 @@ def draw(checkpoint: Checkpoint | None) -> None:
                 count=say_n("{n} step", "{n} steps", len(path)),
             )
             st.caption(said, width="content")
-    for one in there.values():
+    lessons = list(there.values())
+    for one in lessons[:FIRST]:
         _lesson(one)
+    if lessons[FIRST:]:
+        with st.expander(say("More lessons")):
+            for one in lessons[FIRST:]:
+                _lesson(one)
     st.caption(say("Your answers are kept only in this browser."))
     st.button(
         say("Delete my answers"), key="lesson_forget", on_click=predictions.forget, disabled=not predictions.kept()
