@@ -291,6 +291,19 @@ def test_a_real_one_makes_a_checkpoint(tmp_path):
         trainings.close()
 
 
+def test_a_stop_is_heard_while_a_real_one_starts(tmp_path):
+    """Where signals are ignored, too, as they are of a server in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    trainings = Trainings(tmp_path)
+    try:
+        training = trainings.begin(reverse())
+        process = trainings._process(training, training.plan.train)
+        assert module._stopped(process) not in (0, -signal.SIGKILL)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        trainings.close()
+
+
 def test_a_real_one_without_memory_says_so(tmp_path):
     trainings = Trainings(tmp_path, memory=20 * 2**20)
     try:
