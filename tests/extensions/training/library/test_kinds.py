@@ -181,10 +181,10 @@ def test_gaps_are_scored_by_the_command(tmp_path, capsys):
     [("addition", DECODER | {"positions": "rotary"}), ("palindrome", ENCODER | {"positions": "learned"})],
 )
 def test_a_short_training_learns_its_folder_opens_and_stopped_it_goes_on(task, features, tmp_path, monkeypatch):
-    write_task(task, tmp_path, train=500, dev=20, test=2)
+    write_task(task, tmp_path, train=1_000, dev=20, test=2)
     small = {"d_model": 32, "n_heads": 2, "d_ff": 64, "src_vocab_size": 40, "tgt_vocab_size": 40, "max_len": 14}
     job = dataclasses.replace(make_job(tmp_path), config=tiny_config(**features | small | {"dropout": 0.1}))
-    job = with_settings(job, epochs=3, batch_tokens=400, smoothing=0.0)
+    job = with_settings(job, epochs=4, batch_tokens=600, smoothing=0.0)
     rows = train(job)
     assert rows[-1].dev_loss < rows[0].dev_loss - 0.1
     assert rows[-1].loss < rows[0].loss - 0.2
