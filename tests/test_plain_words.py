@@ -120,3 +120,14 @@ def test_a_tic_is_found_and_plain_english_is_left_alone():
     assert all(found(INSTEAD, [("", text)]) for text in ("at position {place}", "Position {n} reads", "An MLP"))
     plain = ["There is no room.", "It is no longer here.", "so that you can see it", "a row of a head's map"]
     assert not found(TICS | INSTEAD, [("", text) for text in plain])
+
+
+ABOUT = re.compile(r"\bshipped\b|\bhealthy\b|models tested|\b[Tt]rained (models?|matri|checkpoint)")
+
+
+def test_no_sentence_about_shipped_or_healthy_models_has_a_number_that_was_typed():
+    """But for what does not depend on a model: numbers of a formula, in the same sentence."""
+    formula = {"It is about 1 in a newly initialised layer and at least {least:g} in the shipped checkpoints."}
+    sentences = [part for _, text in english() for part in re.split(r"(?<=[.;:!?]) ", text)]
+    bare = {one: re.sub(r"\{[^{}]*\}|\d+-bit", "", one) for one in sentences if one not in formula}
+    assert not [one for one, text in bare.items() if ABOUT.search(text) and re.search(r"\d", text)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import torch
 
 from transformer.checkpoint.load import load
-from transformer.checkpoint.snapshots import SnapshotInfo, write
+from transformer.checkpoint.snapshots import FOLDER, SnapshotInfo, write
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "grown"
@@ -18,12 +20,22 @@ STEPS = (0, 10, 219, 1200, 2208)
 
 def write_grown(root: Path, name: str = NAME) -> Path:
     """Write the checkpoint and its snapshots into a folder, and return that, for `--checkpoints`."""
-    shutil.copytree(ROOT / "checkpoints" / "reverse", root / name)
-    card = json.loads((root / name / "card.json").read_text(encoding="utf-8"))
-    (root / name / "card.json").write_text(json.dumps(card | {"title": "Grown letters"}), encoding="utf-8")
-    for step in STEPS:
-        write_snapshot(root / name, step, share=STEPS.index(step) / (len(STEPS) - 1))
+    for folder in ("", FOLDER):
+        shutil.copytree(Path(_made().name) / f"{NAME}{folder}", root / f"{name}{folder}")
     return root
+
+
+@cache
+def _made() -> tempfile.TemporaryDirectory[str]:
+    """Made once a process, as it takes a second, and copied."""
+    made = tempfile.TemporaryDirectory()
+    folder = Path(made.name) / NAME
+    shutil.copytree(ROOT / "checkpoints" / "reverse", folder)
+    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+    (folder / "card.json").write_text(json.dumps(card | {"title": "Grown letters"}), encoding="utf-8")
+    for step in STEPS:
+        write_snapshot(folder, step, share=STEPS.index(step) / (len(STEPS) - 1))
+    return made
 
 
 def write_snapshot(folder: Path, step: int, *, share: float) -> None:

@@ -57,6 +57,11 @@ class Linear(Module, nn.Linear):
     # of them as one matrix [O + ..., I], and their biases.
     joined: tuple[Tensor, Tensor | None] | None = None
 
+    def reset_parameters(self) -> None:
+        """Draw values, but for a module without any: torch takes a millisecond to draw nothing."""
+        if not self.weight.is_meta:
+            super().reset_parameters()
+
     def forward(self, input: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[..., I] -> [..., O]."""
         return linear(input, tap.setting("weight", self.weight), self.bias)

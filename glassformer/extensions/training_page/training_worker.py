@@ -3,7 +3,9 @@
     python -m glassformer.extensions.training_page.training_worker MEMORY COMMAND [OPTION ...]
 
 It can write only into its working folder, and has a memory limit in bytes, one thread, no network and the lowest CPU
-priority. It ends with its server: on Linux by a system call, elsewhere when its standard input closes.
+priority. Its standard input is the server's voice: a byte interrupts it, as Ctrl-C would, and waits there while the
+worker starts, where a signal may be lost. It ends with its server: on Linux by a system call, elsewhere when its
+standard input closes.
 """
 
 import os
@@ -30,7 +32,7 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     os.nice(NICE)
     sandbox.confine(Path.cwd(), [ROOT], memory=int(memory), seconds=None, file_bytes=MOST_FILE)
-    threading.Thread(target=_end_with_the_server, daemon=True).start()  # only now: threads forbid a network of its own
+    threading.Thread(target=listen, daemon=True).start()  # only now: threads forbid a network of its own
     sys.argv = ["python -m transformer", *words]  # which the card quotes
     try:
         from transformer.__main__ import main as run
@@ -54,9 +56,10 @@ def _is_full() -> bool:
     return peak > _NEARLY * resource.getrlimit(resource.RLIMIT_AS)[0]
 
 
-def _end_with_the_server() -> None:
+def listen() -> None:
+    """Interrupt this process when its server says so, and end it with its server; in a thread."""
     while os.read(0, 1024):  # not through `sys.stdin`, whose lock an ending process would wait for
-        pass
+        os.kill(os.getpid(), signal.SIGINT)
     os._exit(ENDED_SERVER)
 
 

@@ -396,6 +396,7 @@ class Trainings:
         with (training.folder / _WRITTEN).open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-P", "-B", "-m", self._child, str(self._memory), *command],
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -428,8 +429,9 @@ def _with_minutes(plan: Plan, minutes: float) -> Plan:
 
 def _stopped(process: subprocess.Popen[bytes]) -> int:
     """Interrupt a process that still runs, so it can save its state; returns its exit status."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+    if process.poll() is None and process.stdin is not None:
+        with suppress(OSError):  # it ends by itself
+            process.stdin.write(b"\n")
         with suppress(subprocess.TimeoutExpired):
             return process.wait(STOP_SECONDS)
         process.kill()

@@ -210,15 +210,22 @@ def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make, monkeyp
     assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == 3
 
 
-SERVER = """
+def reverse(*more, epochs=1):
+    words = (
+        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
+    )
+    words += f" --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
+    rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))
+    files = {"train.tsv": rows.encode(), "dev.tsv": b"ba\tab\n"}
+    return Plan(name="model", commands=((*words.split(), *more),), files=files, minutes=1.0)
+
+
+SERVER = f"""
 import sys, time
 from pathlib import Path
 from glassformer.extensions.training_page.trainings import Plan, Trainings
 trainings = Trainings(Path(sys.argv[1]))
-task = ("task", "reverse", "--out", "data")
-words = "train --train data/train.tsv --dev data/dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16"
-train = (*words.split(), "--pieces", "char", "--shared-vocab", "--src-vocab", "64", "--max-len", "13")
-training = trainings.begin(Plan(name="model", commands=(task, train), minutes=5.0))
+training = trainings.begin({reverse(epochs=1_000)})
 print(training.folder, flush=True)
 time.sleep(600)
 """
@@ -231,7 +238,7 @@ def test_no_process_outlives_a_killed_server(tmp_path):
     )
     try:
         folder = Path(server.stdout.readline().decode().strip())
-        until(lambda: (folder / "model.training").is_dir())  # its second command
+        until(lambda: (folder / "model.training").is_dir())  # it learns
         [child] = children(server.pid)
         assert os.getpriority(os.PRIO_PROCESS, child) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
         assert Path(f"/proc/{child}/status").read_text().count("Threads:\t") == 1
@@ -242,16 +249,6 @@ def test_no_process_outlives_a_killed_server(tmp_path):
     assert folder.is_dir()
     Trainings(tmp_path).close()  # the next server
     assert not folder.exists()
-
-
-def reverse(*more, epochs=1):
-    words = (
-        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
-    )
-    words += f" --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
-    rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))
-    files = {"train.tsv": rows.encode(), "dev.tsv": b"ba\tab\n"}
-    return Plan(name="model", commands=((*words.split(), *more),), files=files, minutes=1.0)
 
 
 def test_bytes_are_counted_while_folders_are_renamed_and_removed(tmp_path):
@@ -284,10 +281,23 @@ def test_a_real_one_makes_a_checkpoint(tmp_path):
         assert training.can_go_on
         # It may write nowhere else.
         outside = tmp_path / "outside"
-        elsewhere = trainings.begin(reverse("--out", str(outside)))
+        elsewhere = trainings.begin(plan("task", "reverse", "--out", str(outside)))
         assert ended(trainings, elsewhere).state == "failed"
         assert not outside.exists()
     finally:
+        trainings.close()
+
+
+def test_a_stop_is_heard_while_a_real_one_starts(tmp_path):
+    """Where signals are ignored, too, as they are of a server in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    trainings = Trainings(tmp_path)
+    try:
+        training = trainings.begin(reverse())
+        process = trainings._process(training, training.plan.train)
+        assert module._stopped(process) not in (0, -signal.SIGKILL)
+    finally:
+        signal.signal(signal.SIGINT, before)
         trainings.close()
 
 
@@ -360,7 +370,6 @@ def test_a_killed_replica_leaves_a_training_that_can_go_on(tmp_path, make):
     shared = tmp_path / "shared"
     shared.mkdir()
     code = SERVER.replace("Trainings(Path(sys.argv[1]))", f"Trainings(shared=Path(sys.argv[1]), child={FAKE!r})")
-    code = code.replace("commands=(task, train)", "commands=(train,)")
     server = subprocess.Popen([sys.executable, "-c", code, str(shared)], stdout=subprocess.PIPE, cwd=ROOT)
     folder = Path(server.stdout.readline().decode().strip())
     trainings = make(shared=shared)

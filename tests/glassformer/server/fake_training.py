@@ -4,8 +4,11 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
+
+from glassformer.extensions.training_page.training_worker import listen
 
 STATE = Path("model.training") / "state.pt"
 
@@ -34,6 +37,7 @@ def learn():
 
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=listen, daemon=True).start()
     Path("pid").write_text(str(os.getpid()))
     Path("words").write_text(" ".join(sys.argv[1:]))
     match sys.argv[2]:

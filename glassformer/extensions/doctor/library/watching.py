@@ -17,7 +17,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -253,7 +253,9 @@ def undisturbed(model: nn.Module | None) -> Iterator[None]:
     modes = [] if model is None else [(module, module.training) for module in model.modules()]
     python, array = random.getstate(), np.random.get_state()
     devices = list(range(torch.cuda.device_count()))
-    with torch.random.fork_rng(devices), torch.device("cpu"), torch.autocast("cpu", enabled=False):
+    elsewhere = torch.get_default_device().type != "cpu"  # only then: it is asked about each call of torch
+    here = torch.device("cpu") if elsewhere else nullcontext()
+    with torch.random.fork_rng(devices), here, torch.autocast("cpu", enabled=False):
         try:
             for module, _ in modes:
                 module.training = False

@@ -13,7 +13,6 @@ from glassformer.extensions.doctor.library.findings import at_least, at_most, re
 from glassformer.extensions.doctor.library.report import TESTS, examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import FOREIGN, NAMES
-from tests.test_plain_words import english
 from tools.calibrate import QUOTED, SHIPPED, numbers_of, shipped
 
 RUN = "run `python -m tools.calibrate`"
@@ -25,8 +24,8 @@ def report_of(name):
     return examine(transformer.load(SHIPPED / name))
 
 
-LARGE = "en-fr"  # whose examination takes as long as those of all others
-EACH = [pytest.param(name, marks=[pytest.mark.deep] * (name == LARGE)) for name in shipped()]
+LARGE = ("en-fr", "zh-en")  # whose examinations take five times as long as those of all others
+EACH = [pytest.param(name, marks=[pytest.mark.deep] * (name in LARGE)) for name in shipped()]
 HEALTHY = [one for one in EACH if one.values != (LEAK,)]
 
 
@@ -68,20 +67,8 @@ def test_the_report_in_the_documentation_is_printed_today():
     page = (SHIPPED.parent / "docs" / "opening.md").read_text(encoding="utf-8")
     lines = re.search(r"```\n(reverse is broken.*?)\n```", page, flags=re.DOTALL).group(1).splitlines()
     assert report[: len(lines)] == lines
-    assert f"nine healthy models, {COUNTED[len(FOREIGN)]} of them from other programs" in page
-    assert len(NAMES) == 9
-
-
-COUNTED = {6: "six"}
-ABOUT = re.compile(r"\bshipped\b|\bhealthy\b|models tested|\b[Tt]rained (models?|matri|checkpoint)")
-
-
-def test_no_sentence_about_shipped_or_healthy_models_has_a_number_that_was_typed():
-    """But for what does not depend on a model: numbers of a formula, in the same sentence."""
-    formula = {"It is about 1 in a newly initialised layer and at least {least:g} in the shipped checkpoints."}
-    sentences = [part for _, text in english() for part in re.split(r"(?<=[.;:!?]) ", text)]
-    bare = {one: re.sub(r"\{[^{}]*\}|\d+-bit", "", one) for one in sentences if one not in formula}
-    assert not [one for one, text in bare.items() if ABOUT.search(text) and re.search(r"\d", text)]
+    assert "nine healthy models, six of them from other programs" in page
+    assert (len(NAMES), len(FOREIGN)) == (9, 6)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
 """The training and the commands of the workflow on the page about the doctor in CI run as they are written."""
 
 import json
-import os
 import re
-import subprocess
-import sys
+import runpy
 from html import escape
 from pathlib import Path
 
@@ -34,18 +32,18 @@ def workflow():
     return yaml.load(found, yaml.BaseLoader)  # for which `on` is no Boolean
 
 
-def ends_with(code, folder):
-    """The status of the workflow's own commands, after those that install, for a train.py."""
-    (folder / "train.py").write_text(code, encoding="utf-8")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    commands = [step["run"] for step in workflow()["jobs"]["train"]["steps"] if "run" in step]
-    assert "pip install" in commands.pop(0)
-    for command in commands:
-        done = subprocess.run(["bash", "-ec", command], cwd=folder, env=environment, capture_output=True, timeout=300)
-        if done.returncode:
-            return done.returncode, done.stdout.decode()
-    return 0, done.stdout.decode()
+@pytest.fixture
+def ends_with(tmp_path, monkeypatch, capsys):
+    """A function that gives the status of a train.py and what it prints; its own process would import torch anew."""
+
+    def run(code):
+        (tmp_path / "train.py").write_text(code, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path("train.py", run_name="__main__")
+        return ended.value.code, capsys.readouterr().out
+
+    return run
 
 
 def test_the_workflow_is_one():
@@ -53,13 +51,16 @@ def test_the_workflow_is_one():
     assert found["on"] == ["push", "pull_request"]
     (job,) = found["jobs"].values()
     assert all(set(step) & {"uses", "run"} for step in job["steps"])
+    install, train = (step["run"] for step in job["steps"] if "run" in step)
+    assert "pip install" in install
+    assert train == "python train.py"
     (kept,) = (step for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
     assert kept["if"] == "always()"
     assert kept["with"]["path"] == "doctor"
 
 
-def test_the_build_passes_and_leaves_lines_and_a_page(tmp_path):
-    ended, printed = ends_with(script(), tmp_path)
+def test_the_build_passes_and_leaves_lines_and_a_page(ends_with, tmp_path):
+    ended, printed = ends_with(script())
     assert ended == 0, printed
     assert printed.startswith("model@300 is healthy")
     lines = [json.loads(line) for line in (tmp_path / "doctor" / "verdicts.jsonl").read_text("utf-8").splitlines()]
@@ -79,9 +80,9 @@ def test_the_build_passes_and_leaves_lines_and_a_page(tmp_path):
 
 
 @pytest.mark.deep
-def test_the_build_fails_if_the_mask_is_forgotten(tmp_path):
+def test_the_build_fails_if_the_mask_is_forgotten(ends_with, tmp_path):
     assert script().count(MASK) == 1
-    ended, printed = ends_with(script().replace(MASK, "tgt_mask=None"), tmp_path)
+    ended, printed = ends_with(script().replace(MASK, "tgt_mask=None"))
     assert ended == 1
     assert "[own_leak]" in printed
     assert "no token sees a later one" in (tmp_path / "doctor" / "report.html").read_text("utf-8")

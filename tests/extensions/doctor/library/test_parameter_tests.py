@@ -12,7 +12,6 @@ from glassformer.extensions.doctor.library import parameter_tests
 from tests.extensions.doctor.library.changed import changed, found
 from tests.healthy import healthy
 from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of
-from transformer.checkpoint.load import load
 from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
 
 
@@ -136,17 +135,25 @@ def test_padding_may_be_zero_and_a_damaged_tensor_is_the_business_of_one_test(re
     assert {found(damaged, test).verdict for test in tests} == {"well"}
 
 
-def test_the_effective_rank_is_roy_and_vetterlis_of_whole_matrices():
+def test_the_effective_rank_is_roy_and_vetterlis_of_whole_matrices(reverse):
     """As the page of parameters has it: the entropy of the shares of the singular values, by NumPy."""
-    checkpoint = load("checkpoints/zh-en")  # its widest matrices have 1,024 rows
-    least = np.inf
-    for name, one in checkpoint.model.named_parameters():
-        if one.dim() == 2 and not name.endswith("table"):
-            sizes = np.linalg.svd(one.detach().double().numpy(), compute_uv=False)
-            shares = sizes / sizes.sum()
-            least = min(least, np.exp(-(shares * np.log(shares)).sum()))
+
+    def uneven(model):  # its first rows have one direction, so that a part has another rank than the whole
+        rows = model.decoder.layers[1].ffn.up_proj.weight[:200]
+        rows.copy_(3 * rows[:, :1] @ rows[:1])
+
+    checkpoint = changed(reverse, uneven)
+    matrices = {name: one for name, one in checkpoint.model.named_parameters() if one.dim() == 2}
+    sizes = {
+        name: np.linalg.svd(one.detach().double().numpy(), compute_uv=False)
+        for name, one in matrices.items()
+        if not name.endswith("table")
+    }
+    ranks = {name: np.exp(-(one / one.sum() * np.log(one / one.sum())).sum()) for name, one in sizes.items()}
+    least = min(ranks, key=ranks.get)
+    assert least == "decoder.layers.1.ffn.up_proj.weight"
     measured = found(checkpoint, "rank").measured
-    assert measured.number == pytest.approx(least, rel=1e-6)
+    assert measured.number == pytest.approx(ranks[least], rel=1e-6)
     assert "Roy and Vetterli" in measured.why
 
 

@@ -22,7 +22,8 @@ class Ended(NamedTuple):
 def together(arguments: list[str], folder: Path, *, count: int = 2, most_bytes: int | None = None) -> list[Ended]:
     """Run `python -m transformer` with the arguments in `count` processes; what they say goes through files."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["glassformer.extensions.training.library.run"])
+    slow = ["torch._dynamo", "torch.distributed.fsdp"]  # to import, which each training does
+    context.set_forkserver_preload(["glassformer.extensions.training.library.run", *slow])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

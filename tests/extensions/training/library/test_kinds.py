@@ -178,7 +178,10 @@ def test_gaps_are_scored_by_the_command(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("task", "features"),
-    [("addition", DECODER | {"positions": "rotary"}), ("palindrome", ENCODER | {"positions": "learned"})],
+    [
+        ("addition", DECODER | {"positions": "rotary"}),
+        ("palindrome", ENCODER | {"positions": "learned", "n_encoder_layers": 1}),
+    ],
 )
 def test_a_short_training_learns_its_folder_opens_and_stopped_it_goes_on(task, features, tmp_path, monkeypatch):
     write_task(task, tmp_path, train=1_000, dev=20, test=2)

@@ -54,13 +54,13 @@ def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monke
     """With dropout and sampled splits, whose draws follow from the step."""
     text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
     for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(text * 16, encoding="utf-8")
+        (tmp_path / f"{name}.tsv").write_text(text * 8, encoding="utf-8")
     job = make_job(tmp_path)
     job = dataclasses.replace(job, pieces="unigram", config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
     job = with_settings(job, sampling=0.2, batch_tokens=400)
     whole, expected = steps(job, monkeypatch)
     state = stored(job.out)
-    for up_after in (1, whole // 2, whole - 1):
+    for up_after in (1, whole - 1):
         one = dataclasses.replace(job, out=job.out.with_name(f"up{up_after}"))
         first, _ = steps(with_settings(one, max_minutes=1.0), monkeypatch, up_after=up_after)
         assert first == up_after

@@ -23,7 +23,9 @@ def make_job(folder: Path, **changes: Any) -> TrainingJob:
     """A job whose files are in `folder`; `changes` replace its fields."""
     if not (folder / "train.tsv").exists():
         write_reverse(folder, train=300, dev=12, test=2)
-    config = tiny_config(d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1)
+    layers = {"n_encoder_layers": 1, "n_decoder_layers": 1}
+    vocabulary = {"src_vocab_size": 40, "tgt_vocab_size": 40, "shared_vocab": True}
+    config = tiny_config(d_model=16, n_heads=2, dropout=0.1, **layers, **vocabulary)
     job = TrainingJob(
         train=folder / "train.tsv",
         dev=folder / "dev.tsv",
