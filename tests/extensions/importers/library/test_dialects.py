@@ -27,10 +27,10 @@ from transformer.tap import Recorder, tap_of
 
 MODELS = {
     "annotated": (Annotated, PRE),
-    "torch, pre": (lambda: TorchModel(norm_first=True), PRE),
+    "torch, pre": (lambda: TorchModel(norm_first=True, layers=(2, 3)), PRE),
     "torch, post": (TorchModel, PRE | {"norm": "post"}),
     **{
-        name: (lambda style=style: Article(style), POST | {"scale_embedding": style["scaled"]})
+        name: (lambda style=style: Article(style, layers=(2, 3)), POST | {"scale_embedding": style["scaled"]})
         for name, style in STYLES.items()
     },
     "S2": (Blocks, POST),

@@ -82,12 +82,6 @@ def doubles(state):
     return {name: value.double() if value.is_floating_point() else value for name, value in state.items()}
 
 
-def opened(path) -> Checkpoint:
-    found = opening.preview(path)
-    assert found.report.can_be_written
-    return opening.load(path)
-
-
 @torch.no_grad()
 def check(checkpoint, reference, *, size, least, most=10):
     """Teacher forcing with padding in both precisions, and greedy decoding step by step; the largest difference.

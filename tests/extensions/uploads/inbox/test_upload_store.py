@@ -104,14 +104,15 @@ def test_bytes_and_uploads_are_counted(store, monkeypatch):
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path):
     script = f"""
 from pathlib import Path
-from glassformer.extensions.uploads.inbox.upload_store import Store
-store = Store(Path({str(tmp_path)!r}))
+from glassformer.extensions.uploads.inbox.upload_store import UploadStore
+store = UploadStore(Path({str(tmp_path)!r}))
 (store.begin().folder / "received" / "0").write_bytes(b"x")
 print(store.root, flush=True)
 input()
 """
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         left = tmp_path / killed.stdout.readline().decode().strip()
+        assert left != tmp_path
         beside = UploadStore(tmp_path)  # while it lives nobody touches it
         assert left.is_dir()
         beside.close()

@@ -93,13 +93,11 @@ def test_a_pickle_that_would_run_code_runs_nothing(tmp_path, new, behind):
     assert not marker.exists()
 
 
-def test_the_real_child_opens_and_refuses_and_sees_no_secrets(tmp_path, monkeypatch, model, started):
-    seen, marker = {}, tmp_path / "marker"
-    real = pickles.subprocess.run
+def test_the_real_child_opens_a_file_and_sees_no_secrets(tmp_path, monkeypatch, model, started):
+    """It is started once; what it refuses, the same code refuses in the forked one."""
+    seen, real = {}, pickles.subprocess.run
     monkeypatch.setenv("A_PASSWORD", "x")
     monkeypatch.setattr(pickles.subprocess, "run", lambda *a, **k: seen.update(k) or real(*a, **k))
-    refused(saved(tmp_path / "bad.pt", {"a": torch.ones(1), "b": Touch(marker)}), "posix.system")
-    assert not marker.exists()
     with open_weights(saved(tmp_path / "m.pt", {"state": model.state_dict()})) as weights:
         assert torch.equal(weights.read("state.0.weight"), model[0].weight)
     assert "A_PASSWORD" not in seen["env"]
