@@ -87,8 +87,9 @@ def families_of():
 
 
 def is_tried(change, name):
-    """Whether a change is tried with a family whenever tests run: most are with one that can have it."""
-    if change.startswith(("null", "mixed")) and sum(map(ord, change)) % 2:
+    """Whether a change is tried with a family whenever tests run: most are with one; a key is null there, or gone."""
+    kind, _, key = change.partition(" ")
+    if kind in ("null", "mixed", "without") and (sum(map(ord, key)) + (kind == "without")) % 2:
         return False
     names = families_of().get(change, [name])
     return name == names[len(change) % len(names)]

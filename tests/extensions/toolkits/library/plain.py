@@ -6,9 +6,6 @@ import math
 import torch
 from torch.nn import functional as F
 
-from glassformer.extensions.importers.library import opening
-from transformer.checkpoint.load import Checkpoint
-
 LENGTHS = (7, 4)  # tokens of the rows of a batch; the second is padded
 
 
