@@ -83,7 +83,7 @@ ROWS = {
 
 def decoded(client, seed):
     """All that the Step page is given for a sentence decoded with a seed."""
-    query = urlencode({"model": "zh-en", "src": "汤姆有两个孩子。", "how": "sampling", "seed": seed})
+    query = urlencode({"model": "reverse", "src": "glass", "how": "sampling", "seed": seed})
     result = client.rerun(page="step", query=query)
     assert not result.errors
     return {key: json.loads(data, object_hook=_of_the_run) for key, data in result.drawn.items()}
