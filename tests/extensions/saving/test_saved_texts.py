@@ -57,21 +57,26 @@ def texts_of(value):
             yield from () if key in ("uirevision", "table") else texts_of(one)
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_a_hostile_text_is_text(opened, small, text):  # noqa: F811
+TOGETHER = [TEXTS[start::8] for start in range(8)]
+
+
+@pytest.mark.parametrize(
+    "texts", [*TOGETHER, *(pytest.param((text,), marks=pytest.mark.deep) for text in TEXTS)], ids=lambda one: len(one)
+)
+def test_a_hostile_text_is_text(opened, small, texts):  # noqa: F811
     plain, page = kept(opened), kept(opened).page
-    one, run = hostile(plain.again.run(), page, text)
+    one, run = hostile(plain.again.run(), page, *texts)
     file = saved_run.saved_run(one)
     languages_told, found = told(file), Elements(file)
     expected = Elements(read_asset("extensions/saving/components/bundle/page.html").encode())
     assert found.found == expected.found
     assert len(found.between) == len(expected.between)
-    whole = text.encode("utf-8", "replace").decode()
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
     for said in languages_told:
         about = [value for _, value in said["about"]]
-        assert about.count(whole) >= 3  # the model, its data and the licence
-        assert {chip["piece"] for chip in said["stepper"]["run"]["source"]} == {whole}
-        assert whole[:1000] in said["title"]
+        assert sum(map(about.count, whole)) >= 3  # the model, its data and the licence
+        assert {chip["piece"] for chip in said["stepper"]["run"]["source"]} == {*whole}
+        assert whole[0][:1000] in said["title"]
         assert json.loads(said["query"]["json"])["source"] == run.trace.query.source
         for chart in shown(said).values():
             figure = json.loads(chart["figure"])

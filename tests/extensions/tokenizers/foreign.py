@@ -151,10 +151,13 @@ def newer_than_theirs():
     cleans = normalizers.BertNormalizer(lowercase=True)
     ours = own.Cleaning()
 
-    def differs(c):
-        text = f"a{c}b"
+    def differ(some):
+        """Whether of these any does; each stands between letters."""
+        text = " ".join(f"a{c}b" for c in some)
+        plain = " ".join(f"a{c}b" for c in some if not c.isspace())
         return cleans.normalize_str(text) != ours.clean(text) or (
-            not c.isspace() and [part for part, _ in cuts.pre_tokenize_str(text)] != list(own.cleaned_words(text))
+            [part for part, _ in cuts.pre_tokenize_str(plain)] != list(own.cleaned_words(plain))
         )
 
-    return "".join(filter(differs, characters()))
+    parts = (characters()[start : start + 100] for start in range(0, len(characters()), 100))
+    return "".join(c for part in parts if differ(part) for c in part if differ([c]))

@@ -109,7 +109,7 @@ def test_ids_and_texts_are_those_of_transformers(kind, tmp_path):
     theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / tokenizers_library.FILE))
     theirs.backend_tokenizer.no_truncation()
     theirs.backend_tokenizer.no_padding()
-    for text in foreign.strings(600, special=["[MASK]", "</s>", "<s>", "<|end|>", "fox lake"]):
+    for text in foreign.strings(250, special=["[MASK]", "</s>", "<s>", "<|end|>", "fox lake"]):
         plain = theirs.backend_tokenizer.encode(text, add_special_tokens=False).ids
         found = ours.encode(text)
         assert list(found.ids) == plain

@@ -12,7 +12,7 @@ over; nothing is dropped in silence.
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from types import MappingProxyType
 
@@ -94,6 +94,8 @@ def cut_rows(n: int) -> Reshape:
 
 def shapes_of(reshape: Reshape, shape: Sequence[int], facts: Facts) -> tuple[tuple[int, ...], ...]:
     """The shapes that come out for a shape that goes in; ValueError if it cannot be reshaped so."""
+    if reshape is AS_IS:  # as most are
+        return (tuple(shape),)
     try:
         made = reshape.apply(torch.empty(tuple(shape), device="meta"), facts)
     except (RuntimeError, IndexError, TypeError, ZeroDivisionError) as error:  # TypeError: a number has no length
@@ -204,8 +206,8 @@ class Match:
     ignored: Mapping[str, Sentence]  # name -> why it is not used
     left_over: tuple[str, ...]  # names that the table does not know
 
-    @property
-    def sources(self) -> dict[str, MatchedTensor]:
+    @cached_property
+    def sources(self) -> Mapping[str, MatchedTensor]:
         """For each tensor of the model, where it comes from."""
         return {target: one for one in self.taken for target in one.targets}
 
@@ -342,6 +344,7 @@ def _found(table: KeyTable, name: str) -> MatchedTensor | Unused | None:
     return None
 
 
+@lru_cache(maxsize=2048)
 def form(name: str) -> str:
     """A name or a pattern without its numbers, and without weight or bias."""
     return _PARAMETER.sub("{p}", _DIGITS.sub("{n}", name))
@@ -349,10 +352,14 @@ def form(name: str) -> str:
 
 def _matched(pattern: str, name: str) -> dict[str, str] | None:
     """The values for the holes of a pattern; None if the name does not match."""
-    parts = _HOLE.split(pattern)
-    text = "".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts))
-    found = re.fullmatch(text, name)
+    found = _expression(pattern).fullmatch(name)
     return found.groupdict() if found else None
+
+
+@lru_cache(maxsize=2048)
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = _HOLE.split(pattern)
+    return re.compile("".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)))
 
 
 def _filled(pattern: str, holes: Mapping[str, str]) -> str:
@@ -367,9 +374,11 @@ def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]
         parts = name.split(".")[:-1]
         for i in range(min(len(parts), MAX_PREFIX) + 1):
             prefix = "".join(f"{part}." for part in parts[:i])
-            found = _found(table, name.removeprefix(prefix))
+            rest = name.removeprefix(prefix)
+            if not isinstance(found := _found(table, rest), MatchedTensor):
+                continue
             # There is no model below the number of one of several layers.
-            counted = not _NUMBER.search(prefix) or _NUMBER.search(name.removeprefix(prefix))
-            if isinstance(found, MatchedTensor) and (counted or all(one.startswith(prefix) for one in ends)):
+            counted = not _NUMBER.search(prefix) or _NUMBER.search(rest)
+            if counted or all(one.startswith(prefix) for one in ends):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

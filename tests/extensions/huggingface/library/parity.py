@@ -2,16 +2,21 @@
 
 import json
 import os
+import re
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
 from glassformer.extensions.huggingface.library.folder import import_folder
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import save
 from transformer.tap import Recorder, tap_of
+
+transformers.utils.logging.disable_progress_bar()
+re._MAXCACHE = 5_000  # for each folder transformers compiles the same 600 patterns, of which Python keeps 512
 
 LENGTH, PADDING = 22, 5  # most tokens of the rows of a batch; those of the second that are padding
 KINDS = {

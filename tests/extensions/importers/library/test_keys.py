@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.keys import (
+    AS_IS,
     FLATTENED,
     PLUS_ONE,
     SPLIT_COLUMNS,
@@ -85,7 +86,7 @@ def test_reshapes_move_values_and_nothing_else():
     assert [part.tolist() for part in SPLIT_HEADS.apply(bias, {"n_heads": 2})] == [[0, 3], [1, 4], [2, 5]]
 
 
-RESHAPES = [TRANSPOSED, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_HEADS, FLATTENED, PLUS_ONE, cut_rows(2), keys.ONE_MAP,
+RESHAPES = [AS_IS, TRANSPOSED, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_HEADS, FLATTENED, PLUS_ONE, cut_rows(2), keys.ONE_MAP,
             keys.WITH_NO_OUTPUT_MAP, keys.UNIT_VECTORS]  # fmt: skip
 
 

@@ -144,7 +144,7 @@ class Annotated(nn.Module):
 class TorchModel(nn.Module):
     """As PyTorch's own tutorial of translation names it."""
 
-    def __init__(self, norm_first=False, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
+    def __init__(self, norm_first=False, width=16, hidden=24, heads=4, layers=(2, 1), vocabs=(17, 19), length=32):
         super().__init__()
         self.width = width
         self.transformer = nn.Transformer(
@@ -208,7 +208,7 @@ class ArticleLayer(nn.Module):
 class Article(nn.Module):
     """An article's model, with its names for everything."""
 
-    def __init__(self, style, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
+    def __init__(self, style, width=16, hidden=24, heads=4, layers=(2, 1), vocabs=(17, 19), length=32):
         super().__init__()
         self.style, self.width = style, width
         for cross, (name, n) in enumerate(zip(style["layers"], layers, strict=True)):

@@ -6,9 +6,6 @@ import math
 import torch
 from torch.nn import functional as F
 
-from glassformer.extensions.importers.library import opening
-from transformer.checkpoint.load import Checkpoint
-
 LENGTHS = (7, 4)  # tokens of the rows of a batch; the second is padded
 
 
@@ -80,12 +77,6 @@ def batch(size, *, least, pad, seed=1):
 
 def doubles(state):
     return {name: value.double() if value.is_floating_point() else value for name, value in state.items()}
-
-
-def opened(path) -> Checkpoint:
-    found = opening.preview(path)
-    assert found.report.can_be_written
-    return opening.load(path)
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ import torch
 
 from glassformer.extensions.importers.library import opening
 from tests.extensions.toolkits.library import reference_opennmt
-from tests.extensions.toolkits.library.plain import check, filled, opened
+from tests.extensions.toolkits.library.plain import check, filled
 from tests.extensions.toolkits.library.test_records import of_module
 from transformer.errors import CheckpointError
 
@@ -114,7 +114,7 @@ def table(opt, most=5000, d=12):
 )
 def test_it_computes_what_opennmt_does(tmp_path, name, version):
     path, reference = saved(tmp_path, version=version, **(VARIANTS | OF_3)[name])
-    checkpoint = opened(path)
+    checkpoint = opening.load(path)
     sizes = (SIZES[0],) * 2 if name == "shared" else SIZES
     check(checkpoint, reference, size=sizes, least=4)
     assert checkpoint.model.config.positions == "sinusoidal"

@@ -1,9 +1,8 @@
 """An upload is guessed by nobody, counted, expires, and is gone with its server or the next one's start."""
 
 import os
+import signal
 import stat
-import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
@@ -17,7 +16,7 @@ from glassformer.extensions.uploads.inbox.upload_store import (
     WAITING_SECONDS,
     UploadStore,
 )
-from tests.glassformer.waiting import Clock
+from tests.glassformer.waiting import Clock, until
 from transformer.errors import CheckpointError
 
 
@@ -102,21 +101,19 @@ def test_bytes_and_uploads_are_counted(store, monkeypatch):
 
 
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path):
-    script = f"""
-from pathlib import Path
-from glassformer.extensions.uploads.inbox.upload_store import Store
-store = Store(Path({str(tmp_path)!r}))
-(store.begin().folder / "received" / "0").write_bytes(b"x")
-print(store.root, flush=True)
-input()
-"""
-    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
-        left = tmp_path / killed.stdout.readline().decode().strip()
-        beside = UploadStore(tmp_path)  # while it lives nobody touches it
-        assert left.is_dir()
-        beside.close()
-        killed.kill()
-        killed.wait()
+    killed = os.fork()
+    if not killed:
+        try:
+            (UploadStore(tmp_path).begin().folder / RECEIVED / "0").write_bytes(b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
+    until(lambda: list(tmp_path.glob("*/*/*/0")))
+    [left] = tmp_path.iterdir()
+    UploadStore(tmp_path).close()  # while it lives nobody touches it
+    assert left.is_dir()
+    os.kill(killed, signal.SIGKILL)
+    os.waitpid(killed, 0)
     assert left.is_dir()
     (tmp_path / f"{PREFIX}link").symlink_to("/etc")
     UploadStore(tmp_path).close()

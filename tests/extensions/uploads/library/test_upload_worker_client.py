@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import stat
 import time
 import zipfile
 from pathlib import Path
@@ -76,8 +77,22 @@ def zipped(files):
     return out.getvalue()
 
 
+OURS, WEIGHTS = contents(REVERSE), "model.safetensors"
+
+
+def with_config(**changes):
+    return OURS | {"config.json": json.dumps(json.loads(OURS["config.json"]) | changes).encode()}
+
+
+def linked():
+    """The entry of an archive that is a link."""
+    entry = zipfile.ZipInfo(WEIGHTS)
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return entry
+
+
 def test_a_checkpoint_of_ours(read):
-    result, folder = read(contents(REVERSE))
+    result, folder = read(OURS)
     assert result.native
     assert native.load(folder).run("glass").output_text == "ssalg"
     assert {path.name for path in folder.iterdir()} <= {path.name for path in REVERSE.iterdir()}
@@ -115,11 +130,11 @@ def test_a_pickle_becomes_tensors_and_keeps_what_was_around_them(read, tmp_path)
 
 
 def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
-    content = (REVERSE / "model.safetensors").read_bytes()
+    content = OURS[WEIGHTS]
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length]) | {"__metadata__": {"note": "<script>"}}
     text = json.dumps(header).encode()
-    files = contents(REVERSE) | {"model.safetensors": len(text).to_bytes(8, "little") + text + content[8 + length :]}
+    files = OURS | {"model.safetensors": len(text).to_bytes(8, "little") + text + content[8 + length :]}
     _, folder = read(files)
     assert b"script" not in (folder / "model.safetensors").read_bytes()
     before, after = load_file(REVERSE / "model.safetensors"), load_file(folder / "model.safetensors")
@@ -143,7 +158,14 @@ def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
         ({"model.pt2": zipped({"archive_format": b"pt2"})}, "model.pt2: is an exported program"),
         ({"README.md": b"# about", "weights.bin": b"GGUF\3\0\0\0"}, "weights.bin: is a GGUF"),
         ({"model.safetensors.index.json": b'{"weight_map": {"a": "b.safetensors"}}'}, "none of those was uploaded"),
+        (OURS | {WEIGHTS: b""}, "model.safetensors: is too short for a safetensors file"),
+        (OURS | {WEIGHTS: OURS[WEIGHTS][:-1000]}, "model.safetensors: is cut off: its tensors need"),
+        (OURS | {"pieces.model": OURS["pieces.model"][:300]}, "pieces.model: "),
+        (with_config(n_encoder_layers=10**6), "n_encoder_layers: found 1000000"),
+        ({"m.zip": zipped({linked(): b"/etc/passwd"})}, "is a link; pack the"),
+        ({"m.zip": zipped({WEIGHTS: bytes(30_000_000)})}, "more than 100 times"),
     ],
+    ids=range(16),
 )
 def test_what_is_refused_says_which_file_and_why(read, files, message):
     with pytest.raises(CheckpointError) as caught:
@@ -153,7 +175,7 @@ def test_what_is_refused_says_which_file_and_why(read, files, message):
 
 
 def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
-    files = contents(REVERSE)
+    files = OURS
     with pytest.raises(CheckpointError, match="more memory than one upload may"):
         read(files | {"many.json": json.dumps(list(range(10**6))).encode()}, limits=UploadLimits(memory=2**20))
     with pytest.raises(CheckpointError, match="takes longer than the 0 seconds"):
@@ -168,9 +190,30 @@ def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
     assert read(files)[0].native  # and the next one is read as ever
 
 
-def test_one_that_was_killed_is_started_again(read, worker):
-    os.kill(worker.pid, 9)
-    assert read(contents(REVERSE))[0].native
+ECHO = """
+import json, sys
+print("ready", flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    with open(request["folder"] + "/result.json", "w") as file:
+        json.dump({"refused": {"say": ["It is damaged.", None], "values": {}}}, file)
+    print("done", flush=True)
+"""
+
+
+def test_one_that_was_killed_is_started_again_and_what_is_read_then_counts(tmp_path, monkeypatch):
+    """A process that only answers, which starts at once."""
+    (tmp_path / "echo.py").write_text(ECHO)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(upload_worker_client, "MODULE", "echo")
+    light = Worker()
+    light.warm()
+    for _ in range(2):
+        os.kill(light.pid, 9)
+        (tmp_path / "upload").mkdir(exist_ok=True)
+        with pytest.raises(CheckpointError, match="It is damaged"):
+            light.read([], tmp_path / "upload", title="m", pickles=True)
+    light.end()
 
 
 NATIVE = b'{"native": true, "left_out": []}'
@@ -243,8 +286,8 @@ def test_a_tokenizer_json_is_read_by_a_process_that_ends_with_the_one_that_reads
     twice = {"type": "Replace", "pattern": {"Regex": "."}, "content": "xx"}
     endless = with_tokenizer(normalizer={"type": "Sequence", "normalizers": [twice] * 13})
     began = time.monotonic()
-    with pytest.raises(CheckpointError, match="takes longer than the 2 seconds"):
-        read(endless, limits=UploadLimits(seconds=2))
+    with pytest.raises(CheckpointError, match="takes longer than the 1 seconds"):
+        read(endless, limits=UploadLimits(seconds=1))
     assert time.monotonic() - began < 40
     assert ended(before)
 

@@ -58,6 +58,14 @@ def started(opened_here, monkeypatch):
 
 
 @pytest.fixture
+def opened_once(opened_here):
+    """A file that is opened again was kept, as where a server opens it."""
+    pickles.keep(4)
+    yield
+    pickles.keep(0)
+
+
+@pytest.fixture
 def model():
     torch.manual_seed(0)
     return nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5, bias=False), nn.LayerNorm(4))

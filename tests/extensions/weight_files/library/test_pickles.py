@@ -93,13 +93,11 @@ def test_a_pickle_that_would_run_code_runs_nothing(tmp_path, new, behind):
     assert not marker.exists()
 
 
-def test_the_real_child_opens_and_refuses_and_sees_no_secrets(tmp_path, monkeypatch, model, started):
-    seen, marker = {}, tmp_path / "marker"
-    real = pickles.subprocess.run
+def test_the_real_child_opens_a_file_and_sees_no_secrets(tmp_path, monkeypatch, model, started):
+    """It is started once; what it refuses, the same code refuses in the forked one."""
+    seen, real = {}, pickles.subprocess.run
     monkeypatch.setenv("A_PASSWORD", "x")
     monkeypatch.setattr(pickles.subprocess, "run", lambda *a, **k: seen.update(k) or real(*a, **k))
-    refused(saved(tmp_path / "bad.pt", {"a": torch.ones(1), "b": Touch(marker)}), "posix.system")
-    assert not marker.exists()
     with open_weights(saved(tmp_path / "m.pt", {"state": model.state_dict()})) as weights:
         assert torch.equal(weights.read("state.0.weight"), model[0].weight)
     assert "A_PASSWORD" not in seen["env"]
@@ -139,7 +137,7 @@ def test_what_is_something_else_or_cut_off_is_called_so(tmp_path):
 
 
 def test_a_compressed_record_is_refused_before_it_is_unpacked(tmp_path):
-    path = saved(tmp_path / "m.pt", {"a": torch.zeros(25_000_000)})
+    path = saved(tmp_path / "m.pt", {"a": torch.zeros(5_000_000)})
     rezipped(path, lambda _, content: content, zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 200_000
     refused(path, "is compressed")
@@ -232,7 +230,7 @@ def test_any_beginning_is_a_file_of_torch_or_refused_in_a_sentence(start):
     assert start.startswith((kinds.ZIP, kinds.LEGACY)) != problem.startswith("m/x.pt: ")
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 0.999), byte=st.integers(0, 255), new=st.booleans())
 def test_a_file_with_a_wrong_byte_is_opened_or_refused(tmp_path_factory, place, byte, new):
     path = tmp_path_factory.mktemp("m") / "m.pt"
