@@ -21,9 +21,7 @@ RIDDLE = re.compile(r"(What|Whether|Whose|Who|How|Which|Where|Why|When)\b")  # a
 PRODUCT = {"app", "main", "pages", "glassformer", "transformer"}
 # Classes of other programs, and an HTTP header.
 OF_OTHERS = words_of("DataParallel GenerationConfig Host SavedModel TransformerEncoder")
-STRING_OR_COMMENT = re.compile(
-    r'''(?s:""".*?"""|\'{3}.*?\'{3})|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#[^\n]*'''
-)
+STRING_OR_COMMENT = re.compile(r'''(?s:""".*?"""|\'{3}.*?\'{3})|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#[^\n]*''')
 OURS = ("glassformer.", "transformer.")
 
 
