@@ -151,7 +151,7 @@ def test_a_damaged_file_is_refused_or_the_same(session_grown, data):
         assert load(folder.with_name("spoilt@219")) == expected
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(some.text(max_size=20) | some.from_regex(r"spoilt@[0-9@.]{0,20}", fullmatch=True))
 def test_any_name_is_opened_or_refused(session_grown, name):
     folder, original, _ = session_grown

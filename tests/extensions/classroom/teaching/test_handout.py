@@ -114,7 +114,8 @@ def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
     assert "ssalg" not in students  # the output
     assert '<div class="answers">' not in students
     shown, closed = (
-        [json.dumps(figure) for figure in charts_in(text)] for text in (students, whole.split('<div class="answers">')[1])
+        [json.dumps(figure) for figure in charts_in(text)]
+        for text in (students, whole.split('<div class="answers">')[1])
     )
     assert not {*shown} & {*closed}
     for sheet in sheets:
