@@ -69,12 +69,15 @@ def test_a_page_lists_every_part_that_an_address_names_and_what_draws_it_is_ther
 
 
 CHECKED = set()
+WORDS = {"anchor", "dash", "mode", "orientation", "side", "symbol", "type", "xanchor", "xref", "yanchor", "yref"}
 
 
 def form(spec):
-    """The attributes of a figure at all depths, with the types of their values; of a list's elements each form once."""
+    """The attributes of a figure at all depths, with their words or the types of their values; of a list each once."""
     if isinstance(spec, Mapping):
-        return tuple((key, form(value)) for key, value in spec.items())
+        return tuple(
+            (key, value if key in WORDS and isinstance(value, str) else form(value)) for key, value in spec.items()
+        )
     if isinstance(spec, list | tuple):
         return frozenset(map(form, spec))
     return type(spec)

@@ -113,10 +113,8 @@ def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
     assert students.count("<section>") == whole.count("<section>")
     assert "ssalg" not in students  # the output
     assert '<div class="answers">' not in students
-    shown, closed = (
-        [json.dumps(figure) for figure in charts_in(text)]
-        for text in (students, whole.split('<div class="answers">')[1])
-    )
+    answers = whole.split('<div class="answers">')[1]
+    shown, closed = ([json.dumps(figure) for figure in charts_in(text)] for text in (students, answers))
     assert not {*shown} & {*closed}
     for sheet in sheets:
         if not isinstance(sheet.posed, Posed):
