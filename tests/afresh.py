@@ -35,8 +35,9 @@ def _run(program: str, arguments: tuple[str, ...], folder: Path) -> int:
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
     try:
         os.chdir(folder)
-        for name in [name for name in sys.modules if name.partition(".")[0] in (*FOLDERS, *SCRIPTS)]:
+        for name in filter(_is_ours, [*sys.modules]):
             del sys.modules[name]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(getattr(finder, "__module__", ""))]
         sys.argv = ["-c", *arguments]
         exec(program, {"__name__": "__main__"})
     except BaseException:
@@ -46,3 +47,7 @@ def _run(program: str, arguments: tuple[str, ...], folder: Path) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return 0
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in (*FOLDERS, *SCRIPTS)
