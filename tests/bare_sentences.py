@@ -49,7 +49,7 @@ _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly na
 
 def ill_said(source: Source) -> Iterator[str]:
     """Calls of `say`, `say_n`, `joined` and errors that a catalogue cannot hold."""
-    for call in _calls(source.tree):
+    for call in _calls(source):
         name = _name(call.func)
         found: Iterator[str] = iter(())
         if name in SAYING:
@@ -95,7 +95,7 @@ def placeholders(template: str) -> set[str]:
 
 def plural_by_hand(source: Source) -> Iterator[str]:
     """A letter that is added or left out instead of `say_n`."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         letter = (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Mult)
@@ -113,8 +113,8 @@ def bare(source: Source) -> Iterator[str]:
     path = source.path.as_posix()
     if path in _FOR_DEVELOPERS:
         return
-    parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(source.tree):
+    parents = {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
+    for node in source.nodes:
         if not _is_written(node) or isinstance(parents.get(node), ast.JoinedStr) or _is_aside(node, parents):
             continue
         if _TERMINAL.match(path) and not _is_in_error(node, parents):
@@ -204,8 +204,8 @@ def _is_read_default(child: ast.AST, arguments: ast.arguments) -> bool:
 # ------------------------------------------------------------------------------------------------ small helpers
 
 
-def _calls(tree: ast.AST) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+def _calls(source: Source) -> Iterator[ast.Call]:
+    return (node for node in source.nodes if isinstance(node, ast.Call))
 
 
 def _name(function: ast.expr) -> str:

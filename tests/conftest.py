@@ -19,7 +19,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GLASSFORMER_DRAFT", "none")
 
 # Times say nothing on a busy machine; and what passes today shall pass tomorrow.
-settings.register_profile("glassformer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "glassformer", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("glassformer")
 settings.register_profile("deep", settings.get_profile("glassformer"))
 

@@ -7,6 +7,7 @@ Each promise is kept by tests of one layer; who adds one looks here first whethe
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from textwrap import fill
 
@@ -36,6 +37,7 @@ def modules() -> list[Path]:
     return sorted(ROOT.rglob("test_*.py"))
 
 
+@cache
 def promise(module: Path) -> str:
     """The first line of a module's docstring."""
     said = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""

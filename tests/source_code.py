@@ -36,6 +36,11 @@ class Source:
         gc.freeze()  # a million nodes stay until the end; see tests/conftest.py
         return tree
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree: each rule goes through them."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def part(self) -> str:
         return self.path.parts[0].removesuffix(".py")
@@ -68,7 +73,7 @@ def imports(source: Source) -> tuple[Import, ...]:
 
 
 def _imports(source: Source) -> Iterator[Import]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -147,7 +147,7 @@ def borrowed_from_torch(source: Source) -> Iterator[str]:
         from_torch = found.name.startswith("torch.nn.") and (TORCHS_OWN.match(last) or last.lower() == "transformer")
         if from_torch:
             yield f"{source.path}:{found.line} the model is from scratch, yet {found.name} is imported"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and _is_torchs(node):
             yield f"{source.path}:{node.lineno} the model is from scratch, yet {ast.unparse(node)} is used"
 
@@ -163,7 +163,7 @@ def too_long(source: Source) -> Iterator[str]:
     limit = PAGE_LINES if source.part == "pages" else FILE_LINES
     if lines > limit:
         yield f"{source.path} has {lines} lines; {limit} are allowed"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _length(node) > FUNCTION_LINES:
             found = f"{source.path}:{node.lineno} {node.name} has {_length(node)} lines"
             yield f"{found} without its docstring; {FUNCTION_LINES} are allowed"

@@ -1,7 +1,6 @@
 """What is installed has two packages and what the app starts with, and the library needs nothing of the app."""
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from fnmatch import fnmatch
 import pytest
 
 from glassformer.paths import APP, SHIPPED
+from tests.afresh import run_afresh
 from tests.source_code import ROOT
 from transformer import __version__
 
@@ -81,9 +81,6 @@ print(transformer.load("en-fr").run("The cat sleeps.").output_text)
 
 
 def test_the_library_needs_nothing_of_the_app_nor_what_single_models_need(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-c", LIBRARY], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    ran = run_afresh(LIBRARY, folder=tmp_path)
     assert (ran.stderr, ran.returncode) == ("", 0)
     assert ran.stdout == "cba\nLe chat dort.\n"

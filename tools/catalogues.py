@@ -15,6 +15,7 @@ import argparse
 import ast
 import io
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ ERRORS = {
 SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)), "ConfigError": slice(1, 2)}
 """Which arguments are templates."""
 
+_SAID = re.compile(rf"\b(?:{'|'.join(SAYING)})\(")
 _SAID_IN_SCRIPTS = {"say": 1, "sayN": 2, "sayNodes": 1}
 _READ: Any = {"encoding": "utf-8", "parse_template_string": True}  # `${say("…")} …` is a call, too
 _LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # a catalogue changes with its sentences, not with the clock
@@ -69,6 +71,8 @@ def collected(root: Path = ROOT) -> Catalog:
 
 def said_in_python(text: str) -> Iterator[tuple[str | tuple[str, str], str | None, list[str]]]:
     """Each sentence of a file, said or an error's: its template or both, its context, its notes for translators."""
+    if not _SAID.search(text):
+        return
     lines = text.splitlines()
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):

@@ -65,10 +65,10 @@ def importers() -> dict[str, set[str]]:
     for name, file in modules().items():
         text = file.read_text(encoding="utf-8")
         named = {word.partition(":")[0] for word in re.findall(r"[\"']([\w.]+(?::\w+)?)[\"']", text) if "." in word}
-        opened = {
-            page for short, page in pages.items() if re.search(rf"\b({short.upper()}\b|[\"']{short}(\.py)?[\"'])", text)
-        }
-        tests = opened if name.startswith("tests.") else set()
+        tests: set[str] = set()
+        if name.startswith("tests."):
+            words = {*re.findall(r"\w+(?:\.py\b)?", text)}
+            tests = {page for short, page in pages.items() if {short.upper(), f"{short}.py"} & words}
         for other in (graph[name] | (named & modules().keys()) | tests) - {name}:
             found[other].add(name)
     return found

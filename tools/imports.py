@@ -58,8 +58,10 @@ def _imported(name: str, file: Path, modules: Mapping[str, Path]) -> Iterator[st
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but what is for types."""
+    """All statements but what is for types."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):  # most nodes, and none of them holds a statement
+            continue
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             for other in child.orelse:
                 yield other

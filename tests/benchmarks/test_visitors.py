@@ -16,7 +16,7 @@ from tools.serve import Server, serve
 from transformer.checkpoint.load import Checkpoint, load
 
 ROOT = Path(__file__).parents[2]
-N_VISITORS = 3
+N_VISITORS = 2
 DRAWN = {"stepper", "candidates", "cross_map", "overview_cross", "mask_bool", "position_table", "model_diagram"}
 
 

@@ -19,9 +19,11 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -30,6 +32,7 @@ from streamlit.testing.v1 import AppTest
 
 from glassformer.runs import loading
 from glassformer.runs.measurement_jobs import studies
+from glassformer.server.jobs import JobRegistry
 from tests.pages.reading import numbers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +40,7 @@ HEAD = "=== "
 MOST_LETTERS = 400  # of one text
 RELATIVE = 1e-4  # by which numbers with more digits may differ
 LONGEST_SECONDS = 120.0  # that a job of a page may take
+WAIT_SECONDS = 0.1  # between two looks at a job
 MOST_OPTIONS = 12  # of a choice that are written out
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 # What differs in every session, on every machine or at every time.
@@ -74,13 +78,26 @@ def joined(found: dict[str, list[str]]) -> str:
 def transcript(script: Path, query: str) -> list[str]:
     """The lines of one address: what its page tells a new visitor, when all that it measures has been measured."""
     loading.runner.clear()  # pages tell what other addresses had measured
-    lines, until = _visit(script, query), time.monotonic() + LONGEST_SECONDS
-    while True:
-        while studies().n_under_way() and time.monotonic() < until:
-            time.sleep(0.02)
+    with looked_for_jobs() as looked:
+        lines, until = _visit(script, query), time.monotonic() + LONGEST_SECONDS
+    while looked and time.monotonic() < until:
+        if studies().n_under_way() or "progress:" in "".join(lines):
+            time.sleep(WAIT_SECONDS)
+            while studies().n_under_way() and time.monotonic() < until:
+                time.sleep(WAIT_SECONDS)
         before, lines = lines, _visit(script, query)
-        if (lines == before and "progress:" not in "".join(lines)) or time.monotonic() > until:
-            return lines
+        if lines == before and "progress:" not in "".join(lines):
+            break
+    return lines
+
+
+@contextmanager
+def looked_for_jobs() -> Iterator[list[JobRegistry[Any]]]:
+    """Where a page looks for jobs meanwhile: a page that looks for none is told at once."""
+    looked: list[JobRegistry[Any]] = []
+    find = JobRegistry.find
+    with patch.object(JobRegistry, "find", lambda self, *of: looked.append(self) or find(self, *of)):
+        yield looked
 
 
 def _visit(script: Path, query: str) -> list[str]:

@@ -2,11 +2,10 @@
 
 import json
 import re
-import subprocess
-import sys
 from itertools import groupby
 
 from glassformer.extensions import NAMES
+from tests.afresh import run_afresh
 from tests.source_code import ROOT
 from transformer.extensions import extensions
 
@@ -69,7 +68,6 @@ def test_each_name_is_there_whatever_was_imported_before():
     public, others = sorted(PUBLIC), sorted({*names, UNKNOWN} - PUBLIC)
     by_package = [list(some) for _, some in groupby(others, lambda name: name.split(".")[:2])]
     asked = [public, public[::-1], ["glassformer.charts.grammar"], *by_package]  # that one was imported only by others
-    command = [sys.executable, "-c", EACH, json.dumps(asked)]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    found = run_afresh(EACH, json.dumps(asked))
     unknown, are_all_here = found.stdout.split(), {one.name for one in extensions()} == set(NAMES)
     assert unknown == [UNKNOWN] or (UNKNOWN in unknown and not are_all_here), found.stderr[-3_000:]

@@ -6,7 +6,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -137,22 +136,29 @@ def test_the_code_of_the_documentation_runs(file, tmp_path, capsys, monkeypatch)
 def test_ray_writes_the_same_files(file, tmp_path):
     """In a process of its own: Ray leaves threads, and the other tests fork."""
     process = started(file, tmp_path / "ray", "--shard", "20", "--engine", "ray")
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
+    process.join(300)
+    assert process.exitcode == 0, said_by(tmp_path / "ray").read_text()
     assert main(command(file, tmp_path / "pool", "--shard", "20")) == 0
     assert contents(tmp_path / "ray") == contents(tmp_path / "pool")
 
 
-def listens():
-    """A shell's background processes, such as those of `make test`, ignore Ctrl-C, and so would theirs."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def started(file, out, *more):
+    """A fork of this process that runs the command; what it says goes into a file beside `out`."""
     shards = ["--shard", "2", "--processes", "2", *more]
-    arguments = [sys.executable, "-m", "transformer", *command(file, out, *shards)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(arguments, cwd=ROOT, preexec_fn=listens, **pipes)
+    process = multiprocessing.get_context("fork").Process(target=run, args=(command(file, out, *shards), said_by(out)))
+    process.start()
+    return process
+
+
+def run(arguments, log):
+    """As in a shell; background processes, such as those of `make test`, ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with log.open("w", buffering=1, encoding="utf-8") as sys.stderr:
+        sys.exit(main(arguments))
+
+
+def said_by(out):
+    return out.with_suffix(".said")
 
 
 def repeated(file, times):
@@ -167,21 +173,21 @@ def n_shards(out):
 
 def after(process, out, n):
     """Wait until so many shards are there; the pids of the workers."""
-    while n_shards(out) < n and process.poll() is None:
-        time.sleep(0.002)
+    while n_shards(out) < n and process.is_alive():
+        time.sleep(0.01)
     return list(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the workers are found in /proc")
 def test_killed_with_a_worker_and_resumed_it_writes_the_same_files(file, tmp_path, capsys):
-    rng, out, file = random.Random(2), tmp_path / "killed", repeated(file, 3)
+    rng, out = random.Random(2), tmp_path / "killed"
     process = started(file, out)
     workers = after(process, out, 2)
     os.kill(rng.choice(workers), signal.SIGKILL)
     after(process, out, n_shards(out) + 2)
     process.kill()
-    process.communicate()
-    assert 0 < n_shards(out) < 3 * 31
+    process.join()
+    assert 0 < n_shards(out) < 31
     there = {path: path.stat().st_mtime_ns for path in out.rglob("rollup-*.parquet")}
     assert main(command(file, out, "--shard", "2")) == 0
     assert main(command(file, tmp_path / "whole", "--shard", "2")) == 0
@@ -193,9 +199,10 @@ def test_killed_with_a_worker_and_resumed_it_writes_the_same_files(file, tmp_pat
 def test_interrupted_it_says_what_is_there_and_leaves_no_process(file, tmp_path):
     process = started(repeated(file, 40), tmp_path / "runs")
     workers = after(process, tmp_path / "runs", 2)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    assert process.exitcode == 130
+    said = said_by(tmp_path / "runs").read_text(encoding="utf-8")
     assert re.search(
         r"^interrupted\. [\d,]+ of [\d,]+ lines are there; the same command continues\.$", said, re.MULTILINE
     )

@@ -1,6 +1,5 @@
 """Saves that are killed: a process for each place, which SIGKILL ends there.
 
-Run as a program with the folder of a checkpoint and, for "exchange" and for "renames", a folder for copies of it.
 Each copy is saved to by a process that is killed at a place of its own; the last copy by one that was not killed.
 Nothing is really flushed to the disk: what a process wrote is there although it was killed.
 """
@@ -8,7 +7,6 @@ Nothing is really flushed to the disk: what a process wrote is there although it
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,12 +50,11 @@ def _save(parts: saving.CheckpointContents, folder: Path, place: int, way: str) 
     saving.save(parts, folder)
 
 
-def main(source: Path, copies: dict[str, Path]) -> None:
+def kill_saves(source: Path, copies: dict[str, Path]) -> None:
     """Kill saves of each way until one comes to its end."""
     checkpoint = load(source)
     models = tuple((source / name).read_bytes() for name in ("source.model", "target.model"))
     parts = saving.CheckpointContents(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "New"})
-    saving.torch.set_num_threads(1)  # others would be lost in the fork
     for way, folder in copies.items():
         kill(source, parts, folder, way)
 
@@ -74,7 +71,3 @@ def kill(source: Path, parts: saving.CheckpointContents, copies: Path, way: str)
             os._exit(0)
         if os.waitpid(child, 0)[1] == 0:
             return
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), dict(zip(("exchange", "renames"), map(Path, sys.argv[2:]), strict=True)))

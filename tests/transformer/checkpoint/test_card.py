@@ -69,7 +69,7 @@ def test_a_field_of_the_wrong_type_is_left_out_with_a_warning(field, value, expe
     assert len(warning) < 250
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.dictionaries(
         st.sampled_from(sorted(FULL)) | st.text(max_size=4),

@@ -1,12 +1,10 @@
 """A save that is killed, wherever that is, loses no checkpoint and nothing of others beside it."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.transformer.checkpoint.killed_saves import kill_saves
 from transformer.checkpoint import save as saving
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.listing import listing
@@ -14,7 +12,6 @@ from transformer.checkpoint.load import load
 from transformer.checkpoint.save import OWN, CheckpointContents, save
 from transformer.errors import CheckpointError
 
-ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no SIGKILL")
 
 
@@ -23,8 +20,7 @@ def killed(checkpoint_folder, tmp_path_factory):
     """Folders whose save was killed, one for each place, by the way in which folders change places."""
 
     copies = {way: tmp_path_factory.mktemp(way) for way in ("exchange", "renames")}
-    program = [sys.executable, "-m", "tests.transformer.checkpoint.killed_saves"]
-    subprocess.run([*program, str(checkpoint_folder), *map(str, copies.values())], check=True, cwd=ROOT)
+    kill_saves(checkpoint_folder, copies)
     return {way: sorted(copy / "tiny" for copy in folder.iterdir()) for way, folder in copies.items()}
 
 

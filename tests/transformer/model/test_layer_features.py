@@ -56,7 +56,7 @@ def close(a, b, limit=1e-10):
     return torch.allclose(a, b, rtol=0, atol=limit)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(features())
 def test_a_model_is_what_its_definitions_say(changes):
     model = tiny_model(**changes)

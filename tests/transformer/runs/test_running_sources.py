@@ -45,7 +45,7 @@ def test_any_source_is_decoded(checkpoint, source):
         assert "\0" not in note
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(source=st.text(st.characters(), max_size=40))
 def test_any_text_is_decoded_or_explained(checkpoint, source):
     try:

@@ -49,7 +49,7 @@ TEXTS = st.one_of(
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(text=TEXTS)
 @example("漢☃☃ fox é字")
 @example("")

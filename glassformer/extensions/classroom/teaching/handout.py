@@ -61,7 +61,8 @@ def handout(
     answers: bool = True,
 ) -> str:
     """The HTML file; `checkpoint` is the model's name, `output` is "" if it writes nothing."""
-    half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.closed])
+    made: dict[int, str] = {}
+    half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.closed], made=made)
     told = half.told
     title = told(lesson.title.said({}))
     about = [
@@ -73,7 +74,7 @@ def handout(
     body += [f'<p class="about">{line}</p>' for line in about]
     body += [half.question(number, sheet) for number, sheet in enumerate(sheets, 1)]
     if answers:
-        half = _Half(language, closed=[])
+        half = _Half(language, closed=[], made=made)
         body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
         if output:
             body.append(f'<p class="about">{told(say("Output: {output}", output=output))}</p>')
@@ -87,8 +88,8 @@ def handout(
 class _Half:
     """One half of the paper: each chart once, and none that a question of the other half is about (`closed`)."""
 
-    def __init__(self, language: str, *, closed: Sequence[Spec]) -> None:
-        self._language = language
+    def __init__(self, language: str, *, closed: Sequence[Spec], made: dict[int, str]) -> None:
+        self._language, self._made = language, made  # what was written of each chart, by its identity
         self._seen = {self._written(spec) for spec in closed}
 
     def told(self, text: str) -> str:
@@ -152,7 +153,10 @@ class _Half:
         return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
     def _written(self, spec: Spec) -> str:
-        return str(figure_in(spec, self._language).to_json()).replace("<", "\\u003c")  # no text ends the script
+        if id(spec) not in self._made:
+            text = str(figure_in(spec, self._language).to_json())
+            self._made[id(spec)] = text.replace("<", "\\u003c")  # no text ends the script
+        return self._made[id(spec)]
 
 
 Draw = Callable[[Link, Checkpoint, Trace], Spec | None]

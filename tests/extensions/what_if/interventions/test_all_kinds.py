@@ -23,7 +23,7 @@ from transformer.runs.interventions import checked, from_record, parse, write
 
 
 @given(any_change())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_what_is_written_is_read_back(change):
     text = str(change)
     assert parse(text) == (change,)
@@ -56,7 +56,7 @@ WRONG = [None, -1, 10**30, 0.5, float("nan"), float("inf"), True, "", "x", [], {
 
 
 @given(any_change(), st.integers(0, 200), st.sampled_from(FORGED), st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_forged_text_is_read_as_it_stands_or_refused_in_one_sentence(change, place, forged, instead):
     text = str(change)
     place %= len(text) + 1
@@ -67,7 +67,7 @@ def test_forged_text_is_read_as_it_stands_or_refused_in_one_sentence(change, pla
 
 
 @given(any_change(), st.sampled_from(WRONG), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_a_forged_record_is_refused_or_allowed(change, value, data):
     record = change.to_record()
     name = data.draw(st.sampled_from(list(record)))

@@ -121,10 +121,10 @@ def recorded(model, tap):
     return seen.pop("logits")[0, len(start) - 1 :].log_softmax(-1).numpy(), seen, whole.values
 
 
-def check(model, texts, reference, tolerance):
+def check(model, texts, reference, tolerance, *, ways=(True, False)):
     """Compare decoding with and without a cache, and the recording pass; gives back whether one pass differs."""
     tap, (rows, maps) = tap_of_text("_".join(texts), model), reference
-    for cached in (True, False) if model.anatomy.writes else ():
+    for cached in ways if model.anatomy.writes else ():
         np.testing.assert_allclose(written(model, tap, cached=cached), rows, atol=tolerance, rtol=0)
     found, seen, whole = recorded(model, tap)
     np.testing.assert_allclose(found, rows, atol=tolerance, rtol=0)
@@ -141,14 +141,14 @@ def test_a_change_is_what_a_model_wired_so_computes(text, model):
     small, large = both_widths(model)
     reference = expected(large, [text])
     differs = check(large, [text], reference, 1e-10)
-    check(small, [text], reference, 1e-4)
+    check(small, [text], reference, 1e-4, ways=[True])  # as the app runs it
     moved = np.abs(reference[0] - unchanged(model)).max()
     assert (moved < 1e-10) == (model in INERT.get(text, ()))  # or the comparison would prove nothing
     assert differs or text not in SEES_LATER
 
 
 @pytest.mark.parametrize(
-    "text", [pytest.param(text, marks=[pytest.mark.deep] * (n % 3 > 0)) for n, text in enumerate(CASES)]
+    "text", [pytest.param(text, marks=[pytest.mark.deep] * (n % 5 > 0)) for n, text in enumerate(CASES)]
 )
 def test_so_it_is_with_two_others(text):
     models = CASES[text][0]
