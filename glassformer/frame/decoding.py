@@ -26,8 +26,6 @@ HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Samp
 
 def decoding_line(checkpoint: Checkpoint) -> None:
     """Draw how the run is decoded, with what changes it, and whether a class has to guess first."""
-    most = min(MAX_NEW, checkpoint.config.max_len)
-    _limit_output(checkpoint, most)
     with st.container(horizontal=True, vertical_alignment="center", key="decoding"):
         how = HOW_NAMES.get(st.session_state.get(session.HOW) or "greedy", HOW_NAMES["greedy"])
         said = say("{how}, up to {n} pieces", how=how, n=st.session_state[session.MAX_NEW])
@@ -115,7 +113,9 @@ def _new_seed() -> None:
     session.new_run()
 
 
-def _limit_output(checkpoint: Checkpoint, most: int) -> None:
+def limit_output(checkpoint: Checkpoint) -> None:
+    """Have the session ask for no more than a checkpoint writes, with a note if it did."""
+    most = min(MAX_NEW, checkpoint.config.max_len)
     wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
     if wanted > most and wanted != DEFAULT_NEW:
         said = say(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from glassformer.frame.decoding import hide_candidates
+from glassformer.frame.decoding import hide_candidates, limit_output
 from glassformer.frame.source_box import head
 from glassformer.runs import loading, sources
 from glassformer.runs.open_run import address, publish
@@ -88,6 +88,8 @@ def checkpoint_or_maps(title: str = "", *, decodes: bool = False) -> Checkpoint 
     if not sources.has_model(entry):
         return _open_maps(entry.name, title)
     checkpoint = _open(entry, title)
+    if anatomy(checkpoint.config).writes:
+        limit_output(checkpoint)
     for blocks in page_blocks():
         blocks.opened(checkpoint)
     with st.sidebar:
