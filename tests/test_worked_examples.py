@@ -10,7 +10,7 @@ import pytest
 from tests.deleted import without
 from tests.source_code import ROOT
 
-LISTED = 'PageEntry(22, EXPLORE / "masks.py", say("Masks"), INSIDE),'
+LISTED = 'PageEntry(22, EXPLORE / "masks.py", say("Masks")),'
 PROGRAM = """
 import sys
 from streamlit.testing.v1 import AppTest

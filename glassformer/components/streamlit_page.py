@@ -26,7 +26,7 @@ _TEST_IDS: Final = {
 _PARTS: Final = {name: f'[data-testid="st{test_id}"]' for name, test_id in _TEST_IDS.items()} | {
     "sized": '[data-testid="stElementContainer"][width$="px"]',
     "list": '[role="listbox"][data-testid]',
-    "app": ".stApp", "component": ".stBidiComponent", "badge": ".stMarkdownBadge",
+    "app": ".stApp", "component": ".stBidiComponent",
     "number": ".stNumberInput", "text": ".stTextInput",
     # of the sidebar, and of the app
     "folded": '[data-collapsed="true"]', "unfolded": '[data-collapsed="false"]',

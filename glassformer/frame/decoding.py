@@ -1,4 +1,4 @@
-"""How a run is decoded: one line, with what can be chosen under it.
+"""Line that says how a run is decoded, with what can be chosen under it.
 
 It is drawn where decoding is looked at, and counts for every page.
 """
@@ -16,6 +16,7 @@ from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, WAYS
 from glassformer.state.view import MAIN
 from transformer.i18n import say
+from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Samp
 
 def decoding_line(checkpoint: Checkpoint) -> None:
     """Draw how the run is decoded, with what changes it, and whether a class has to guess first."""
+    if not anatomy(checkpoint.config).writes:
+        return
     with st.container(horizontal=True, vertical_alignment="center", key="decoding"):
         how = HOW_NAMES.get(st.session_state.get(session.HOW) or "greedy", HOW_NAMES["greedy"])
         said = say("{how}, up to {n} pieces", how=how, n=st.session_state[session.MAX_NEW])

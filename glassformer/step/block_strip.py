@@ -68,7 +68,7 @@ def stack_blocks(stack: Stack) -> Iterator[ModelBlock]:
 
 
 def shown_block(run: OpenRun) -> ModelBlock:
-    """The block that is looked at: at first the last attention, but where an address says how one is unsure."""
+    """The chosen block: at first the last attention, or the output where an address says how unsure is measured."""
     blocks = [one for stack in anatomy(run.checkpoint.config).stacks for one in stack_blocks(stack)]
     look = run.view.of(StepLook)
     asked = "output" if look.shown_block == "auto" and look.unsure != StepLook.unsure else look.shown_block
@@ -81,10 +81,10 @@ def picture(run: OpenRun, block: ModelBlock) -> None:
     module, _, key = block.picture.partition(":")
     import_module(module)  # declares it
     drawn = PICTURES[key]
-    seen = run
-    if block.kind is None:
-        seen = replace(run, visible=replace(run.visible, view=run.view.but(**block.fields)))
-    scene = drawn.part.scene(seen)
+    if block.kind is not None:
+        show(drawn, run)
+        return
+    scene = drawn.part.scene(replace(run, visible=replace(run.visible, view=run.view.but(**block.fields))))
     if scene is not None:
         show(drawn, scene)
 

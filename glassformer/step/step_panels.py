@@ -350,7 +350,7 @@ def parts(run: OpenRun) -> None:
 
 
 def _looked_at(run: OpenRun, block: ModelBlock) -> None:
-    """Draw the picture of the block that is looked at, and under it what can be chosen there."""
+    """Draw the picture of the chosen block."""
     with st.container(key=run.key("looked_at"), gap="small"):
         if block.name == "output":
             labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}

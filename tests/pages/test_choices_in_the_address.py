@@ -18,7 +18,7 @@ from transformer.text.tokenizer import Tokenizer
 PAGES = {
     name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention", "step")
 }
-OF_A_SENTENCE = (MASKS, CHECKPOINTS, ROOT / "pages" / "explore" / "start.py", STEP)
+OF_A_SENTENCE = (MASKS, CHECKPOINTS, STEP)
 SOURCE = "abcdef"
 
 CHOICES = (
@@ -34,7 +34,7 @@ CHOICES = (
     ("attention", {"panel": "head"}, "words", True, {"words": "1"}),
     ("attention", {"panel": "head"}, "aggregate", "max", {"together": "max"}),
     ("masks", {"masks": "one_row"}, "mask_head", 3, {"layer": "1", "head": "4"}),
-    ("step", {}, "unsure", "ten", {"unsure": "ten"}),
+    ("step", {"show": "output"}, "unsure", "ten", {"unsure": "ten"}),
 )
 
 

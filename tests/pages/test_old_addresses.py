@@ -102,7 +102,8 @@ def opened_now(old):
         now["shown"] |= {"mask_query": "7: a → </s>", "mask_key": "8: <pad>"}
     if "head_table_map" in now["components"]:  # the head that is furthest from the mean is opened unasked since
         now["components"] = sorted({*now["components"], "head_table_rows"})
-    if now["page"] != "step" or now["shown"].get("source") == "":  # how a run is decoded can be chosen where that is looked at
+    # How a run is decoded can be chosen where that is looked at.
+    if now["page"] != "step" or now["shown"].get("source") == "":
         now["shown"] = {key: value for key, value in now["shown"].items() if key not in DECODING}
     else:  # how unsure each step was is a block's picture, and a step's row is the framed one of the map
         gone = {"entropy", "cross_row"} - ({"entropy"} if "unsure=ten" in old["address"] else set())

@@ -24,7 +24,6 @@ PARTS_OF_PAGES = {
     "inside": ("inside", ["model", "stream", "lens", "ffn", "pieces"]),
 }
 PARTS = {
-    "start": (EXPLORE / "start.py", {}),
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
     "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
@@ -107,13 +106,11 @@ def explained_by(monkeypatch, name=""):
 @pytest.mark.parametrize("name", sorted(PARTS))
 def test_what_is_spoken_is_spoken_whole(open_page, monkeypatch, name):
     # What it was scored on; the name, a run's pieces in colour, and what an example means.
-    glosses = loading.open_checkpoint(loading.usable()["zh-en"]).card.glosses.values()
     data = {
         "checkpoints": {"dev", "tsv"},
         "forcing": {SOURCE[::-1]},
         "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
-        "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
     }.get(name, set())
     explained_by(monkeypatch)
     spoken_whole(open_page, PARTS[name], data)

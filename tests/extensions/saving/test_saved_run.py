@@ -76,7 +76,7 @@ def test_it_speaks_every_language_of_the_app_says_what_it_is_of_and_leads_back(o
     one = kept(opened)
     run, found = one.again.run(), told(saved_run.saved_run(one))
     assert [said["tag"][:2] for said in found] == list(languages())
-    assert [len(shown(said)) for said in found] == [4, 4]
+    assert [len(shown(said)) for said in found] == [3, 3]
     assert found[1]["stepper"]["lang"] == "zh-CN"
     assert found[1]["stepper"]["words"]["Source"]
     assert shown(found[0])["candidates"]["alt"] != shown(found[1])["candidates"]["alt"]

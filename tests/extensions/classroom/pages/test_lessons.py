@@ -15,8 +15,8 @@ from glassformer.state import session
 from tests.extensions.scripts import LESSONS
 from tests.pages.conftest import CHECKPOINTS, MAIN, PAGES, STEP, check
 from tests.pages.reading import address, keys_of, payload, sentences, type_source, view
-from tests.pages.test_start import browser_asks as browser_asks
-from tests.pages.test_start import standing
+from tests.pages.test_first_visit import browser_asks as browser_asks
+from tests.pages.test_first_visit import standing
 
 SENTENCE = "我喜欢喝绿茶。"
 
@@ -72,7 +72,7 @@ def step_page(open_page):
 
 def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_page):
     test = step_page(lesson="one-piece.3", src=SENTENCE)
-    assert {"stepper", "cross_map"} <= drawn(test)
+    assert {"stepper"} <= drawn(test)
     assert not {"entropy", "candidates"} & drawn(test)
     assert covers(test) == 2
     run = payload(test, session.STEPPER)["run"]
@@ -165,7 +165,7 @@ def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
 def test_an_unknown_place_is_said_and_is_no_lesson(open_page, place):
     test = open_page(STEP, lesson=place)
     assert "lesson" in sentences(test)
-    assert {"candidates", "entropy"} <= drawn(test)
+    assert {"candidates", "cross_map"} <= drawn(test)
     assert test.session_state[lesson.PLACE] is None
 
 

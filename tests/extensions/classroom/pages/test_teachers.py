@@ -43,10 +43,9 @@ def test_what_the_link_covers_is_not_sent_until_its_reader_shows_it(open_page):
     test.query_params["cover"] = "candidates.cross_map"
     check(test.run())
     assert not {"candidates", "cross_map"} & keys_of(test)
-    assert "entropy" in keys_of(test)
     assert test.query_params["cover"] in ("candidates.cross_map", ["candidates.cross_map"])
     check(test.button(key="show_covered").click().run())
-    assert {"candidates", "cross_map", "entropy"} <= keys_of(test)
+    assert {"candidates", "cross_map"} <= keys_of(test)
     assert "cover" not in test.query_params
 
 

@@ -8,9 +8,9 @@ from glassformer.state import session
 from tests.extensions.scripts import PROJECTOR
 from tests.pages.conftest import PAGES, check
 from tests.pages.reading import address
-from tests.pages.test_start import browser_asks as browser_asks
-from tests.pages.test_start import standing
-from tests.pages.test_start import start as start
+from tests.pages.test_first_visit import browser_asks as browser_asks
+from tests.pages.test_first_visit import standing
+from tests.pages.test_first_visit import start as start
 
 
 def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_page, browser_asks):
