@@ -15,10 +15,13 @@ import { say } from "../../../../components/common/i18n.js";
 /** @typedef {{ button: HTMLButtonElement, menu: HTMLButtonElement, next: HTMLButtonElement, skip: HTMLAnchorElement }} View */
 
 const SENTENCE = ".st-key-source input";
-const PAGES = ".st-key-menu a", MENU = "gf-menu-open";
+const PARTS = "[class*='controls_bar'] > :first-child [role='radio']";
+const PAGES = ".st-key-menu a", TABS = ".st-key-tabs a", MENU = "gf-menu-open";
 const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
 const LINES = "M4 6h16M4 12h16M4 18h16", ARROW = "M4 12h15M13 6l6 6-6 6";
 const WRITTEN = "textarea, select, [contenteditable]:not([contenteditable='false']), [role='textbox'], [role='combobox']";
+/** @type {Readonly<Record<string, number>>} the keys of what a speaker holds; arrows are the stepper's */
+const BESIDE = { PageUp: -1, PageDown: 1 };
 /** Inputs that take no letters. */
 const CHOSEN = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
 const OPEN = `[role='dialog'], [role='menu'], ${PAGE.list}`;
@@ -63,6 +66,18 @@ function layMenu(open = false, { classList } = document.documentElement, was = c
 /** The links to pages, in the menu's order. */
 const pages = () => /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(PAGES)));
 
+/**
+ * Go to the part before or after the chosen one, else to such a tab, else to such an entry of the menu.
+ * @param {number} by -1 or 1
+ */
+function goBeside(by) {
+  for (const all of [PARTS, TABS, PAGES].map((found) => Array.from(document.querySelectorAll(found)))) {
+    const at = all.findIndex((one) => one.ariaChecked === "true" || one.ariaCurrent);
+    const next = at < 0 ? undefined : all[at + by];
+    if (next instanceof HTMLElement) return next.click();
+  }
+}
+
 /** @type {(path: string, letter: string, act: () => void) => HTMLButtonElement} */
 function keyed(path, letter, act) {
   const button = makeButton("gf-present-button", "", "", act, { "aria-keyshortcuts": letter });
@@ -96,6 +111,7 @@ function create(root, signal) {
     else if (!isPresenting()) return;
     else if (togglesIt(event, "m")) unfold();
     else if (togglesIt(event, "n")) follow();
+    else if (BESIDE[event.key] && isFree(event)) goBeside(BESIDE[event.key]);
     else if (endsIt(event) && !layMenu()) present(false);
   }, { signal });
   document.addEventListener("click", ({ target }) => target instanceof Element && target.closest(PAGES) && layMenu(), { signal });
