@@ -25,7 +25,7 @@ from transformer.text.tokenizer import RawIds
 from transformer.trying.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
 
 REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
-WORDS = ("glass", "abcdef", "kitten", "noon", "aabbcc", "umbrella", "zx", "helloworld")
+WORDS = ("glass", "abcdef", "kitten", "umbrella", "helloworld")
 WHY = say("Nothing says so.")
 
 
@@ -84,7 +84,7 @@ def test_without_references_what_the_model_writes_finds_the_structure(reverse):
     )
     assert best_answers(report) == {name: getattr(reverse.model.config, name) for name in asked}
     assert "have a mean probability of 90" in by_name(report)["norm"].evidence
-    assert "on 8 texts" in report.notes[-2]
+    assert "on 5 texts" in report.notes[-2]
     assert "a wrong model can be certain, too" in report.notes[-1]
     assert tried[-1][0] == len(tried) <= tried[-1][1]
 
@@ -108,13 +108,13 @@ def a_gpt(score_scale, width=32, half=5, steps=100, size=20):
         return torch.cat((start, half_text, between, half_text, end), dim=1)
 
     for _ in range(steps):
-        batch = rows(64)
+        batch = rows(32)
         loss = F.cross_entropy(model(batch[:, :-1], batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
         learn.zero_grad()
         loss.backward()
         learn.step()
         slower.step()
-    return Tried(model.requires_grad_(False).eval(), RawIds(size), RawIds(size)), rows(12)
+    return Tried(model.requires_grad_(False).eval(), RawIds(size), RawIds(size)), rows(8)
 
 
 def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():

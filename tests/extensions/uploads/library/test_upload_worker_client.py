@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-import stat
 import time
 import zipfile
 from pathlib import Path
@@ -84,13 +83,6 @@ def with_config(**changes):
     return OURS | {"config.json": json.dumps(json.loads(OURS["config.json"]) | changes).encode()}
 
 
-def linked():
-    """The entry of an archive that is a link."""
-    entry = zipfile.ZipInfo(WEIGHTS)
-    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
-    return entry
-
-
 def test_a_checkpoint_of_ours(read):
     result, folder = read(OURS)
     assert result.native
@@ -162,10 +154,8 @@ def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
         (OURS | {WEIGHTS: OURS[WEIGHTS][:-1000]}, "model.safetensors: is cut off: its tensors need"),
         (OURS | {"pieces.model": OURS["pieces.model"][:300]}, "pieces.model: "),
         (with_config(n_encoder_layers=10**6), "n_encoder_layers: found 1000000"),
-        ({"m.zip": zipped({linked(): b"/etc/passwd"})}, "is a link; pack the"),
-        ({"m.zip": zipped({WEIGHTS: bytes(30_000_000)})}, "more than 100 times"),
     ],
-    ids=range(16),
+    ids=range(14),
 )
 def test_what_is_refused_says_which_file_and_why(read, files, message):
     with pytest.raises(CheckpointError) as caught:
