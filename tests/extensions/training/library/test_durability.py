@@ -1,18 +1,19 @@
 """Processes of a training that are killed, or whose launcher is, go on to the parameters of one left alone."""
 
 import json
+import os
 import random
 import signal
-import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 
-from benchmarks.durability import KILLER, ROOT, Training, children, fingerprint
+from benchmarks.durability import KILLER, Training, children, fingerprint
 from glassformer.extensions.training.library.state import folder_beside, paths
 from glassformer.extensions.training.library.tasks import write_reverse
-from transformer.__main__ import INTERRUPTED
+from transformer.__main__ import INTERRUPTED, main
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="SIGKILL, and processes that end with their launcher")
 INSIDE = 20  # the call before which the first process dies: the second renaming of the state of step 1
@@ -63,19 +64,25 @@ def test_a_training_that_was_killed_everywhere_makes_the_same_parameters(data):
     assert "Traceback" not in said
 
 
-def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_refuses(data):
+def test_the_launcher_starts_again_what_was_killed_in_a_write(data):
     (data / "log.txt").unlink(missing_ok=True)
     killed = Training(data, data / "again", processes=1, epochs=1)  # one restarts as several do, with fewer imports
     killed.end(killed.start("--save-minutes=0", writes=[INSIDE]))
     assert killed.notes[0].exists()
     assert killed.ended
     assert (data / "log.txt").read_text().count("going on after step") == 1
+
+
+def test_the_launcher_does_not_start_again_what_refuses(data, monkeypatch, capfd):
     refused = Training(data, data / "refused", processes=1, epochs=1)
-    done = subprocess.run([*refused.command, "--resume"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    lines = [line for line in done.stderr.splitlines() if line]
+    arguments = [*refused.command[3:], "--resume"]
+    monkeypatch.setattr(sys, "argv", ["transformer", *arguments])
+    with mock.patch.dict(os.environ):
+        assert main(arguments) == 2
+    said = capfd.readouterr()
+    lines = [line for line in said.err.splitlines() if line]
     assert lines == [
         f"error: {paths(refused.out)[0]}: there is no training to resume; leave out --resume to start over."
     ]
-    assert done.stdout == ""
+    assert said.out == ""
     assert not refused.out.exists()
