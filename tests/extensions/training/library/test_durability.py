@@ -64,25 +64,31 @@ def test_a_training_that_was_killed_everywhere_makes_the_same_parameters(data):
     assert "Traceback" not in said
 
 
-def test_the_launcher_starts_again_what_was_killed_in_a_write(data):
-    (data / "log.txt").unlink(missing_ok=True)
-    killed = Training(data, data / "again", processes=1, epochs=1)  # one restarts as several do, with fewer imports
-    killed.end(killed.start("--save-minutes=0", writes=[INSIDE]))
-    assert killed.notes[0].exists()
-    assert killed.ended
-    assert (data / "log.txt").read_text().count("going on after step") == 1
+@pytest.fixture
+def launched(monkeypatch, capfd):
+    """A function that launches a training from this process, and gives the status and what was said."""
+
+    def launch(training, *more, **environment):
+        arguments = [*training.command[3:], *more]
+        monkeypatch.setattr(sys, "argv", ["transformer", *arguments])
+        with mock.patch.dict(os.environ, environment):
+            status = main(arguments)
+        return status, *capfd.readouterr()
+
+    return launch
 
 
-def test_the_launcher_does_not_start_again_what_refuses(data, monkeypatch, capfd):
+def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_refuses(data, launched):
+    """One process is started again as several are, with fewer imports."""
+    note, again = data / f"note-{INSIDE}", Training(data, data / "again", processes=1, epochs=1)
+    status, out, _ = launched(again, "--save-minutes=0", KILL_AT=str(note), PYTHONPATH=str(data))
+    assert note.exists()
+    assert status == 0
+    assert out.count("going on after step") == 1
     refused = Training(data, data / "refused", processes=1, epochs=1)
-    arguments = [*refused.command[3:], "--resume"]
-    monkeypatch.setattr(sys, "argv", ["transformer", *arguments])
-    with mock.patch.dict(os.environ):
-        assert main(arguments) == 2
-    said = capfd.readouterr()
-    lines = [line for line in said.err.splitlines() if line]
-    assert lines == [
+    status, out, error = launched(refused, "--resume")
+    assert (status, out) == (2, "")
+    assert [line for line in error.splitlines() if line] == [
         f"error: {paths(refused.out)[0]}: there is no training to resume; leave out --resume to start over."
     ]
-    assert said.out == ""
     assert not refused.out.exists()
