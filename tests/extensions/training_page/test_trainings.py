@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.durability import children
+from glassformer.extensions.training_page import training_worker
 from glassformer.extensions.training_page import trainings as module
-from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_WAITING, Plan, Trainings
+from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_WAITING, Plan, Training, Trainings
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import WAIT, Clock, until
 from transformer import sandbox
+from transformer.__main__ import INTERRUPTED
 from transformer.checkpoint.load import load
 
 FAKE = "tests.glassformer.server.fake_training"
@@ -288,17 +290,16 @@ def test_a_real_one_makes_a_checkpoint(tmp_path):
         trainings.close()
 
 
-def test_a_stop_is_heard_while_a_real_one_starts(tmp_path):
+def test_a_stop_is_heard_while_a_real_one_starts(make, tmp_path):
     """Where signals are ignored, too, as they are of a server in the background of a shell."""
+    training = Training("x", reverse(), tmp_path, used=0.0)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    trainings = Trainings(tmp_path)
     try:
-        training = trainings.begin(reverse())
-        process = trainings._process(training, training.plan.train)
-        assert module._stopped(process) not in (0, -signal.SIGKILL)
+        process = make(child=training_worker.__name__)._process(training, training.plan.train)
     finally:
         signal.signal(signal.SIGINT, before)
-        trainings.close()
+    assert module._stopped(process) in (INTERRUPTED, -signal.SIGINT)
+    sandbox.end(process)
 
 
 def test_a_real_one_without_memory_says_so(tmp_path):

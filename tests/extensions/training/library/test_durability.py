@@ -1,18 +1,19 @@
 """Processes of a training that are killed, or whose launcher is, go on to the parameters of one left alone."""
 
 import json
+import os
 import random
 import signal
-import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 
-from benchmarks.durability import KILLER, ROOT, Training, children, fingerprint
+from benchmarks.durability import KILLER, Training, children, fingerprint
 from glassformer.extensions.training.library.state import folder_beside, paths
 from glassformer.extensions.training.library.tasks import write_reverse
-from transformer.__main__ import INTERRUPTED
+from transformer.__main__ import INTERRUPTED, main
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="SIGKILL, and processes that end with their launcher")
 INSIDE = 20  # the call before which the first process dies: the second renaming of the state of step 1
@@ -63,19 +64,31 @@ def test_a_training_that_was_killed_everywhere_makes_the_same_parameters(data):
     assert "Traceback" not in said
 
 
-def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_refuses(data):
-    (data / "log.txt").unlink(missing_ok=True)
-    killed = Training(data, data / "again", processes=1, epochs=1)  # one restarts as several do, with fewer imports
-    killed.end(killed.start("--save-minutes=0", writes=[INSIDE]))
-    assert killed.notes[0].exists()
-    assert killed.ended
-    assert (data / "log.txt").read_text().count("going on after step") == 1
+@pytest.fixture
+def launched(monkeypatch, capfd):
+    """A function that launches a training from this process, and gives the status and what was said."""
+
+    def launch(training, *more, **environment):
+        arguments = [*training.command[3:], *more]
+        monkeypatch.setattr(sys, "argv", ["transformer", *arguments])
+        with mock.patch.dict(os.environ, environment):
+            status = main(arguments)
+        return status, *capfd.readouterr()
+
+    return launch
+
+
+def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_refuses(data, launched):
+    """One process is started again as several are, with fewer imports."""
+    note, again = data / f"note-{INSIDE}", Training(data, data / "again", processes=1, epochs=1)
+    status, out, _ = launched(again, "--save-minutes=0", KILL_AT=str(note), PYTHONPATH=str(data))
+    assert note.exists()
+    assert status == 0
+    assert out.count("going on after step") == 1
     refused = Training(data, data / "refused", processes=1, epochs=1)
-    done = subprocess.run([*refused.command, "--resume"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    lines = [line for line in done.stderr.splitlines() if line]
-    assert lines == [
+    status, out, error = launched(refused, "--resume")
+    assert (status, out) == (2, "")
+    assert [line for line in error.splitlines() if line] == [
         f"error: {paths(refused.out)[0]}: there is no training to resume; leave out --resume to start over."
     ]
-    assert done.stdout == ""
     assert not refused.out.exists()
