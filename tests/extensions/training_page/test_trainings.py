@@ -22,7 +22,7 @@ from transformer import sandbox
 from transformer.__main__ import INTERRUPTED
 from transformer.checkpoint.load import load
 
-FAKE = "tests.glassformer.server.fake_training"
+FAKE = "tests.extensions.training_page.fake_training"
 ROOT = Path(__file__).parents[3]
 
 

@@ -13,7 +13,7 @@ from tests.glassformer.waiting import until
 from tests.pages.conftest import PAGES, check
 
 TRAINING = PAGES["training"]
-FAKE = "tests.glassformer.server.fake_training"
+FAKE = "tests.extensions.training_page.fake_training"
 
 
 @pytest.fixture
