@@ -28,7 +28,7 @@ OWN = [
     PageEntry(10, EXPLORE / "step.py", menu.NAME, path="home", is_listed=False, is_default=True),
     PageEntry(11, EXPLORE / "step.py", menu.NAME, path="start", is_listed=False),
     PageEntry(12, EXPLORE / "step.py", say("Step by step"), TRANSLATE),
-    PageEntry(13, EXPLORE / "search.py", say("How pieces are chosen"), TRANSLATE),
+    PageEntry(13, EXPLORE / "search.py", say("How tokens are chosen"), TRANSLATE),
     PageEntry(14, EXPLORE / "forcing.py", say("Teacher forcing"), TRANSLATE),
     PageEntry(20, EXPLORE / "attention.py", say("Attention")),
     PageEntry(21, EXPLORE / "positions.py", say("Positions")),

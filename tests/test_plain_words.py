@@ -11,7 +11,7 @@ TICS = {
     r", so that (?!\w+ can\b|score)": "so",
     r"\b(encoder|decoder)s? alone\b": "encoder-only, decoder-only",
     r"(?<!here )\b(is|are|was|were) no (?!longer|more|better|different|smaller|larger|turn)\w": "not a, has no",
-    r"\b(row|chart|line|bar|column|pair|nats|bits|vote) a (row|head|layer|piece|step|token|line)\b(?!')": "per",
+    r"\b(row|chart|line|bar|column|pair|nats|bits|vote) a (row|head|layer|token|step|token|line)\b(?!')": "per",
     r"\bhand(s|ed|ing)? in\b": "upload",
     r"\b(would|could|may) tell\b|\btells? apart\b|\btold apart\b": "give away, distinguish",
     r"\b[Ff]orget (it|them|the|my)\b": "delete",
@@ -40,8 +40,8 @@ CHINESE_TICS = {
 INSTEAD = {
     rf"(?i)\b(?:{word})\b": instead
     for word, instead in {
-        r"start (piece|token|symbol)s?": "start mark",
-        r"(end|eos) (piece|token|symbol)s?": "end mark",
+        r"start (token|token|symbol)s?": "start mark",
+        r"(end|eos) (token|token|symbol)s?": "end mark",
         r"sub-?words?|word-?pieces?": "piece",
         r"feed-forward layers?|MLP": "feed-forward network",
         r"hidden states?": "stream, or vector",
@@ -49,7 +49,7 @@ INSTEAD = {
         r"untouched run": "unchanged run",
         r"(encoder-decoder|source) attention": "cross-attention",
         r"time ?steps?": "decoding step",
-        r"gold (piece|token)s?": "right piece",
+        r"gold (token|token)s?": "right token",
     }.items()
 } | {r"(?i)\bposition \{": "token {n}, or p"}
 
@@ -114,7 +114,7 @@ def test_a_tic_is_found_and_plain_english_is_left_alone():
         "It is no number.",
         "one row a head",
         "Whoever has it",
-        "{n} nats a piece",
+        "{n} nats a token",
     ]
     assert all(found(TICS, [("", text)]) for text in tics)
     assert all(found(INSTEAD, [("", text)]) for text in ("at position {place}", "Position {n} reads", "An MLP"))

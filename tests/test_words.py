@@ -90,9 +90,9 @@ def test_the_library_leaves_the_language_to_whoever_draws():
         ('say(f"Step {n}")', "no literal"),
         ("say()", "no literal"),
         ('say("Step", about=name)', "no literal"),
-        ('say_n("piece", n)', "no literal"),
+        ('say_n("token", n)', "no literal"),
         ('say("Step {n}")', "names ['n'], the call []"),
-        ('say_n("{n} piece of {whole}", "{n} pieces", n)', "names ['n', 'whole']"),
+        ('say_n("{n} token of {whole}", "{n} tokens", n)', "names ['n', 'whole']"),
         ('say("Step {n}", **values)', "name each value"),
         ('QueryError("One step" if one else "All steps")', "no literal"),
         ('ConfigError(name, "found {n}", m=1)', "names ['n'], the call ['m']"),
@@ -105,7 +105,7 @@ def test_what_cannot_be_translated_is_found(text, expected):
 
 
 def test_a_plural_by_hand_is_found():
-    for text in ('"piece" + "s" * (n > 1)', "f\"piece{'s' if n > 1 else ''}\"", '"" if n == 1 else "es"'):
+    for text in ('"token" + "s" * (n > 1)', "f\"token{'s' if n > 1 else ''}\"", '"" if n == 1 else "es"'):
         assert len(list(plural_by_hand(code(text)))) == 1
 
 
@@ -125,7 +125,7 @@ TRAINING = "glassformer/extensions/training/commands/train.py"
         (CHART, 'layout = {"title": {"text": "Weight"}}'),
         (CHART, 'trace = {"hovertemplate": "weight %{y}<extra></extra>"}'),
         (CHART, 'def f(x, *, key_axis: str = "Key"):\n    pass'),
-        (TEXTS, 'raise TokenizerError("{n} {what}", n=n, what="pieces are too many")'),
+        (TEXTS, 'raise TokenizerError("{n} {what}", n=n, what="tokens are too many")'),
         (TRAINING, 'raise DataError(" ".join(["Nothing", "to score"]))'),
         ("transformer/runs/source.py", 'return (f"This model has never seen {listed}.",)'),
     ],

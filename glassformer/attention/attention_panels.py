@@ -32,17 +32,17 @@ AGGREGATE_HELP: Final = say(
 SCALES: Final = ("log_scale", "own_scale")
 PIECES: Final = {
     "words": (
-        say("Merge pieces into words"),
+        say("Merge tokens into words"),
         say(
-            "For a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
+            "For a word among the keys, the weights of its tokens are added up; for a word among the queries, they "
             "are averaged. Text in scripts without spaces is not merged."
         ),
     ),
     "hide_special": (
-        say("Hide special pieces"),
+        say("Hide special tokens"),
         say(
-            "Leaves out the rows and columns of special pieces, for example `</s>`. A decoder row is left out if "
-            "it predicts a special piece. The remaining weights are not rescaled."
+            "Leaves out the rows and columns of special tokens, for example `</s>`. A decoder row is left out if "
+            "it predicts a special token. The remaining weights are not rescaled."
         ),
     ),
 }

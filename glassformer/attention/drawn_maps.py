@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 _READ_WORDS = say(
-    "Words: for a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
+    "Words: for a word among the keys, the weights of its tokens are added up; for a word among the queries, they "
     "are averaged."
 )
 _WRITTEN_WORDS = say(
-    "Words: for a word among the keys, the weights of its pieces are added up. A row is the mean over the steps "
-    "that write its word: the first of them reads the end of the previous word, the others read pieces of the word "
+    "Words: for a word among the keys, the weights of its tokens are added up. A row is the mean over the steps "
+    "that write its word: the first of them reads the end of the previous word, the others read tokens of the word "
     "itself."
 )
-HIDDEN_PIECES = say("hidden: special pieces")
+HIDDEN_PIECES = say("hidden: special tokens")
 ALL_SPECIAL = say(
-    "All pieces of this map are special, so all are hidden. To see them, turn off “Hide special pieces” under "
+    "All tokens of this map are special, so all are hidden. To see them, turn off “Hide special tokens” under "
     "“Options”."
 )
 FEW_KEYS = 40
@@ -236,7 +236,7 @@ def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) ->
         return []
     totals = weights[rows].sum(axis=1)
     share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
-    return [say("special pieces are hidden; on average, they get {share:.2f} of a row's weight", share=share)]
+    return [say("special tokens are hidden; on average, they get {share:.2f} of a row's weight", share=share)]
 
 
 def first_from(spans: Sequence[Span], place: int) -> int | None:

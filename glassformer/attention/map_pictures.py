@@ -211,7 +211,7 @@ def drawn_flow(run: Viewed, run_id: str) -> DrawnFlow:
     if view.hide_special and weights.size and OTHER_SUMS not in one.notes:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(
-            say("Special pieces are hidden; on average, they get {share:.2f} of a query's weight.", share=abs(hidden))
+            say("Special tokens are hidden; on average, they get {share:.2f} of a query's weight.", share=abs(hidden))
         )
     name = one.name if view.layer is None else say("layer {layer}", layer=view.layer + 1)
     n_queries, n_keys, of = len(one.queries), len(one.keys), KIND_NAMES[kind]

@@ -16,12 +16,12 @@ from glassformer.charts.theme import Spec, base_layout
 from transformer.i18n import joined, say
 
 HOW_TO_READ = say(
-    "Each row pairs a piece of the left-hand output with a piece of the right-hand output; ≠ marks rows in which "
-    "they differ. ● is the left-hand piece's probability in the left-hand run, ◆ the right-hand piece's "
+    "Each row pairs a token of the left-hand output with a token of the right-hand output; ≠ marks rows in which "
+    "they differ. ● is the left-hand token's probability in the left-hand run, ◆ the right-hand token's "
     "probability in the right-hand run."
 )
 HOW_TO_READ_CROSSED = say(
-    "◇ is the probability that the right-hand run gives the left-hand piece after reading the left-hand output so "
+    "◇ is the probability that the right-hand run gives the left-hand token after reading the left-hand output so "
     "far. Each bar is KL(left ‖ right) between the two runs' predictions after that output, in nats; it is 0 if "
     "the predictions are the same."
 )
@@ -67,11 +67,11 @@ def aligned_outputs_spec(
         return {"data": [], "layout": layout}
     left = [row.p_left for row in rows]
     data = [
-        _marks(rows, left, say("left-hand piece in the left-hand run"), "circle", theme.LEFT_COLOR),
+        _marks(rows, left, say("left-hand token in the left-hand run"), "circle", theme.LEFT_COLOR),
         _marks(
             rows,
             [row.p_right for row in rows],
-            say("right-hand piece in the right-hand run"),
+            say("right-hand token in the right-hand run"),
             "diamond",
             theme.RIGHT_COLOR,
         )
@@ -84,7 +84,7 @@ def aligned_outputs_spec(
         x = np.array([part for _, one, other in both for part in (one, other, np.nan)])
         y = np.array([part for n, *_ in both for part in (n, n, np.nan)])
         joints = layer("lines", x, y, stroke(theme.GUIDE_COLOR, 2) | {"showlegend": False})
-        diamonds = _marks(rows, under, say("left-hand piece in the right-hand run"), "diamond-open", theme.RIGHT_COLOR)
+        diamonds = _marks(rows, under, say("left-hand token in the right-hand run"), "diamond-open", theme.RIGHT_COLOR)
         bars = {"xaxis": "x2", "showlegend": False, "marker": {"color": theme.GUIDE_COLOR, "line": {"width": 0}}}
         apart = _layer("lying", rows, [row.divergence for row in rows], bars, DIVERGENCE)
         data = [joints, *data, diamonds, apart]
@@ -95,14 +95,14 @@ def aligned_outputs_spec(
         layout,
         (say("row"), range(1, len(rows) + 1)),
         (say("left step"), [None if row.left_step is None else row.left_step + 1 for row in rows]),
-        (say("left piece"), [row.left for row in rows]),
+        (say("left token"), [row.left for row in rows]),
         (say("right step"), [None if row.right_step is None else row.right_step + 1 for row in rows]),
-        (say("right piece"), [row.right for row in rows]),
-        (say("same piece"), [int(row.same) for row in rows]),
-        (say("p of the left-hand piece in the left-hand run"), left),
-        (say("p of the left-hand piece in the right-hand run"), [row.p_crossed for row in rows]),
-        (say("p of the right-hand piece in the right-hand run"), [row.p_right for row in rows]),
-        (say("p of the right-hand piece in the left-hand run"), [row.p_crossed_back for row in rows]),
+        (say("right token"), [row.right for row in rows]),
+        (say("same token"), [int(row.same) for row in rows]),
+        (say("p of the left-hand token in the left-hand run"), left),
+        (say("p of the left-hand token in the right-hand run"), [row.p_crossed for row in rows]),
+        (say("p of the right-hand token in the right-hand run"), [row.p_right for row in rows]),
+        (say("p of the right-hand token in the left-hand run"), [row.p_crossed_back for row in rows]),
         (DIVERGENCE, [row.divergence for row in rows]),
     )
     return {"data": data, "layout": layout}
@@ -155,10 +155,10 @@ def _said(row: Row, place: int) -> str:
     step = say("row {n}", n=place + 1)
     pieces = joined(" | ", [bold(_NOTHING if piece is None else piece) for piece in (row.left, row.right)])
     named = [
-        (say("left-hand piece in the left-hand run"), row.p_left, ".4f"),
-        (say("left-hand piece in the right-hand run"), row.p_crossed, ".4f"),
-        (say("right-hand piece in the right-hand run"), row.p_right, ".4f"),
-        (say("right-hand piece in the left-hand run"), row.p_crossed_back, ".4f"),
+        (say("left-hand token in the left-hand run"), row.p_left, ".4f"),
+        (say("left-hand token in the right-hand run"), row.p_crossed, ".4f"),
+        (say("right-hand token in the right-hand run"), row.p_right, ".4f"),
+        (say("right-hand token in the left-hand run"), row.p_crossed_back, ".4f"),
         (DIVERGENCE, row.divergence, ".4g"),
     ]
     numbers = [with_number(name, format(value, form)) for name, value, form in named if value is not None]

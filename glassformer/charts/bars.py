@@ -16,7 +16,7 @@ from transformer.i18n import say
 
 _ENDS = (0.25, 0.5, 1.0)  # where an axis of weights may end
 
-HOW_TO_READ = say("Each bar is the share of this step's attention that one source piece gets. All bars sum to 1.")
+HOW_TO_READ = say("Each bar is the share of this step's attention that one source token gets. All bars sum to 1.")
 
 
 def attention_bar_spec(
@@ -24,7 +24,7 @@ def attention_bar_spec(
     keys: Sequence[str],
     *,
     title: str,
-    key_axis: str = say("Source piece"),
+    key_axis: str = say("Source token"),
     allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     largest: float = 1.0,

@@ -17,15 +17,15 @@ from transformer.i18n.sentence import chance
 
 PROBABILITY = say("probability")
 HOW_TO_READ = say(
-    "Each bar is one piece that the model could write next, with its probability. ✓ marks the chosen piece."
+    "Each bar is one token that the model could write next, with its probability. ✓ marks the chosen token."
 )
 HOW_TO_READ_DRAWN = say(
-    "Each bar is the probability that sampling draws one piece, after temperature, top-k and top-p; the tick is "
-    "the model's own probability. ✓ marks the chosen piece."
+    "Each bar is the probability that sampling draws one token, after temperature, top-k and top-p; the tick is "
+    "the model's own probability. ✓ marks the chosen token."
 )
 HOW_TO_READ_RULES = say(
-    "This model's settings change what it writes: ⊘ marks pieces that the settings exclude at this step; ↓ and ↑ "
-    "mark pieces whose actual score is lower or higher than the bar shows."
+    "This model's settings change what it writes: ⊘ marks tokens that the settings exclude at this step; ↓ and ↑ "
+    "mark tokens whose actual score is lower or higher than the bar shows."
 )
 _MARKS = {"closed": "⊘", "lowered": "↓", "raised": "↑"}
 _FRAME = 110  # pixels of title and axis
@@ -65,7 +65,7 @@ def candidates_spec(
     *,
     ids: Sequence[int],
     chosen: int | None,
-    title: str = say("Likeliest next pieces"),
+    title: str = say("Likeliest next tokens"),
     ranks: Sequence[int] | None = None,
     drawn_from: Sequence[float] | None = None,
     others: Others | None = None,
@@ -112,7 +112,7 @@ def candidates_spec(
     drawn = [say("probability of being drawn")] * (drawn_from is not None)
     table(
         layout,
-        [say("rank"), say("piece"), say("id"), PROBABILITY, *drawn, say("note")],
+        [say("rank"), say("token"), say("id"), PROBABILITY, *drawn, say("note")],
         [
             [*name, row.id if row.id >= 0 else None, row.probability, *[row.drawn_from] * len(drawn), row.note]
             for name, row in zip(names, rows, strict=True)
@@ -147,7 +147,7 @@ def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
 
 
 def _candidate_layout(title: str, rows: Sequence[_Row]) -> Spec:
-    layout = base_layout(title, say("Probability"), say("Piece")) | {"bargap": 0.28, "barmode": "overlay"}
+    layout = base_layout(title, say("Probability"), say("Token")) | {"bargap": 0.28, "barmode": "overlay"}
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
     listed(layout, (row.label for row in rows))
     layout["margin"] |= {"r": 64}
@@ -190,8 +190,8 @@ def _on_hover(row: _Row) -> list[str]:
 
 
 HOW_TO_READ_RESHAPED = say(
-    "Each row is one piece. The tick is the model's own probability, the diamond the probability after "
-    "temperature. The bar is the sampling probability: top-k and top-p have removed some pieces, and the "
+    "Each row is one token. The tick is the model's own probability, the diamond the probability after "
+    "temperature. The bar is the sampling probability: top-k and top-p have removed some tokens, and the "
     "probabilities of the others are rescaled to sum to 1."
 )
 _RESHAPED_FRAME = 128  # pixels of title, names of the marks and axis
@@ -223,7 +223,7 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
         layout["shapes"] = [level(border - 0.5, "dash")]
     table_of(
         layout,
-        (say("piece"), [row.name for row in shown]),
+        (say("token"), [row.name for row in shown]),
         (say("id"), [row.id for row in shown]),
         (say("the model's own"), [row.raw for row in shown]),
         (say("tempered"), [row.tempered for row in shown]),
@@ -251,7 +251,7 @@ def others_named(count: int) -> str:
 
 
 def _layout(title: str, shown: Sequence[Shares]) -> Spec:
-    layout = base_layout(title, say("Probability"), say("Piece")) | {"bargap": 0.34, "barmode": "overlay"}
+    layout = base_layout(title, say("Probability"), say("Token")) | {"bargap": 0.34, "barmode": "overlay"}
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
     listed(layout, map(_reshaped_label, shown))
     legend(layout, 92)

@@ -32,8 +32,8 @@ from glassformer.charts.theme import Spec, base_layout, capitalised, literal
 from transformer.i18n import joined, say, through
 
 HOW_TO_READ = say(
-    "Each row is one piece, each column a measure with its own colour scale: the stronger the colour, the closer "
-    "the number is to the largest in its column. Purple supports the piece that was written, green counts against "
+    "Each row is one token, each column a measure with its own colour scale: the stronger the colour, the closer "
+    "the number is to the largest in its column. Purple supports the token that was written, green counts against "
     "it. In each column, a frame marks the largest number, regardless of sign."
 )
 
@@ -68,7 +68,7 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     layout["margin"] |= {"t": 74, "r": 44}  # slanted names of columns
     layout["height"] = int(np.clip(120 + _ROW * len(pieces), 220, 1400))
     measures = [(capitalised(column.name), map(finite, column.values)) for column in columns]
-    table_of(layout, (say("Number"), range(1, len(pieces) + 1)), (say("Piece"), pieces), *measures)
+    table_of(layout, (say("Number"), range(1, len(pieces) + 1)), (say("Token"), pieces), *measures)
     if not len(pieces) or not columns:
         return {"data": [], "layout": layout}
     values = np.stack([np.asarray(column.values, np.float64) for column in columns], axis=1)  # [piece, column]

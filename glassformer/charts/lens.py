@@ -17,9 +17,9 @@ from glassformer.charts.theme import Spec, base_layout, literal
 from transformer.i18n import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row is one depth and lists the most probable pieces there, best first. Their probability is softmax(W · "
+    "Each row is one depth and lists the most probable tokens there, best first. Their probability is softmax(W · "
     "norm(stream)), where W is the output layer and norm the decoder's final norm, if it has one. A frame marks "
-    "the piece in the output; the last row is the model's own prediction."
+    "the token in the output; the last row is the model's own prediction."
 )
 
 DEPTH_AXIS = say("After", about="what happened at a depth of the model")
@@ -77,7 +77,7 @@ def lens_table_spec(
         for depth, *row in zip(depths, pieces, probs, np.asarray(chosen).tolist(), strict=True)
         for place, (piece, probability, is_chosen) in enumerate(zip(*row, strict=True), start=1)
     ]
-    table(layout, [AFTER, RANK, say("piece"), PROBABILITY, say("in the output")], rows)
+    table(layout, [AFTER, RANK, say("token"), PROBABILITY, say("in the output")], rows)
     texts = [_cells(*row) for row in zip(depths, pieces, probs, strict=True)]
     trace = cells(values, (0, 1), theme.SCALES["target"], hover("%{hovertext}"), gaps=(2, 2), named=False)
     return {"data": [trace | {"hovertext": texts}], "layout": layout, "how_to_read": HOW_TO_READ_TABLE}

@@ -73,7 +73,7 @@ def padded_batch_spec(
         for sentence, line, its_marks in marks
         for column, piece, is_real in zip(columns, line, its_marks, strict=True)
     ]
-    table(layout, [SENTENCE, column_axis, say("Piece"), say("note")], rows)
+    table(layout, [SENTENCE, column_axis, say("Token"), say("note")], rows)
     names = (SENTENCE, POSITION)
     data = [_cells(real, _open(colour), of_cell(names, "<b>%{text}</b>")) | text]
     if hatching:

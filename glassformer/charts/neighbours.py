@@ -18,8 +18,8 @@ from glassformer.charts.theme import Spec, base_layout, literal, shortened, subt
 from transformer.i18n import say
 
 HOW_TO_READ_MAP = say(
-    "Each point is one piece's vector, projected onto the two directions in which these vectors differ most. The "
-    "axes give each direction's share of the variance. Pieces that look close may be far apart in other directions."
+    "Each point is one token's vector, projected onto the two directions in which these vectors differ most. The "
+    "axes give each direction's share of the variance. Tokens that look close may be far apart in other directions."
 )
 
 Kind = Literal["source", "target", "both", "typed", "neighbour"]
@@ -77,7 +77,7 @@ def piece_map_spec(
         layout[axis] |= {"range": limits, "nticks": 6, "zeroline": True, "uirevision": repr(limits)}
     placed = _placed(points, ranges, chosen)
     subtitle(layout, [literal(note), _fewer_labels(placed)])
-    columns = [say("piece"), say("id"), say("where"), say("near"), say("axis 1"), say("axis 2")]
+    columns = [say("token"), say("id"), say("where"), say("near"), say("axis 1"), say("axis 2")]
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
     table(layout, columns, rows)
     kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]

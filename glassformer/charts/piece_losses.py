@@ -13,16 +13,16 @@ from transformer.i18n import say
 from transformer.i18n.sentence import chance
 
 HOW_TO_READ = say(
-    "Each bar is the loss −ln p of one given piece; it is 0 if the model is certain of that piece. Pale bars are "
-    "pieces that the model ranks first. The dotted line is the mean loss; the dashed line is the loss of guessing "
-    "uniformly among all pieces. Click a bar to look at that piece."
+    "Each bar is the loss −ln p of one given token; it is 0 if the model is certain of that token. Pale bars are "
+    "tokens that the model ranks first. The dotted line is the mean loss; the dashed line is the loss of guessing "
+    "uniformly among all tokens. Click a bar to look at that token."
 )
 HOW_TO_READ_HIDDEN = say(
-    "Each bar is one piece's loss −ln p when only that piece is hidden; it is 0 if the model is certain of the "
-    "piece. Pale bars are pieces that the model itself would have written. Click a bar to hide that piece."
+    "Each bar is one token's loss −ln p when only that token is hidden; it is 0 if the model is certain of the "
+    "token. Pale bars are tokens that the model itself would have written. Click a bar to hide that token."
 )
 LOSS = say("Loss (nats)")
-PIECE = say("Given piece")
+PIECE = say("Given token")
 
 
 def piece_losses_spec(
@@ -52,7 +52,7 @@ def piece_losses_spec(
     rows = table_of(
         layout,
         (say("token"), [place + 1 for place in places]),
-        (say("piece"), pieces),
+        (say("token"), pieces),
         (LOSS, map(float, losses)),
         (say("probability"), [float(np.exp(-loss)) for loss in losses]),
         (say("rank"), map(int, ranks)),
@@ -79,7 +79,7 @@ def piece_losses_spec(
     return {"data": [bars], "layout": layout}
 
 
-hidden_pieces_spec = partial(piece_losses_spec, piece_axis=say("Hidden piece"))
+hidden_pieces_spec = partial(piece_losses_spec, piece_axis=say("Hidden token"))
 """The same of a text whose pieces are hidden, each alone."""
 
 

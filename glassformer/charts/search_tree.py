@@ -213,7 +213,7 @@ def _nearest(taken: Mapping[int, list[tuple[float, float]]], wanted: int, step: 
 
 
 HOW_TO_READ = say(
-    "Each step adds a piece, from left to right. Thick lines lead to results, thinner lines were kept for a while, "
+    "Each step adds a token, from left to right. Thick lines lead to results, thinner lines were kept for a while, "
     "and dotted lines were dropped immediately. Hover over a mark for its numbers; click it to open that partial "
     "output."
 )

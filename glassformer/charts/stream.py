@@ -69,7 +69,7 @@ def stream_lines_spec(
         for token, piece in enumerate(pieces)
         for row, depth in enumerate(depths)
     ]
-    table(layout, [say("token"), say("piece"), AFTER, value_name], rows)
+    table(layout, [say("token"), say("token"), AFTER, value_name], rows)
     return {"data": [*weak, strong], "layout": layout}
 
 

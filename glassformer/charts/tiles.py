@@ -107,7 +107,7 @@ def cache_blocks_spec(blocks: Sequence[BlockRow], size: int, *, title: str) -> S
             held[row, one.newest] = 2
         texts.append([_cell(one, place) for place in range(size)])
         rows += [[one.name, place + 1, one.first + place + 1, piece] for place, piece in enumerate(one.pieces)]
-    table(layout, [say("block of the cache"), PLACE_IN_BLOCK, say("token"), say("piece")], rows)
+    table(layout, [say("block of the cache"), PLACE_IN_BLOCK, say("token"), say("token")], rows)
     scale = [[at, shade] for place, shade in enumerate(_SHADES) for at in (place / 3, (place + 1) / 3)]
     trace = cells(held, (0, 2), scale, hover("%{hovertext}"), gaps=(2, 2), named=False) | {"hovertext": texts}
     if size <= _WRITTEN:

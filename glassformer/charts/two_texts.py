@@ -15,7 +15,7 @@ from transformer.i18n.sentence import chance
 
 HOW_TO_READ = say(
     "The two texts, position by position. Blue: identical up to the first difference, which is framed. Orange: "
-    "what follows in each text; pieces in the same column need not correspond. Purple: the ending, identical in "
+    "what follows in each text; tokens in the same column need not correspond. Purple: the ending, identical in "
     "both texts."
 )
 AXIS = say("Position (wrapped into lines)")
@@ -46,7 +46,7 @@ def two_texts_spec(
         for name, text, each in zip(names, texts, probabilities, strict=True)
     ]
     figure = bands(rows, first=drawn.start, title=title, axis=AXIS)
-    columns = [say("text"), say("place"), say("piece"), say("probability"), say("part")]
+    columns = [say("text"), say("place"), say("token"), say("probability"), say("part")]
     told = {
         "before": say("same"),
         "parts": say("first difference"),
@@ -75,16 +75,16 @@ def _cell(
 ) -> Cell:
     part = _part(place, len(text), parts_at, tail)
     said = on_lines(
-        say("{text}, piece {n}: {piece}", text=name, n=place + 1, piece=bold(text[place])),
+        say("{text}, token {n}: {piece}", text=name, n=place + 1, piece=bold(text[place])),
         say("probability {p}", p=literal(chance(float(probabilities[place])))),
     )
     return Cell(text[place], said, *_SHADES[part], framed=place == parts_at)
 
 
 HOW_TO_READ_SHIFT = say(
-    "In each column, the decoder reads the upper piece and all pieces before it, and has to predict the lower "
-    "piece. The stronger the lower piece's colour, the larger its loss; the scale ends at the loss of pure "
-    "guessing. The lower piece of one column is the upper piece of the next. Click a column to shade the pieces "
+    "In each column, the decoder reads the upper token and all tokens before it, and has to predict the lower "
+    "token. The stronger the lower token's colour, the larger its loss; the scale ends at the loss of pure "
+    "guessing. The lower token of one column is the upper token of the next. Click a column to shade the tokens "
     "that it sees in the upper row."
 )
 READS, PREDICTS = say("reads"), say("has to predict")
@@ -129,7 +129,7 @@ def _input(piece: str, place: int, chosen: int | None) -> Cell:
     if chosen is not None and seen:
         said.append(say("visible from token {n}, which sees itself and everything before it", n=chosen + 1))
     elif chosen is not None:
-        said.append(say("not visible from token {n}, because this piece comes later", n=chosen + 1))
+        said.append(say("not visible from token {n}, because this token comes later", n=chosen + 1))
     return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
 
 

@@ -83,11 +83,11 @@ def _layers(c: ModelConfig) -> str:
 
 def _pieces(c: ModelConfig) -> str:
     if has_one_stack(c):
-        return say("one vocabulary of {n:,} pieces", n=c.src_vocab_size)
+        return say("one vocabulary of {n:,} tokens", n=c.src_vocab_size)
     if c.shared_vocab:
-        return say("one vocabulary of {n:,} pieces for both sides", n=c.src_vocab_size)
+        return say("one vocabulary of {n:,} tokens for both sides", n=c.src_vocab_size)
     return say(
-        "a source vocabulary of {source:,} pieces and a target vocabulary of {target:,}",
+        "a source vocabulary of {source:,} tokens and a target vocabulary of {target:,}",
         source=c.src_vocab_size,
         target=c.tgt_vocab_size,
     )
@@ -174,8 +174,8 @@ HOW_TO_READ_ALIGNMENTS = say(
     "the row that predicts the word or the row that reads it."
 )
 HOW_TO_READ_GAPS = say(
-    "Each piece of each text was hidden alone. “Guessed right” is the share of pieces for which the model's most "
-    "probable piece was the hidden one."
+    "Each token of each text was hidden alone. “Guessed right” is the share of tokens for which the model's most "
+    "probable token was the hidden one."
 )
 _COLUMNS = {
     "file": say("File"),
@@ -198,9 +198,9 @@ _TITLES = _RATES | {
     "head": say("Head"),
     "row": say("Row"),
     "sentences": say("Sentences"),
-    "loss": say("Loss (nats per piece)"),
+    "loss": say("Loss (nats per token)"),
     "texts": say("Texts"),
-    "pieces": say("Pieces"),
+    "pieces": say("Tokens"),
 }
 _MOST_COLUMNS = 8
 _MOST_CHARACTERS = 1_000

@@ -88,13 +88,13 @@ def _instead(run: OpenRun) -> None:
     if anatomy(run.checkpoint.config).fills:
         said = say(
             "This encoder-only model generates no output, so there is no correct output to compare with. To "
-            "see how well it predicts each piece of a text, hide one piece at a time."
+            "see how well it predicts each token of a text, hide one token at a time."
         )
         st.info(said, icon=":material/info:")
-        menu.link("step", say("Hide a piece on the Step page"), run.link, icon=":material/visibility_off:")
+        menu.link("step", say("Hide a token on the Step page"), run.link, icon=":material/visibility_off:")
     else:
         said = say(
-            "This encoder-only model generates no output and has no head that predicts masked pieces, so it "
+            "This encoder-only model generates no output and has no head that predicts masked tokens, so it "
             "has no loss."
         )
         st.info(said, icon=":material/info:")
@@ -107,28 +107,28 @@ def summary(run: OpenRun, score: Score) -> str:
     """The numbers of the whole reference; and of the unchanged model beside them, where something is changed."""
     said: list[str] = [
         say_n(
-            "**Mean loss {mean:.3f} nats** over {n:,} piece: **perplexity {perplexity:,.4g}**, as if the model had "
-            "to choose among that many equally likely pieces.",
-            "**Mean loss {mean:.3f} nats** over {n:,} pieces: **perplexity {perplexity:,.4g}**, as if the model "
-            "had to choose among that many equally likely pieces.",
+            "**Mean loss {mean:.3f} nats** over {n:,} token: **perplexity {perplexity:,.4g}**, as if the model had "
+            "to choose among that many equally likely tokens.",
+            "**Mean loss {mean:.3f} nats** over {n:,} tokens: **perplexity {perplexity:,.4g}**, as if the model "
+            "had to choose among that many equally likely tokens.",
             len(score),
             mean=score.mean_loss,
             perplexity=score.perplexity,
         ),
         say(
-            "Random guessing among all {pieces:,} pieces of its vocabulary has a loss of {guessing:.2f} nats.",
+            "Random guessing among all {pieces:,} tokens of its vocabulary has a loss of {guessing:.2f} nats.",
             pieces=len(score.vocabulary),
             guessing=score.guessing,
         ),
     ]
     if not is_own(run):
-        said.append(say("The model's first choice is the right piece at {hits:,} of {n:,} positions.",
+        said.append(say("The model's first choice is the right token at {hits:,} of {n:,} positions.",
                         hits=int(score.hits.sum()), n=len(score)))  # fmt: skip
     if run.trace.query.interventions:
         said += _changed(run, score)
     if judges_itself(run):
         said.append(
-            say("These are the losses of the prompt itself: each piece is predicted from the pieces before it. To "
+            say("These are the losses of the prompt itself: each token is predicted from the tokens before it. To "
                 "judge what follows the prompt, add a reference.")
         )  # fmt: skip
     return joined(" ", said)
@@ -148,7 +148,7 @@ def _changed(run: OpenRun, score: Score) -> Iterator[str]:
         )
     if not score.causal:
         yield say(
-            "Each piece is predicted only from what comes before it, just as when the model writes its own output."
+            "Each token is predicted only from what comes before it, just as when the model writes its own output."
         )
 
 
@@ -157,25 +157,25 @@ def told(scene: Forced, parted: Parting) -> Iterator[str]:
     trace, score = scene.run.trace, scene.score
     if trace.query.forced:
         yield say_n(
-            "You forced the first {n} piece of the output.",
-            "You forced the first {n} pieces of the output.",
+            "You forced the first {n} token of the output.",
+            "You forced the first {n} tokens of the output.",
             len(trace.query.forced),
         )
     if parted.first is None:
-        yield say("**On its own, the model writes exactly the reference, piece for piece.**")
+        yield say("**On its own, the model writes exactly the reference, token for token.**")
     elif parted.first >= len(score):
         yield say("**On its own, the model writes the whole reference**, then continues.")
     elif parted.first >= trace.n_steps:
         yield say(
-            "**The model's own output matches the beginning of the reference**, but it was cut off after {n} pieces.",
+            "**The model's own output matches the beginning of the reference**, but it was cut off after {n} tokens.",
             n=trace.n_steps,
         )
     else:
         yield _parting(scene, parted.first)
         yield _after(scene, parted)
     yield say(
-        "Log-probability: {reference:.2f} nats for the reference ({n:,} pieces), {own:.2f} nats for the "
-        "model's own output ({m:,} pieces).",
+        "Log-probability: {reference:.2f} nats for the reference ({n:,} tokens), {own:.2f} nats for the "
+        "model's own output ({m:,} tokens).",
         reference=score.log_prob,
         n=len(score),
         own=trace.log_prob,
@@ -185,7 +185,7 @@ def told(scene: Forced, parted: Parting) -> Iterator[str]:
 
 def _parting(scene: Forced, place: int) -> str:
     score = scene.score
-    return say("**The reference and the model's own output first differ at piece {n}**: after the same beginning, "
+    return say("**The reference and the model's own output first differ at token {n}**: after the same beginning, "
                "the reference has {right} (p = {p:.3g}), but the model wrote {wrote} (p = {q:.3g}).", n=place + 1,
                right=drawing.strong(score.pieces[place]), p=float(score.probabilities[place]),
                wrote=drawing.strong(scene.run.trace.tgt_pieces[place]), q=float(scene.own[place]))  # fmt: skip
@@ -199,8 +199,8 @@ def _after(scene: Forced, parted: Parting) -> str:
         return say("The two endings differ, too.")
     last = len(score) - (parted.tail - alike)
     return say_n(
-        "Both end with the same {n} piece: “{pieces}”.",
-        "Both end with the same {n} pieces: “{pieces}”.",
+        "Both end with the same {n} token: “{pieces}”.",
+        "Both end with the same {n} tokens: “{pieces}”.",
         alike,
         pieces=drawing.plain(" ".join(score.pieces[last - alike : last])),
     )
@@ -215,7 +215,7 @@ def _table(run: OpenRun, score: Score) -> None:
     columns = {
         "place": kinds.Column(here(say("Position"))),
         "reads": kinds.Column(here(say("Reads"))),
-        "piece": kinds.Column(here(say("Given piece"))),
+        "piece": kinds.Column(here(say("Given token"))),
         "id": kinds.Column(here(say("Id"))),
         "loss": kinds.NumberColumn(here(say("Loss (nats)")), format="%.3f"),
         "probability": chance(here(say("Probability"))),
@@ -228,7 +228,7 @@ def _table(run: OpenRun, score: Score) -> None:
         hide_index=True,
         height="content" if len(score) <= 12 else 420,
         column_config=columns,
-        alt=say("Every given piece with its loss, probability and rank, one per row."),
+        alt=say("Every given token with its loss, probability and rank, one per row."),
     )
     drawing.csv_button(partial(_columns, score), key=run.key("forcing_csv"), title=say("teacher forcing"))
 

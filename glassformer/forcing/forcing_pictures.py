@@ -31,8 +31,8 @@ from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
 
 HOW_TO_READ_PERPLEXITY = say(
-    "Each point is the perplexity 1 / p of one piece with probability p: the model was as unsure as if it were "
-    "guessing among that many equally likely pieces. 1 means certain. The line is e to the power of the mean loss "
+    "Each point is the perplexity 1 / p of one token with probability p: the model was as unsure as if it were "
+    "guessing among that many equally likely tokens. 1 means certain. The line is e to the power of the mean loss "
     "so far; it ends at the perplexity of the whole text."
 )
 PERPLEXITY = say("Perplexity (logarithmic)")
@@ -148,7 +148,7 @@ def texts(scene: Forced) -> Plot | None:
     lengths = len(score), trace.n_steps
     return Plot(
         spec=figure,
-        alt=say("The {n} pieces of the reference above the {m} pieces of the model's own output.", n=lengths[0],
+        alt=say("The {n} tokens of the reference above the {m} tokens of the model's own output.", n=lengths[0],
                 m=lengths[1]),
         how_to_read=HOW_TO_READ_TEXTS,
         clicked=partial(_place_in, first=figure["layout"]["meta"]["first"], lengths=lengths),
@@ -160,7 +160,7 @@ def _place_in(click: Click, *, first: int, lengths: tuple[int, int]) -> int | No
     return found[1] if found is not None and found[1] < lengths[found[0]] else None
 
 
-@JUDGED.picture("forcing_candidates", say("Candidates and the given piece"))
+@JUDGED.picture("forcing_candidates", say("Candidates and the given token"))
 def candidates(scene: Forced) -> Plot:
     """The most probable pieces of the place, and the right one, wherever it stands."""
     score, place = scene.score, scene.place
@@ -176,11 +176,11 @@ def candidates(scene: Forced) -> Plot:
         ids=ids,
         chosen=ids.index(score.ids[place]),
         ranks=ranks,
-        how_chosen=say("the given piece"),
-        title=say("Token {n}: candidates and the given piece", n=place + 1),
+        how_chosen=say("the given token"),
+        title=say("Token {n}: candidates and the given token", n=place + 1),
     )
     alt = say(
-        "The most probable pieces at token {n}; the given piece is {piece}.", n=place + 1, piece=score.pieces[place]
+        "The most probable tokens at token {n}; the given token is {piece}.", n=place + 1, piece=score.pieces[place]
     )
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CANDIDATES, said=Captions(above=_sees(scene)))
 
@@ -190,8 +190,8 @@ def _sees(scene: Forced) -> Iterator[str]:
     """What a place sees and what it has to predict."""
     run, score, place = scene.run, scene.score, scene.place
     yield say_n(
-        "At token {at}, the decoder reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
-        "At token {at}, the decoder reads “{reads}” and sees {n} pieces: this one and all before it. It has to "
+        "At token {at}, the decoder reads “{reads}” and sees {n} token: this one. It has to predict “{label}”.",
+        "At token {at}, the decoder reads “{reads}” and sees {n} tokens: this one and all before it. It has to "
         "predict “{label}”.",
         len(score.before) + place,
         at=place + 1,
@@ -200,17 +200,17 @@ def _sees(scene: Forced) -> Iterator[str]:
     )
     if anatomy(run.checkpoint.config).reads:
         yield say_n(
-            "The decoder also sees the {n} piece of the source.",
-            "The decoder also sees all {n} pieces of the source.",
+            "The decoder also sees the {n} token of the source.",
+            "The decoder also sees all {n} tokens of the source.",
             len(run.trace.src_pieces),
         )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
-        "The given piece has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.", p=p, rank=rank, loss=loss
+        "The given token has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.", p=p, rank=rank, loss=loss
     )
     if score.hits[place]:
         yield given
-        yield say("This is the piece that the model itself would write.")
+        yield say("This is the token that the model itself would write.")
         return
     own, q = score.own_pieces[place], float(score.own_probabilities[place])
     yield given
@@ -232,7 +232,7 @@ def losses(scene: Forced) -> Plot:
         guessing=score.guessing,
         title=losses.title,
     )
-    alt = say("The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score))
+    alt = say("The loss of each of the {n} given tokens, the mean loss, and the loss of random guessing.", n=len(score))
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_LOSSES, clicked=place_below(len(score)))
 
 
@@ -247,7 +247,7 @@ def perplexity(scene: Forced) -> Plot:
     ticks = {"tickvals": [10**i for i in range(int(top) + 2)], "tickformat": ",d"}
     scale = Scale(PERPLEXITY, {"type": "log", "range": [-0.08, float(top) + 0.3]} | ticks)
     marker = {"color": theme.SOURCE_COLOR, "size": 8 if n <= _MOST_MARKED else 4}
-    dots = {"marker": marker, "name": say("this piece")}
+    dots = {"marker": marker, "name": say("this token")}
     line = stroke(theme.NEUTRAL_COLOR, 2.5) | {"name": say("all so far")}
     number, clicks = "%{y:,.4~g}", range(n)
     drawn = lines(
@@ -255,13 +255,13 @@ def perplexity(scene: Forced) -> Plot:
         Axis(PIECE, score.pieces),
         scale,
         [
-            Series(say("perplexity of this piece"), alone, dots, "markers", number, clicks=clicks, chosen=scene.place),
+            Series(say("perplexity of this token"), alone, dots, "markers", number, clicks=clicks, chosen=scene.place),
             Series(say("perplexity so far"), so_far, line, "lines", number, clicks=clicks),
         ],
         height=380,
         top=94,
-        note=say("dashed: guessing among all {n:,} pieces", n=n_pieces),
+        note=say("dashed: guessing among all {n:,} tokens", n=n_pieces),
         shapes=[level(float(n_pieces), "dash", xref="x domain")],
     )
-    alt = say("The perplexity of each of {n} pieces, and of the text up to and including that piece.", n=len(score))
+    alt = say("The perplexity of each of {n} tokens, and of the text up to and including that token.", n=len(score))
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_PERPLEXITY, clicked=place_below(len(score)))

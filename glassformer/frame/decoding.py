@@ -31,7 +31,7 @@ def decoding_line(checkpoint: Checkpoint) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="decoding"):
         how = HOW_NAMES.get(st.session_state.get(session.HOW) or "greedy", HOW_NAMES["greedy"])
-        said = say("{how}, up to {n} pieces", how=how, n=st.session_state[session.MAX_NEW])
+        said = say("{how}, up to {n} tokens", how=how, n=st.session_state[session.MAX_NEW])
         with st.popover(said, icon=":material/tune:", type="tertiary", key="decoding_menu"):
             _decoding(checkpoint)
         hide_candidates()
@@ -45,7 +45,7 @@ def hide_candidates() -> None:
     controls.switch(
         controls.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
-        help=say("The next piece stays hidden until someone guesses it."),
+        help=say("The next token stays hidden until someone guesses it."),
     )
 
 
@@ -53,7 +53,7 @@ def _decoding(checkpoint: Checkpoint) -> None:
     """Draw all that can be chosen."""
     controls.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
-        say("How the next piece is chosen"),
+        say("How the next token is chosen"),
         list(HOW_NAMES),
         key=session.HOW,
         format_func=lambda name: HOW_NAMES[name],
@@ -71,7 +71,7 @@ def _decoding(checkpoint: Checkpoint) -> None:
         on_change=session.new_run,
         persist_state=KEEP,
         help=say(
-            "The source may have at most {characters:,} characters and {pieces} pieces.",
+            "The source may have at most {characters:,} characters and {pieces} tokens.",
             characters=MAX_SOURCE_CHARACTERS,
             pieces=checkpoint.config.max_len,
         ),
@@ -90,8 +90,8 @@ _SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
         0.05,
         say("Values below 1 sharpen the distribution; values above 1 flatten it."),
     ),
-    "top_k": (say("Top-k"), 1, say("0 keeps all pieces.")),
-    "top_p": (say("Top-p"), 0.01, say("1 keeps all pieces.")),
+    "top_k": (say("Top-k"), 1, say("0 keeps all tokens.")),
+    "top_p": (say("Top-p"), 0.01, say("1 keeps all tokens.")),
     "seed": (say("Seed"), 1, say("The same seed always gives the same output.")),
 }
 """Of each number of a way of decoding its label, the step of its widget, and what it says."""
@@ -122,7 +122,7 @@ def limit_output(checkpoint: Checkpoint) -> None:
     wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
     if wanted > most and wanted != DEFAULT_NEW:
         said = say(
-            "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
+            "Up to {wanted} tokens were requested, but {name} writes at most {most}.",
             wanted=wanted,
             name=checkpoint.name,
             most=most,

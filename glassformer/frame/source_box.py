@@ -101,7 +101,7 @@ def offer(checkpoint: Checkpoint) -> None:
         text, checkpoint.card.tried(), checkpoint.src_tokenizer
     ):
         told = say(
-            "Most of these words are not pieces of the vocabulary, so this may not be {language}.", language=language
+            "Most of these words are not tokens of the vocabulary, so this may not be {language}.", language=language
         )
         st.caption(drawing.plain(told))
 
@@ -202,7 +202,7 @@ def _pieces(checkpoint: Checkpoint) -> None:
     encoded = attempt(lambda: tokenizer.encode(source)) if source.strip() else None
     if encoded is not None:
         pieces = [tokenizer.piece(i) for i in encoded.ids[: checkpoint.config.max_len]]
-        cover_box.pieces({say("The sentence in pieces:"): pieces})
+        cover_box.pieces({say("The sentence in tokens:"): pieces})
 
 
 def head(title: str) -> AbstractContextManager[object]:

@@ -190,7 +190,7 @@ def further(config: ModelConfig) -> Iterator[str]:
 def _end(config: ModelConfig) -> Iterator[str]:
     if config.mlm_head:
         yield say(
-            "At each token, the MLM head gives every piece a logit for how well it fits there (masked language "
+            "At each token, the MLM head gives every token a logit for how well it fits there (masked language "
             "modelling)."
         )
     if config.output_scale != 1.0:
@@ -206,22 +206,22 @@ def _rules(config: ModelConfig) -> Iterator[str]:
     c = config
     if c.repetition_penalty != 1.0:
         yield say(
-            "For pieces already in the text, logits above 0 are divided by {c:g} and logits below 0 are "
+            "For tokens already in the text, logits above 0 are divided by {c:g} and logits below 0 are "
             "multiplied by the same number (repetition penalty).",
             c=c.repetition_penalty,
         )
     if c.no_repeat_ngram:
-        yield say("No sequence of {n} pieces occurs twice in an output.", n=c.no_repeat_ngram)
+        yield say("No sequence of {n} tokens occurs twice in an output.", n=c.no_repeat_ngram)
     if c.banned_sequences or c.first_banned_ids:
-        yield say("Some pieces are not allowed at the beginning of an output, or after certain other pieces.")
+        yield say("Some tokens are not allowed at the beginning of an output, or after certain other tokens.")
     if c.min_length or c.min_new:
         yield say(
-            "An output cannot end before it has {written:,} pieces and the whole text has {all:,} tokens.",
+            "An output cannot end before it has {written:,} tokens and the whole text has {all:,} tokens.",
             written=c.min_new,
             all=c.min_length,
         )
     if c.max_new is not None:
-        yield say_n("An output has at most {n:,} piece.", "An output has at most {n:,} pieces.", c.max_new)
+        yield say_n("An output has at most {n:,} token.", "An output has at most {n:,} tokens.", c.max_new)
     if c.max_length is not None:
         yield say_n(
             "A text and its output together have at most {n:,} token.",
@@ -229,7 +229,7 @@ def _rules(config: ModelConfig) -> Iterator[str]:
             c.max_length,
         )
     if c.forced_end_id is not None:
-        yield say("When an output reaches the maximum length, the config forces its last piece.")
+        yield say("When an output reaches the maximum length, the config forces its last token.")
 
 
 def not_drawn(config: ModelConfig) -> Iterator[str]:

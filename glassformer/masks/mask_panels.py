@@ -61,7 +61,7 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
                 placeholder=say("Another sentence (optional)"),
             )
     if chosen and run.checkpoint.config.pad_id is None:
-        st.info(say("This model has no padding piece to fill a batch with, so your sentence runs alone."))
+        st.info(say("This model has no padding token to fill a batch with, so your sentence runs alone."))
     found = attempt(lambda: batch_of(run))
     if found is None:
         return None
@@ -257,7 +257,7 @@ def _checks(scene: MasksScene) -> None:
 
 
 def _causality(scene: MasksScene) -> mask_pictures.Check | None:
-    st.subheader(say("Causality: change a later piece, and earlier rows must stay the same"), divider=False)
+    st.subheader(say("Causality: change a later token, and earlier rows must stay the same"), divider=False)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
         st.info(mask_texts.nothing_later(batch), icon=":material/info:")
@@ -282,7 +282,7 @@ def _padding(scene: MasksScene) -> mask_pictures.Check | None:
     st.subheader(say("Padding: add pads, and every row must stay the same"), divider=False)
     config, most = scene.run.checkpoint.config, mask_pictures.most_pads(scene)
     if config.pad_id is None:
-        st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")
+        st.info(say("This model has no padding token, so there is nothing to check."), icon=":material/info:")
         return None
     if most < 1:
         st.info(mask_texts.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")

@@ -104,7 +104,7 @@ def batch(scene: MasksScene) -> Plot:
         colour=side,
     )
     alt = say(
-        "Sentences in the batch: {n}. Lengths in pieces: {lengths}, each padded to {positions} positions; "
+        "Sentences in the batch: {n}. Lengths in tokens: {lengths}, each padded to {positions} positions; "
         "{padding} positions in all are padding.",
         n=n_sentences,
         lengths=joined(", ", (str(int(row.sum())) for row in real)),

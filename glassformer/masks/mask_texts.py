@@ -59,7 +59,7 @@ MISTAKES = joined(
             "and head 2 gets sentence 2's mask."
         ),
         say(
-            "- **No causal mask.** A decoder trained without it learns to copy the piece it should predict: its "
+            "- **No causal mask.** A decoder trained without it learns to copy the token it should predict: its "
             "loss is perfect and its output is useless."
         ),
     ],
@@ -74,7 +74,7 @@ def about_batch(batch: Batch) -> Iterator[str]:
     """How long the sentences of the batch are, and who is padded."""
     n_sentences = len(batch.traces)
     if batch.traces[0].pad_id is None:
-        yield say("This model has no padding piece, so no key is ever closed as padding.")
+        yield say("This model has no padding token, so no key is ever closed as padding.")
         return
     if n_sentences == 1:
         yield say("A single sentence needs no padding. Add a second sentence to see padding at work.")
@@ -83,7 +83,7 @@ def about_batch(batch: Batch) -> Iterator[str]:
     target = [batch.n_target(i) for i in range(n_sentences)]
     yield say("{n} sentences run as one batch.", n=n_sentences)
     if batch.parts.reads:
-        yield say("Source lengths: {lengths} pieces, all padded to {most}.", lengths=_counted(source), most=max(source))
+        yield say("Source lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(source), most=max(source))
     if batch.parts.writes and batch.parts.reads:
         yield say("Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target))
     elif batch.parts.writes:
@@ -184,12 +184,12 @@ def _while_it_writes(batch: Batch) -> str:
     if batch.is_real("source").all():
         return say(
             "When the model generates with a key-value cache, None replaces every mask that would close nothing. "
-            "From the second piece on, decoder self-attention gets no mask: each step has only one new query, and "
+            "From the second token on, decoder self-attention gets no mask: each step has only one new query, and "
             "it may see everything so far. No source in this batch is padded, so cross-attention gets None as well."
         )
     return say(
         "When the model generates with a key-value cache, None replaces every mask that would close nothing. From "
-        "the second piece on, decoder self-attention gets no mask: each step has only one new query, and it may "
+        "the second token on, decoder self-attention gets no mask: each step has only one new query, and it may "
         "see everything so far. This batch has padded sources, so cross-attention gets its mask at every step."
     )
 
@@ -215,7 +215,7 @@ def about_cell(
     if np.isnan(scores[key]):
         return say(
             "Query {query} has no score for key {key}: with this change to the model, a query is computed only "
-            "from the pieces up to its position, and key {key} comes later.",
+            "from the tokens up to its position, and key {key} comes later.",
             query=query + 1,
             key=key + 1,
         )
@@ -289,22 +289,22 @@ def nothing_later(batch: Batch) -> str:
         return say("This encoder-only model has no causal mask, so every row may see what comes later.")
     if not batch.parts.reads:
         return say(
-            "There is no later piece to change, because the prompt is a single piece and the model reads nothing "
+            "There is no later token to change, because the prompt is a single token and the model reads nothing "
             "after it."
         )
-    return say("There is no later piece to change, because the decoder reads only the start mark.")
+    return say("There is no later token to change, because the decoder reads only the start mark.")
 
 
 def no_pad_fits(batch: Batch, most: int) -> str:
     """Why no pad can be added to what has `most` pieces."""
     if not batch.parts.reads:
         return say(
-            "There is no room for a pad: the model reads at most {most} pieces, and the prompt and output already "
-            "have that many. Let the model write fewer pieces.",
+            "There is no room for a pad: the model reads at most {most} tokens, and the prompt and output already "
+            "have that many. Let the model write fewer tokens.",
             most=most,
         )
     return say(
-        "There is no room for a pad: the model reads at most {most} pieces, and this sentence already has that "
+        "There is no room for a pad: the model reads at most {most} tokens, and this sentence already has that "
         "many. Choose a shorter sentence.",
         most=most,
     )
@@ -391,7 +391,7 @@ def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str
             "Without the {side} padding mask, the largest change would be {amount}.", side=side, amount=amount(without)
         )
     return say(
-        "Without the {side} padding mask, the largest change would be {amount}: pads come after every real piece, "
+        "Without the {side} padding mask, the largest change would be {amount}: pads come after every real token, "
         "so the causal mask alone hides them.",
         side=side,
         amount=amount(without),

@@ -277,7 +277,7 @@ def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
     q, k = query + 1, key + 1
     if name not in ("causal", "decoder"):
         return say(
-            "Yes: key {key} is a real piece of sentence {sentence}, and this mask closes only padding.",
+            "Yes: key {key} is a real token of sentence {sentence}, and this mask closes only padding.",
             key=k,
             sentence=sentence + 1,
         )

@@ -84,7 +84,7 @@ _ALIKE: dict[Name, MeasureLabels] = {
         say("share of attention on the diagonal"),
         "share",
         say(
-            "Mean weight on the source piece that is as far through the source as the row is through the output. "
+            "Mean weight on the source token that is as far through the source as the row is through the output. "
             "For row i of Q, this is key i · (K − 1) / (Q − 1) of K, rounded; rows and keys are numbered from 0."
         ),
     ),
@@ -102,10 +102,10 @@ _ALIKE: dict[Name, MeasureLabels] = {
 
 
 _GIVEN_FIRST = MeasureLabels(
-    say("First piece"),
-    say("share of attention on the first piece"),
+    say("First token"),
+    say("share of attention on the first token"),
     "share",
-    say("Mean weight on the first piece of the sequence."),
+    say("Mean weight on the first token of the sequence."),
 )
 
 
@@ -145,12 +145,12 @@ def _distance_words(*, crosses: bool) -> MeasureLabels:
 
 def _first_words(*, of_output: bool, reads: bool) -> MeasureLabels:
     if not of_output:
-        title = say("share of attention on the first source piece")
-        meaning = say("Mean weight on the first source piece.")
+        title = say("share of attention on the first source token")
+        meaning = say("Mean weight on the first source token.")
     elif reads:
         title = say("share of attention on the start mark")
         meaning = say("Mean weight on the start mark.")
     else:
-        title = say("share of attention on the prompt's first piece")
-        meaning = say("Mean weight on the prompt's first piece.")
-    return MeasureLabels(say("First piece"), title, "share", meaning)
+        title = say("share of attention on the prompt's first token")
+        meaning = say("Mean weight on the prompt's first token.")
+    return MeasureLabels(say("First token"), title, "share", meaning)

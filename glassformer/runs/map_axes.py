@@ -33,19 +33,19 @@ KIND_NAMES: dict[Kind, str] = {
 SIDES: dict[Side, str] = {"source": say("Source"), "target": say("Target")}
 STACKS: dict[Side, StackName] = {"source": "encoder", "target": "decoder"}
 SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
-AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Reads → predicts")}
+AXES: dict[Side, str] = {"source": say("Source token"), "target": say("Reads → predicts")}
 STACK_NAMES: dict[StackName, str] = {"encoder": say("encoder"), "decoder": say("decoder")}
 _WITHOUT: dict[Side, str] = {
     "source": say("The source side was requested, but this model has no encoder, so the target side is shown."),
     "target": say("The target side was requested, but this model has no decoder, so the source side is shown."),
 }
-SOURCE_ROWS = say("Source piece (query)")
-SOURCE_COLUMNS = say("Source piece (key)")
+SOURCE_ROWS = say("Source token (query)")
+SOURCE_COLUMNS = say("Source token (key)")
 TARGET_ROWS = say("Reads → predicts (query)")
-TARGET_COLUMNS = say("Output piece read (key)")
-PROMPT_COLUMNS = say("Piece read (key)")
-GIVEN_TARGET_ROWS = say("Target piece (query)")
-GIVEN_TARGET_COLUMNS = say("Target piece (key)")
+TARGET_COLUMNS = say("Output token read (key)")
+PROMPT_COLUMNS = say("Token read (key)")
+GIVEN_TARGET_ROWS = say("Target token (query)")
+GIVEN_TARGET_COLUMNS = say("Target token (key)")
 
 
 def has_one_stack(config: ModelConfig) -> bool:

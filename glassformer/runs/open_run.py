@@ -85,8 +85,8 @@ def _stop_sentence(trace: Trace) -> str:
     if trace.stop_reason == "no decoder":
         return say("This is an encoder-only model: it reads text but does not write any.")
     return say_n(
-        "The output was cut off at the limit of {n} piece.",
-        "The output was cut off at the limit of {n} pieces.",
+        "The output was cut off at the limit of {n} token.",
+        "The output was cut off at the limit of {n} tokens.",
         trace.n_steps,
     )
 

@@ -35,8 +35,8 @@ def about_reshaping(trace: Trace, found: Reshaped) -> Captions:
     columns = [
         say("Distribution"),
         say("Entropy (bits)"),
-        say("Pieces left"),
-        say("Probability of the likeliest piece"),
+        say("Tokens left"),
+        say("Probability of the likeliest token"),
     ]
     rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
     said = joined(" ", _said_of_reshaping(trace, found, *(one for _, one in stages)))
@@ -47,14 +47,14 @@ def _said_of_reshaping(trace: Trace, found: Reshaped, raw: Spread, tempered: Spr
     piece = trace.vocabulary
     if raw.best == tempered.best:
         yield say(
-            "“{piece}” is the likeliest piece at every temperature: dividing all scores by the same number "
+            "“{piece}” is the likeliest token at every temperature: dividing all scores by the same number "
             "keeps their order.",
             piece=piece[tempered.best],
         )
     else:
         yield say(
-            "The model itself prefers “{closed}”, but rules in its config exclude that piece or lower its "
-            "score. With these rules, “{piece}” is the likeliest piece at every temperature.",
+            "The model itself prefers “{closed}”, but rules in its config exclude that token or lower its "
+            "score. With these rules, “{piece}” is the likeliest token at every temperature.",
             closed=piece[raw.best],
             piece=piece[tempered.best],
         )
@@ -79,26 +79,26 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
         barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
         if len(barred) == 1:
             return say(
-                "Top-k and top-p are off: every piece can be drawn except “{piece}”, which no output may contain.",
+                "Top-k and top-p are off: every token can be drawn except “{piece}”, which no output may contain.",
                 piece=barred[0],
             )
         if barred:
             return say(
-                "Top-k and top-p are off: every piece can be drawn except the {n:,} pieces that no output may "
+                "Top-k and top-p are off: every token can be drawn except the {n:,} tokens that no output may "
                 "contain, for example “{piece}”.",
                 n=len(barred),
                 piece=barred[0],
             )
-        return say("Top-k and top-p are off: every piece can be drawn, however improbable.")
+        return say("Top-k and top-p are off: every token can be drawn, however improbable.")
     if cut.left == 1:
-        return say("Only one piece is left, so every draw gives that piece, like greedy decoding.")
+        return say("Only one token is left, so every draw gives that token, like greedy decoding.")
     by_k = int((found.by_k > 0).sum())
     if found.how.top_k and found.how.top_p < 1:
-        return say("Top-k leaves {by_k:,} pieces, and top-p leaves {n:,} of these. The pieces cut off had a total "
+        return say("Top-k leaves {by_k:,} tokens, and top-p leaves {n:,} of these. The tokens cut off had a total "
                    "probability of {away}.",
                    by_k=by_k, n=cut.left, away=chance(away))  # fmt: skip
     return say(
-        "After the cut, {n:,} pieces are left. The pieces cut off had a total probability of {away}.",
+        "After the cut, {n:,} tokens are left. The tokens cut off had a total probability of {away}.",
         n=cut.left,
         away=chance(away),
     )
@@ -158,7 +158,7 @@ def shares(scene: BeforeDraw) -> Plot:
             border=kept if whole == kept < len(ids) else None,
             title=say("Step {n}: before the draw", n=step + 1),
         ),
-        alt=say("Each of the likeliest pieces at step {n} with three probabilities: the model's own, after "
+        alt=say("Each of the likeliest tokens at step {n} with three probabilities: the model's own, after "
                 "temperature, and after top-k and top-p.", n=step + 1),
         how_to_read=HOW_TO_READ_RESHAPED,
         fit=True,

@@ -8,7 +8,7 @@ from transformer.i18n import say
 
 SEARCH = Page(
     "search",
-    say("How pieces are chosen"),
+    say("How tokens are chosen"),
     panel="search_panel",
     kind=lambda view: "cross",
     entries=(

@@ -46,7 +46,7 @@ def draw(run: OpenRun) -> None:
     """Draw the sentence and the chosen part, which adds its own controls to the row of parts."""
     sentence(run, compact=True)
     if not anatomy(run.checkpoint.config).writes:
-        said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
+        said = say("This encoder-only model generates no output, so there is no choice of tokens to show.")
         st.info(said, icon=":material/info:")
         return
     decoding_line(run.checkpoint)
@@ -81,11 +81,11 @@ def sliders(run: OpenRun) -> None:
     with columns[1]:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
-        help = say("At the right end of the slider, all pieces are kept.")
+        help = say("At the right end of the slider, all tokens are kept.")
         controls.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
-        controls.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+        controls.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all tokens."))
     _ways(run, how)
 
 

@@ -39,7 +39,7 @@ def draw(run: OpenRun, row: Any) -> None:
         with row:
             controls.choose(controls.field(run.slot, "rounds"), say("Steps drawn"), ROUNDS, bare=True)
     if scene.until < 0:
-        st.info(say("The tree appears once you reveal the first piece."), icon=":material/visibility_off:")
+        st.info(say("The tree appears once you reveal the first token."), icon=":material/visibility_off:")
         return
     show(tree_pictures.tree, scene, take=opens(run, scene.tree))
     _ways(run)

@@ -20,7 +20,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam
 
 _COLUMNS: Final = (
-    say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
+    say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Token"), say("Probability"), say("Sum"),
     say("Short by"), say("What became of the beginning"),
 )  # fmt: skip
 
@@ -42,7 +42,7 @@ def fate_of(tree: SearchTree, node: Node, vocabulary: Sequence[str], *, ends: Se
 
 def _closed(tree: SearchTree, node: Node) -> str:
     if tree.rounds[node.step].forced:
-        return say("Probable enough to be kept, but a different piece is forced at this step.")
+        return say("Probable enough to be kept, but a different token is forced at this step.")
     return say("Probable enough to be kept, but excluded by a rule in this model's config.")
 
 
@@ -86,7 +86,7 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
 
 def numbers_of(tree: SearchTree, node: Node) -> Iterator[str]:
     """The numbers of a beginning, a line each."""
-    yield say("probability given the pieces before it: {p:.4f}", p=math.exp(node.log_prob))
+    yield say("probability given the tokens before it: {p:.4f}", p=math.exp(node.log_prob))
     yield say("sum of log-probabilities: {total:.3f}", total=node.total)
     if abs(node.compared - node.total) > 1e-9:
         yield say(
@@ -139,7 +139,7 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> Iterator[str
     if here.forced:
         piece = vocabulary[tree.nodes[here.kept[0]].piece] if here.kept else ""
         yield say(
-            "Step {step}: “{piece}” is forced here, so no other piece was considered.", step=step + 1, piece=piece
+            "Step {step}: “{piece}” is forced here, so no other token was considered.", step=step + 1, piece=piece
         )
         return
     n = len(here.kept) + here.n_dropped

@@ -39,7 +39,7 @@ def effort(record: Mapping[str, Any]) -> str:
 
 def effort_of(tokens: float, seconds: float) -> list[str]:
     """The pieces and the time; nothing of what is 0."""
-    said = [say_n("{n:,} target piece", "{n:,} target pieces", round(tokens))] if tokens else []
+    said = [say_n("{n:,} target token", "{n:,} target tokens", round(tokens))] if tokens else []
     return [*said, *([time_of(seconds)] if seconds else [])]
 
 

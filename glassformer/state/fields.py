@@ -121,7 +121,7 @@ class Reader:
         """Ids joined by dots."""
         ids = _numbers(self.text(name, MAX_FORCED * 8))
         if ids is None or len(ids) > MAX_FORCED:
-            self.notes.append(say("The link's forced pieces could not be read and were ignored."))
+            self.notes.append(say("The link's forced tokens could not be read and were ignored."))
             return ()
         return ids
 

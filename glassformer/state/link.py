@@ -221,6 +221,6 @@ def read_link(said: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())
         reader.notes.append(
-            say("The link forces more pieces than the maximum output length allows, so its forced pieces were ignored.")
+            say("The link forces more tokens than the maximum output length allows, so its forced tokens were ignored.")
         )
     return link, tuple(reader.notes)

@@ -41,11 +41,11 @@ def stack_blocks(stack: Stack) -> Iterator[ModelBlock]:
     name, side = stack.name, {"side": SIDE_OF[stack.name]}
     tokens, every = side | {"inside_panel": "pieces"}, {"panel": "overview", "layer": None, "head": None}
     yield ModelBlock(
-        f"{name}_embedding", say("Embedding"), say("Each piece becomes numbers"), "inside",
+        f"{name}_embedding", say("Embedding"), say("Each token becomes numbers"), "inside",
         "glassformer.inside.pieces.embeddings_pictures:piece_map", tokens,
     )  # fmt: skip
     yield ModelBlock(
-        f"{name}_positions", say("Positions"), say("Each piece's position is added"), "positions",
+        f"{name}_positions", say("Positions"), say("Each token's position is added"), "positions",
         "glassformer.positions.table.table_pictures:position_table", side | {"positions_panel": "table"},
     )  # fmt: skip
     if name == "decoder":
@@ -53,17 +53,17 @@ def stack_blocks(stack: Stack) -> Iterator[ModelBlock]:
             "mask", say("Causal mask"), say("No looking ahead"), "masks", "glassformer.masks.mask_pictures:mask_bool",
             {"masks_panel": "masks", "mask": "causal"},
         )  # fmt: skip
-    does = say("What each piece means in context") if name == "encoder" else say("What has been written so far")
+    does = say("What each token means in context") if name == "encoder" else say("What has been written so far")
     yield ModelBlock(name, say("Self-attention"), does, "attention", _MAP, every | {"kind": name}, name)
     if "cross_attn" in stack.sublayers:
         does = say("Where to look in the source")
         yield ModelBlock("cross", say("Cross-attention"), does, "attention", _MAP, every | {"kind": "cross"}, "cross")
     yield ModelBlock(
-        f"{name}_ffn", say("Feed-forward"), say("Each piece is processed separately"), "inside",
+        f"{name}_ffn", say("Feed-forward"), say("Each token is processed separately"), "inside",
         "glassformer.inside.ffn.ffn_pictures:ffn_map", side | {"inside_panel": "ffn"},
     )  # fmt: skip
     if name == "decoder":
-        does, picture = say("Which piece comes next"), "glassformer.step.step_pictures:entropy"
+        does, picture = say("Which token comes next"), "glassformer.step.step_pictures:entropy"
         yield ModelBlock("output", say("Output layer"), does, "search", picture)
 
 

@@ -29,9 +29,9 @@ CHOICE = "hidden_choice"
 WRITES_NOTHING = say(
     "This encoder-only model generates no output, so there are no steps. The Attention page shows how it reads text."
 )
-NO_HEAD = say("The model has no MLM head to predict hidden pieces, so no piece can be hidden here.")
+NO_HEAD = say("The model has no MLM head to predict hidden tokens, so no token can be hidden here.")
 HOW_TO_READ_CANDIDATES = say(
-    "Each bar is one piece that the model could write in the gap, with its probability. ✓ marks the hidden piece."
+    "Each bar is one token that the model could write in the gap, with its probability. ✓ marks the hidden token."
 )
 
 
@@ -62,7 +62,7 @@ def draw(run: OpenRun) -> None:
     gap = gap_of(run)
     if gap is None:
         said = say(
-            "This model can predict which piece fits in a gap. But its tokenizer has no piece that marks a "
+            "This model can predict which token fits in a gap. But its tokenizer has no token that marks a "
             "gap, for example [MASK], so nothing can be hidden."
         )
         st.info(said)
@@ -70,9 +70,9 @@ def draw(run: OpenRun) -> None:
     pieces, place = controls.labelled(run.trace.src_pieces), hidden_place(run)
     kept = replace(controls.field(run.slot, "hidden", key=CHOICE), value=place)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        controls.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
+        controls.menu(kept, say("Hidden token"), pieces, bare=True, width=240)
         said = say(
-            "The model does not see the piece chosen here. To hide a different piece, click it in the sentence "
+            "The model does not see the token chosen here. To hide a different token, click it in the sentence "
             "above, or click a bar."
         )
         st.markdown(said, width="content")
@@ -97,12 +97,12 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
         chosen=ids.index(original),
         ranks=ranks,
         how_chosen=say("hidden here"),
-        title=say("Token {n}: candidates for the hidden piece", n=place + 1),
+        title=say("Token {n}: candidates for the hidden token", n=place + 1),
     )
     drawing.chart(
         figure,
         key=run.key(CANDIDATES),
-        alt=say("The most probable pieces for token {n}, where {piece} is hidden.", n=place + 1, piece=piece),
+        alt=say("The most probable tokens for token {n}, where {piece} is hidden.", n=place + 1, piece=piece),
         how_to_read=HOW_TO_READ_CANDIDATES,
         fit=True,
     )
@@ -133,26 +133,26 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         best=[tokenizer.piece(int(i)) for i in found.best],
         best_probabilities=found.best_probabilities.tolist(),
         chosen=place,
-        title=say("Loss of each piece, hidden in turn"),
+        title=say("Loss of each token, hidden in turn"),
     )
     drawing.chart(
         figure,
         key=key,
-        alt=say("The loss of each piece of the text when only that piece is hidden, one bar per piece."),
+        alt=say("The loss of each token of the text when only that token is hidden, one bar per token."),
         how_to_read=HOW_TO_READ_TURNS,
         fit=True,
         on_click=on_click(key, place_of, partial(take_place, run.slot)),
     )
     first = int((found.ranks == 1).sum())
     written = say_n(
-        "When the {all} pieces of the text are hidden one at a time, {n} of them is the model's first choice.",
-        "When the {all} pieces of the text are hidden one at a time, {n} of them are the model's first choice.",
+        "When the {all} tokens of the text are hidden one at a time, {n} of them is the model's first choice.",
+        "When the {all} tokens of the text are hidden one at a time, {n} of them are the model's first choice.",
         first,
         all=len(places),
     )
     perplexity = say(
         "The mean loss is {mean:.3f} nats. The pseudo-perplexity is e to the power of this loss, {value:.4g}: the "
-        "model is as unsure as if it chose among that many equally likely pieces.",
+        "model is as unsure as if it chose among that many equally likely tokens.",
         mean=float(found.losses.mean()),
         value=found.pseudo_perplexity,
     )

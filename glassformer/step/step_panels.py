@@ -79,7 +79,7 @@ def judge(guess: str, visible: VisibleTrace, tokenizer: AnyTokenizer) -> GuessVe
     whole = find_piece(guess, tokenizer, trace.log_probs[step])
     i = first_piece(guess, tokenizer) if whole is None else whole
     if i is None:
-        beginning = say("“{text}” does not begin with any piece of this model's vocabulary.", text=guess.strip()[:40])
+        beginning = say("“{text}” does not begin with any token of this model's vocabulary.", text=guess.strip()[:40])
         again = say("Guess again, or leave the field empty to see the model's choice.")
         return GuessVerdict(None, joined(" ", [beginning, again]))
     piece, right = trace.vocabulary[i], i == trace.tgt_ids[step]
@@ -90,12 +90,12 @@ def judge(guess: str, visible: VisibleTrace, tokenizer: AnyTokenizer) -> GuessVe
         probability=f"{probability:.3f}" if probability >= 0.001 else "<0.001",
         rank=trace.rank_of(i, step=step),
     )
-    said = [say("Right.") if right else say("The output has a different piece at this step."), found]
+    said = [say("Right.") if right else say("The output has a different token at this step."), found]
     if whole is None:
         said.insert(
             0,
             say(
-                "“{text}” splits into several pieces, so only the first one, “{piece}”, counts.",
+                "“{text}” splits into several tokens, so only the first one, “{piece}”, counts.",
                 text=guess.strip()[:40],
                 piece=piece,
             ),
@@ -114,9 +114,9 @@ RESULTS = "results"  # what a lesson may cover
 RESULT_CHOICE = "result_choice"
 BRANCH_CHOICE = "branch_choice"
 NO_TEXT = say("(no text)")
-PADDING = say("Padding is never written, so it cannot be forced. Choose another piece.")
+PADDING = say("Padding is never written, so it cannot be forced. Choose another token.")
 
-BANNED = say("This model's config bans that piece: it is never written, so it cannot be forced. Choose another piece.")
+BANNED = say("This model's config bans that token: it is never written, so it cannot be forced. Choose another token.")
 
 _Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 
@@ -164,12 +164,12 @@ def by_name(run: OpenRun) -> None:
         st.session_state[key] = ""  # it was typed at another step
     with st.container(key=run.key(FORCE_PLACE), gap="small"):
         text = st.text_input(
-            say("Force another piece here"),
+            say("Force another token here"),
             key=key,
             on_change=take,
-            placeholder=say("Click a bar above, or type a piece"),
+            placeholder=say("Click a bar above, or type a token"),
             help=say(
-                "The output continues from that piece. Both outputs are then listed below; click one to switch to it."
+                "The output continues from that token. Both outputs are then listed below; click one to switch to it."
             ),
         )
         said = refusal(text, run.view.step, run.trace.log_probs[run.view.step])
@@ -191,7 +191,7 @@ def _refusals(run: OpenRun) -> Callable[[str, int, np.ndarray], str | None]:
         i = find_piece(text, tokenizer, log_probs)
         shown = text.strip()[:40]
         if i is None:
-            return say("“{text}” is not a single piece of this model's vocabulary.", text=shown) if shown else None
+            return say("“{text}” is not a single token of this model's vocabulary.", text=shown) if shown else None
         if i in config.never_written:
             return PADDING if i == config.pad_id else BANNED
         return say("The output already has “{text}” at this step.", text=shown) if i == written[step] else None
@@ -203,7 +203,7 @@ def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) ->
     """Say why a text cannot be forced, and offer the pieces that it begins with or that begin with it."""
     tokenizer, log_probs = run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step]
     found = [i for i in pieces_like(text, tokenizer, log_probs) if i != run.trace.tgt_ids[run.view.step]]
-    st.caption(drawing.plain(joined(" ", [said, say("Force a piece with the same beginning:")]) if found else said))
+    st.caption(drawing.plain(joined(" ", [said, say("Force a token with the same beginning:")]) if found else said))
     if not found:
         return
     with st.container(horizontal=True, gap="small"):

@@ -95,7 +95,7 @@ STEP = Page("step", say("Translate"), kind=lambda view: block_kind(view.of(StepL
 WRITING: Part[ViewedRun] = STEP.part("", lambda run: run if run.trace.n_steps else None)
 
 
-@WRITING.picture("candidates", say("Candidates for the next piece"))
+@WRITING.picture("candidates", say("Candidates for the next token"))
 def candidates(run: ViewedRun) -> Plot | None:
     """The most probable pieces of the step, unless they are to be guessed; a click means the id of one."""
     if run.visible.covered:
@@ -103,9 +103,9 @@ def candidates(run: ViewedRun) -> Plot | None:
     listed = candidate_list(run.visible)
     how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
     return Plot(
-        spec=candidates_spec(**vars(listed), title=say("Step {n}: candidates for the next piece", n=run.view.step + 1)),
+        spec=candidates_spec(**vars(listed), title=say("Step {n}: candidates for the next token", n=run.view.step + 1)),
         alt=say(
-            "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",
+            "The most probable tokens after {read}, starting with {best}; the token in the output is {chosen}.",
             read=run.trace.row_label(run.visible.row).reads,
             best=listed.pieces[0],
             chosen=listed.pieces[listed.chosen or 0],
@@ -177,19 +177,19 @@ def unsure_curve(values: np.ndarray, labels: Sequence[str], step: int | None, me
 _BITS: Final = say("bits")
 MEASURES: Final[dict[Unsureness, StepMeasure]] = {
     "entropy": StepMeasure(
-        say("All pieces"), say("Entropy"), _BITS, say("Entropy of the next-piece distribution at each step, in bits.")
+        say("All tokens"), say("Entropy"), _BITS, say("Entropy of the next-token distribution at each step, in bits.")
     ),
     "ten": StepMeasure(
         say("{n} likeliest", n=N_BEST),
         say("Entropy, {n} likeliest", n=N_BEST),
         _BITS,
-        say("Entropy among the {n} likeliest pieces at each step, in bits.", n=N_BEST),
+        say("Entropy among the {n} likeliest tokens at each step, in bits.", n=N_BEST),
     ),
     "rest": StepMeasure(
         say("1 − p"),
-        say("1 − p of the likeliest piece"),
+        say("1 − p of the likeliest token"),
         "",
-        say("Total probability of all pieces except the likeliest, at each step."),
+        say("Total probability of all tokens except the likeliest, at each step."),
     ),
 }
 
@@ -206,20 +206,20 @@ def _meaning(run: ViewedRun) -> list[str]:
     n_pieces = len(run.trace.vocabulary)
     if name == "entropy":
         said = say(
-            "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits means certain; a coin toss between two pieces "
-            "has 1 bit. Many pieces with tiny probabilities can also have 1 bit together.",
+            "Entropy is −Σ p·log₂ p over all {n:,} tokens. 0 bits means certain; a coin toss between two tokens "
+            "has 1 bit. Many tokens with tiny probabilities can also have 1 bit together.",
             n=n_pieces,
         )
         return [said, *([_smoothed(smoothing, n_pieces)] if smoothing else [])]
     if name == "ten":
         return [
             say(
-                "Entropy of only the {n} likeliest pieces, with their probabilities scaled to sum to 1. 0 bits "
-                "means certain; a coin toss between two pieces has 1 bit.",
+                "Entropy of only the {n} likeliest tokens, with their probabilities scaled to sum to 1. 0 bits "
+                "means certain; a coin toss between two tokens has 1 bit.",
                 n=min(N_BEST, n_pieces),
             )
         ]
-    said = say("1 − p is the total probability of all pieces except the likeliest; 0 means certain.")
+    said = say("1 − p is the total probability of all tokens except the likeliest; 0 means certain.")
     wanted = say(
         "This model was trained with label smoothing {share:g}, so in its training targets, 1 − p was never below "
         "{least:.2g}.",
@@ -230,7 +230,7 @@ def _meaning(run: ViewedRun) -> list[str]:
 
 
 def _smoothed(smoothing: float, n_pieces: int) -> str:
-    return say("This model was trained with label smoothing {share:g}: even where only one piece was right, it had "
-               "to spread this share of the probability evenly over all pieces. This training target itself has an "
+    return say("This model was trained with label smoothing {share:g}: even where only one token was right, it had "
+               "to spread this share of the probability evenly over all tokens. This training target itself has an "
                "entropy of {bits:.1f} bits.", share=smoothing, bits=entropy_of_smoothed(smoothing,
                n_pieces))  # fmt: skip

@@ -24,7 +24,7 @@ _PARTS: dict[str, tuple[Path, dict[str, Any]]] = {
     "compare sentences": (COMPARE, {"b": "src=noon"}),
     "matters heads": (MATTERS, {}),
     "matters logit": (MATTERS, {"matters": "logit", "kind": "cross", "layer": 2, "head": 1, "rival": 9}),
-    "matters pieces": (MATTERS, {"matters": "pieces"}),
+    "matters tokens": (MATTERS, {"matters": "pieces"}),
     "lessons": (LESSONS, {}),
     **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},
 }

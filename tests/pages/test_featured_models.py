@@ -144,7 +144,7 @@ def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(windows):
     test = windows(STEP)
     assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
     sent = payload(test, session.STEPPER)["run"]
-    assert (sent["cut"], sent["stop_reason"]) == (True, "The output was cut off at the limit of 4 pieces.")
+    assert (sent["cut"], sent["stop_reason"]) == (True, "The output was cut off at the limit of 4 tokens.")
     assert "cut" not in told_or_noted(test)
 
 

@@ -55,7 +55,7 @@ def test_without_a_reference_it_asks_for_one_and_judges_the_output_meanwhile(for
 def judges_nothing_by_itself(test):
     """No verdict on the model's own output by itself: all of them would be good."""
     page = said(test) + "".join(one.label for one in test.text_input)
-    assert not re.search("on its own, the model writes|first choice is the right|right piece", page, re.IGNORECASE)
+    assert not re.search("on its own, the model writes|first choice is the right|right token", page, re.IGNORECASE)
     assert forcing_pictures.texts.key not in keys_of(test)
 
 
@@ -80,7 +80,7 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
     np.testing.assert_allclose(losses(test), expected.losses, rtol=1e-4)
     assert f"Mean loss {expected.mean_loss:.3f} nats" in said(test)
     place, own = expected.first_divergence, expected.vocabulary[expected.written[expected.first_divergence]]
-    assert f"The reference and the model's own output first differ at piece {place + 1}" in said(test)
+    assert f"The reference and the model's own output first differ at token {place + 1}" in said(test)
     assert f"the model wrote **{own}**" in said(test)
     rows = test.dataframe[0].value
     assert rows["piece"].tolist() == list(expected.pieces)

@@ -68,7 +68,7 @@ def test_every_other_page_opens(page, name, script):
                   "always uses the first of the 2 types"]),
         ("tutorial", ["unbiased standard deviation", "These parts have biases: queries, keys and values, the output "
                       "projection of attention, the feed-forward network."]),
-        ("gpt", ["No sequence of 2 pieces occurs twice in an output", "repetition penalty"]),
+        ("gpt", ["No sequence of 2 tokens occurs twice in an output", "repetition penalty"]),
     ],
 )  # fmt: skip
 def test_features_are_named_and_what_a_diagram_cannot_draw(page, name, said):
@@ -78,9 +78,9 @@ def test_features_are_named_and_what_a_diagram_cannot_draw(page, name, said):
 
 def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
     test = page("gpt", MASKS, **{"with": "mi"})
-    assert "This model has no padding piece to fill a batch with" in told_or_noted(test)
+    assert "This model has no padding token to fill a batch with" in told_or_noted(test)
     test = page("gpt", MASKS, masks="checks")
-    assert "no padding piece, so there is nothing to check" in told_or_noted(test)
+    assert "no padding token, so there is nothing to check" in told_or_noted(test)
     assert not test.error
 
 

@@ -44,5 +44,5 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
 def test_a_head_without_a_mask_piece_says_so(folder, open_page, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder / "head"))
     test = open_page(STEP, model="encoder alone", src="ba lo mi")
-    assert "its tokenizer has no piece that marks a gap" in told_or_noted(test)
+    assert "its tokenizer has no token that marks a gap" in told_or_noted(test)
     assert not payload(test, session.STEPPER)["choosable"]

@@ -188,10 +188,10 @@ def test_any_piece_can_be_typed(inside):
 def test_what_is_not_one_piece_is_said_with_its_parts_and_traditional_characters_are_simplified(inside):
     test = inside("pieces", model="reverse")
     check(test.text_input(key=pieces_panel.TYPED).set_value("ab").run())
-    assert "“ab” is not a single piece of this vocabulary; it is split into" in sentences(test)
+    assert "“ab” is not a single token of this vocabulary; it is split into" in sentences(test)
     assert "Nearest to g" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     check(test.text_input(key=pieces_panel.TYPED).set_value("b").run())
-    assert "not a single piece" not in sentences(test)
+    assert "not a single token" not in sentences(test)
     assert "Nearest to b" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     test = inside("pieces", model="zh-en")
     check(test.text_input(key=pieces_panel.TYPED).set_value("學校").run())

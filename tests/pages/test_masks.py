@@ -114,7 +114,7 @@ def test_an_address_restores_everything(masks):
 def test_the_page_opens_on_a_batch_of_two_with_padding(masks, src, companion, lengths, padded):
     test = masks(src=src)
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == [companion, "", ""]
-    assert f"2 sentences run as one batch. Source lengths: {lengths} pieces" in told(test)
+    assert f"2 sentences run as one batch. Source lengths: {lengths} tokens" in told(test)
     assert not {"with", "sentence", "mask"} & address(test).keys()
     assert (test.selectbox(key="sentence").value, test.selectbox(key="mask").value) == (padded - 1, "decoder")
     assert f"is padding in sentence {padded}" in told(test)
@@ -130,7 +130,7 @@ def test_a_sentence_is_shown_as_it_was_typed(open_page):
 
 def test_a_companion_can_be_typed(masks):
     test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
-    assert "Source lengths: 6, 12 and 3 pieces, all padded to 12" in told(test)
+    assert "Source lengths: 6, 12 and 3 tokens, all padded to 12" in told(test)
     assert address(test)["with"] == "transformer\n\nab"
 
 
@@ -138,7 +138,7 @@ def test_a_companion_can_be_typed(masks):
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
     assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
-    assert "2 sentences run as one batch. Source lengths: 6 and 12 pieces" in told(test)
+    assert "2 sentences run as one batch. Source lengths: 6 and 12 tokens" in told(test)
     assert not test.error
 
 

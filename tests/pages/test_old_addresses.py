@@ -33,7 +33,7 @@ RENAMED = {
     ("mask_attention", "Cross-attention"): "Cross (padding)",
 }
 NEW = {
-    "unsure": "All pieces",
+    "unsure": "All tokens",
     "apart": True,
     "language_choice": "English",
 }  # controls that there were not then, at their defaults

@@ -127,7 +127,7 @@ def page():
     out = streamlit if st.session_state.get("bare") else st
     out.title(say("The page"))
     out.markdown(joined("\n\n", [say("One sentence."), say("**Another** one with `code` and $x^2$.")]))
-    out.caption(say_n("{n} piece", "{n} pieces", 2))
+    out.caption(say_n("{n} token", "{n} tokens", 2))
     out.selectbox(say("Take"), ["a", "b"], format_func=lambda name: say("Choice {name}", name=name), help=say("Help"))
     out.radio(say("One of"), [say("First"), say("Second")], captions=[say("Caption"), say("Other")])
     out.text_input(say("Type"), placeholder=say("Here"), value="abc")
@@ -172,7 +172,7 @@ def test_a_page_behind_the_door_is_spoken_whole():
 def test_every_text_that_goes_round_the_door_is_found():
     found = "\n".join(complaints(opened(bare=True), ()))
     said = (
-        "The page|One sentence|pieces|Take|Choice|Help|One of|First|Caption|Type|Here|Go|Go there|Words|How many|Loss"
+        "The page|One sentence|tokens|Take|Choice|Help|One of|First|Caption|Type|Here|Go|Go there|Words|How many|Loss"
     )
     more = "Save|More|Not found|Left|Right|Open|Send|Bare|Many|Some|Option|Segments|Segment"
     for text in f"{said}|{more}".split("|"):

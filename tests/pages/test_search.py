@@ -55,7 +55,7 @@ def test_the_tree_ends_in_the_results_of_the_run_and_stepping_moves_it(beam):
 
 def test_what_comes_next_stays_hidden(beam):
     test = beam(guess=1, rounds="all")
-    assert "The tree appears once you reveal the first piece" in sentences(test)
+    assert "The tree appears once you reveal the first token" in sentences(test)
     check(go_to(test, 3))
     assert (
         len({trace["x"][0] for trace in figure(test, tree_pictures.tree.key)["data"] if trace["mode"] == "markers"})
@@ -124,10 +124,10 @@ def test_the_sliders_only_look(open_page):
     assert after[0] < before[0]
     assert output(test) == text
     assert (address(test)["temp"], address(test)["try_temp"]) == ("1", "3")
-    assert "the likeliest piece at every temperature" in told(test)
+    assert "the likeliest token at every temperature" in told(test)
     check(test.select_slider(key="try_k").set_value(1).run())
     assert list(bars(test, sampling_pictures.shares.key)[:2]) == [1.0, 0.0]
-    assert "Only one piece is left" in told(test)
+    assert "Only one token is left" in told(test)
 
 
 def test_a_button_makes_them_the_runs(open_page):

@@ -73,7 +73,7 @@ def test_a_sentence_is_run_and_an_output_that_was_cut_says_so(reverse):
     assert output(test) == "fed"
     assert (run_of(test)["cut"], run_of(test)["stop_reason"]) == (
         True,
-        "The output was cut off at the limit of 3 pieces.",
+        "The output was cut off at the limit of 3 tokens.",
     )
     assert not sentences(test)
     assert address(test)["max"] == "3"
@@ -150,8 +150,8 @@ def test_branches_of_beam_search_keep_its_results(reverse):
 @pytest.mark.parametrize(
     ("piece", "said"),
     [
-        ("no such piece", "“no such piece” is not a single piece"),
-        (MARKUP, "is not a single piece"),
+        ("no such token", "“no such token” is not a single token"),
+        (MARKUP, "is not a single token"),
         ("<pad>", "never written"),
     ],
 )
@@ -175,8 +175,8 @@ def offers(test):
 
 
 def test_one_refusal_stands_at_the_field_and_goes_with_the_next_try_or_step(reverse):
-    test = force(force(reverse(src="abcdef"), "no such piece"), "nor this")
-    assert refusal(test).startswith("“nor this” is not a single piece of this model's vocabulary.")
+    test = force(force(reverse(src="abcdef"), "no such token"), "nor this")
+    assert refusal(test).startswith("“nor this” is not a single token of this model's vocabulary.")
     assert refusal(test).count("\n") == 0
     assert offers(test) == ["n"]
     moved = check(go_to(test, 2))

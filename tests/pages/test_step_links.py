@@ -42,7 +42,7 @@ def test_an_empty_source_is_asked_for(reverse, source):
     ("source", "said"),
     [
         ("a" * 1_000_000, "The source has 1,000,000 characters; the limit is 4,000."),
-        ("abcdefghijklmnop", "The source has 17 pieces; reverse reads at most 13."),
+        ("abcdefghijklmnop", "The source has 17 tokens; reverse reads at most 13."),
     ],
 )
 def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
@@ -202,7 +202,7 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
 def test_a_wrong_guess_is_not_green(reverse):
     test = reveal(reverse(src="abcdef", guess=1, step=3), "z")
     assert not test.success
-    assert "The output has a different piece at this step. The model gave “z”" in test.warning[0].value.replace(
+    assert "The output has a different token at this step. The model gave “z”" in test.warning[0].value.replace(
         "\\", ""
     )
     assert "rank " in test.warning[0].value
@@ -211,21 +211,21 @@ def test_a_wrong_guess_is_not_green(reverse):
 def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
     for guess, right in (("dcb", True), ("xyz", False)):
         test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
-        assert f"“{guess}” splits into several pieces, so only the first one, “{guess[0]}”, counts." in sentences(test)
+        assert f"“{guess}” splits into several tokens, so only the first one, “{guess[0]}”, counts." in sentences(test)
         assert bool(test.success) == right
         assert payload(test, session.STEPPER)["revealed_step"] == 2
 
 
 def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
     test = reveal(reverse(src="abcdef", guess=1, step=3), "她")
-    assert "“她” does not begin with any piece of this model's vocabulary. Guess again" in sentences(test)
+    assert "“她” does not begin with any token of this model's vocabulary. Guess again" in sentences(test)
     assert not test.success
     assert payload(test, session.STEPPER)["revealed_step"] is None
     assert test.text_input(key=step_panels.GUESSED_PIECE).value == "她"
     assert "e → d" not in everything(test)
     test = reveal(test, "")
     assert payload(test, session.STEPPER)["revealed_step"] == 2
-    assert "does not begin with any piece" not in sentences(test)
+    assert "does not begin with any token" not in sentences(test)
 
 
 def test_guess_mode_does_not_name_a_later_branch(reverse):

@@ -57,7 +57,7 @@ def small(tmp_path):
     (tmp_path / "glassformer" / "charts").mkdir(parents=True)
     (tmp_path / "glassformer" / "charts" / "a.py").write_text(
         '# For translators: what a step reads\nsay("Step {n} of {all}", n=1, all=2)\n'
-        'say_n("{n} piece", "{n} pieces", n)\nsay("Key", about="attention")\nsay("One " "sentence.")\n'
+        'say_n("{n} token", "{n} tokens", n)\nsay("Key", about="attention")\nsay("One " "sentence.")\n'
         'QueryError("No step {n}", n=1)\nQueryError(said)\nConfigError("n_heads", "is missing")\n'
     )
     (tmp_path / "glassformer" / "components").mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_sentences_of_both_languages_are_collected(small):
     found = {(one.id, one.context): one for one in collected(small) if one.id}
     assert list(found) == [
         ("Step {n} of {all}", None),
-        (("{n} piece", "{n} pieces"), None),
+        (("{n} token", "{n} tokens"), None),
         ("Key", "attention"),
         ("One sentence.", None),
         ("No step {n}", None),
@@ -117,10 +117,10 @@ def test_a_language_is_begun_translated_and_compiled_and_english_that_changed_tu
 
 def test_a_translation_that_is_not_whole_is_found():
     template, written = Catalog(), Catalog(locale="zh")
-    wrong = {"A {n}": "", "B {what}": "步", ("{n} piece", "{n} pieces"): ("",), "Gone": "没有"}
+    wrong = {"A {n}": "", "B {what}": "步", ("{n} token", "{n} tokens"): ("",), "Gone": "没有"}
     for id, string in wrong.items():
         written.add(id, string)
         if id != "Gone":
             template.add(id)
     expected = ["not in the code: 'Gone'", "not translated: 'A {n}'", "names other values: '步'"]
-    assert complaints(written, template) == [*expected, "not translated: ('{n} piece', '{n} pieces')"]
+    assert complaints(written, template) == [*expected, "not translated: ('{n} token', '{n} tokens')"]

@@ -10,7 +10,7 @@ from transformer.i18n import PSEUDO, Sentence, said, say
 
 @pytest.mark.parametrize("kind", [GlassformerError, CheckpointError])
 def test_an_error_keeps_its_sentence(kind):
-    error = kind(say("{name} holds {n:,} pieces; {most:,} are read.", name="a.model", n=1200, most=1000))
+    error = kind(say("{name} holds {n:,} tokens; {most:,} are read.", name="a.model", n=1200, most=1000))
     assert str(error) == "a.model holds 1,200 pieces; 1,000 are read."
     assert type(str(error)) is str
     assert said(error.sentence, PSEUDO).replace("·", "") == "⟦a.model hoolds 1,200 piieecees; 1,000 aaree reeaad.⟧"
@@ -35,7 +35,7 @@ def test_any_other_text_is_a_template():
     assert QueryError("Key", about="attention").sentence.__reduce__() == say("Key", about="attention").__reduce__()
     assert error.sentence == str(error) == "no"
     with pytest.raises(KeyError):
-        QueryError("{n} pieces")
+        QueryError("{n} tokens")
 
 
 def test_what_is_shown_is_one_line_even_of_a_value_nested_too_deep():

@@ -205,7 +205,7 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
         src_ids, src_shares = _side(checkpoint.src_tokenizer, pair.source, source_text, clean)
         tgt_ids, tgt_shares = _side(checkpoint.tgt_tokenizer, pair.target, target_text, str)
     except ValueError:
-        return say("whose pieces cannot be joined into their words")
+        return say("whose tokens cannot be joined into their words")
     if len(src_ids) + len(end) > config.max_len or len(tgt_ids) + 1 > config.max_len:  # 1: the start id
         return say("with more than {most} tokens", most=config.max_len)
     src_shares = np.vstack((src_shares, np.zeros((len(end), len(pair.source)))))

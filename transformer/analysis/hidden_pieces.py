@@ -76,7 +76,7 @@ def hide(
 def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> None:
     """Check that a model can predict the piece at these tokens of a text; a QueryError if not."""
     if not model.anatomy.fills:
-        raise QueryError("This model has no head that predicts hidden pieces, so no piece can be hidden.")
+        raise QueryError("This model has no head that predicts hidden tokens, so no token can be hidden.")
     for place in places:
         if not 0 <= place < n_tokens:
             raise QueryError("token {place} does not exist; the text ends with token {n}.", place=place + 1, n=n_tokens)

@@ -195,7 +195,7 @@ def check_padding(
     """
     parts = model.anatomy
     if model.config.pad_id is None:
-        raise QueryError("This model has no padding piece and therefore no padding mask, so there is nothing to check.")
+        raise QueryError("This model has no padding token and therefore no padding mask, so there is nothing to check.")
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
     before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] if encoder-only

@@ -125,7 +125,7 @@ def check_vocabularies(
         if not size == table[0] == n_pieces:
             raise CheckpointError(
                 "{label}: the sizes of the {side} vocabulary differ: {size:,} in config.json ({side}_vocab_size), "
-                "{rows:,} rows in {side}_table, {n_pieces:,} pieces in {file}. All three must be equal.",
+                "{rows:,} rows in {side}_table, {n_pieces:,} tokens in {file}. All three must be equal.",
                 label=label,
                 side=side,
                 size=size,

@@ -346,7 +346,7 @@ def _odd_ids(config: ModelConfig, tokenizers: Sequence[Named]) -> list[str]:
             if i is not None and not tokenizer.is_special(i):
                 odd.append(
                     say(
-                        "config.json says {name} = {i}, but in {file} that id belongs to the piece {piece}.",
+                        "config.json says {name} = {i}, but in {file} that id belongs to the token {piece}.",
                         name=name,
                         i=i,
                         file=file,

@@ -75,7 +75,7 @@ class Writing:
             if self.forced_end_id in closed:
                 raise ConfigError(
                     "forced_end_id",
-                    "found {i}, the id of a piece that is never written, because it is pad_id or in banned_ids.",
+                    "found {i}, the id of a token that is never written, because it is pad_id or in banned_ids.",
                     i=self.forced_end_id,
                 )
 

@@ -83,7 +83,7 @@ class Ids:
             if i in self.never_written:
                 raise ConfigError(
                     "forced_ids",
-                    "contains {i}, the id of a piece that is never written, because it is pad_id or in banned_ids.",
+                    "contains {i}, the id of a token that is never written, because it is pad_id or in banned_ids.",
                     i=i,
                 )
         for name, n in (

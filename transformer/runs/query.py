@@ -90,19 +90,19 @@ class Query:
         most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
         whole_number("hypothesis", self.hypothesis, 0, most)
         if not isinstance(self.forced, list | tuple):
-            raise QueryError("forced: found {found}, expected a list of piece ids.", found=shown(self.forced))
+            raise QueryError("forced: found {found}, expected a list of token ids.", found=shown(self.forced))
         object.__setattr__(self, "forced", tuple(self.forced))
         if len(self.forced) > self.max_new:
             raise QueryError(
                 say_n(
-                    "{n:,} piece is forced, but the output may have at most {most}.",
-                    "{n:,} pieces are forced, but the output may have at most {most}.",
+                    "{n:,} token is forced, but the output may have at most {most}.",
+                    "{n:,} tokens are forced, but the output may have at most {most}.",
                     len(self.forced),
                     most=self.max_new,
                 )
             )
         for i in self.forced:
-            whole_number(say("forced piece id"), i, 0, 10_000_000)
+            whole_number(say("forced token id"), i, 0, 10_000_000)
         object.__setattr__(self, "interventions", checked(self.interventions))
 
     @property

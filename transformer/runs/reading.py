@@ -256,7 +256,7 @@ def read(
     sources = sources or [read_source(checkpoint, query) for query in queries]
     if checkpoint.config.pad_id is None and len({len(source.ids) for source in sources}) > 1:
         raise QueryError(
-            "{model} has no padding piece, so only sentences of the same length can run as one batch; run them one "
+            "{model} has no padding token, so only sentences of the same length can run as one batch; run them one "
             "at a time.",
             model=checkpoint.name,
         )

@@ -47,7 +47,7 @@ def read_given(
     if not parts.writes:
         raise QueryError(
             "{model} is an encoder-only model: it generates no output that could be compared with a reference. "
-            "Hide pieces of the text instead, or choose another checkpoint.",
+            "Hide tokens of the text instead, or choose another checkpoint.",
             model=checkpoint.name,
         )
     source = read_source(checkpoint, replace(query, forced=(), hypothesis=0))
@@ -60,9 +60,9 @@ def read_given(
     if len(ids) > most:
         raise QueryError(
             say_n(
-                "The reference has {n:,} piece, but {model} has room for only {most:,} after the preceding text. "
+                "The reference has {n:,} token, but {model} has room for only {most:,} after the preceding text. "
                 "Shorten the reference.",
-                "The reference has {n:,} pieces, but {model} has room for only {most:,} after the preceding text. "
+                "The reference has {n:,} tokens, but {model} has room for only {most:,} after the preceding text. "
                 "Shorten the reference.",
                 len(ids),
                 model=checkpoint.name,
@@ -81,7 +81,7 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Pre
     ids = (*source.ids[n_before:], *end)
     if not ids:
         raise QueryError(
-            "This text is a single piece, and nothing comes before it to predict it from. Type more, or give a "
+            "This text is a single token, and nothing comes before it to predict it from. Type more, or give a "
             "reference."
         )
     if len(source.ids) + len(end) - 1 > config.max_len:
@@ -132,10 +132,10 @@ def _unknown(pieces: Sequence[str], count: int) -> tuple[str, ...]:
         return ()
     return (
         say_n(
-            "The model can write {n} of the reference's {all} pieces only as the unknown piece. The numbers for "
-            "this piece say nothing about what you typed.",
-            "The model can write {n} of the reference's {all} pieces only as the unknown piece. The numbers for "
-            "these pieces say nothing about what you typed.",
+            "The model can write {n} of the reference's {all} tokens only as the unknown token. The numbers for "
+            "this token say nothing about what you typed.",
+            "The model can write {n} of the reference's {all} tokens only as the unknown token. The numbers for "
+            "these tokens say nothing about what you typed.",
             len(pieces),
             all=count,
         ),

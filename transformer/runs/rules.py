@@ -120,7 +120,7 @@ def check_open(scores: Tensor) -> Tensor:
     if bool((scores.amax(dim=-1) == -torch.inf).any()):
         raise QueryError(
             "At one step, the rules in this model's config (no_repeat_ngram, banned_ids, min_length and others) "
-            "rule out every piece, so none can be chosen. Lower the maximum output length, or change the rules in "
+            "rule out every token, so none can be chosen. Lower the maximum output length, or change the rules in "
             "config.json."
         )
     return scores

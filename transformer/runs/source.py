@@ -42,7 +42,7 @@ def rules_for(config: ModelConfig, query: Query, source: Source) -> Rules:
 def no_piece(found: str) -> QueryError:
     """The error for text that a vocabulary has no piece for."""
     return QueryError(
-        "The vocabulary has no piece for {found}, and no unknown piece to use instead. Leave this text out.",
+        "The vocabulary has no token for {found}, and no unknown token to use instead. Leave this text out.",
         found=shown(found),
     )
 
@@ -80,8 +80,8 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     if len(ids) > config.max_len:
         raise QueryError(
             say_n(
-                "The source has {n} piece; {model} reads at most {most}. Shorten it.",
-                "The source has {n} pieces; {model} reads at most {most}. Shorten it.",
+                "The source has {n} token; {model} reads at most {most}. Shorten it.",
+                "The source has {n} tokens; {model} reads at most {most}. Shorten it.",
                 len(ids),
                 model=checkpoint.name,
                 most=config.max_len,
@@ -137,28 +137,28 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
     listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
     if len(listed) <= MAX_LISTED and whole:
         note = say(
-            "This model has never seen: {pieces}. It reads the unknown piece instead, so it knows nothing about "
+            "This model has never seen: {pieces}. It reads the unknown token instead, so it knows nothing about "
             "this sentence.",
             pieces=listed,
         )
     elif len(listed) <= MAX_LISTED:
         note = say(
-            "This model has never seen: {pieces}. It reads the unknown piece instead, so it cannot know what this "
+            "This model has never seen: {pieces}. It reads the unknown token instead, so it cannot know what this "
             "part of the text says.",
             pieces=listed,
         )
     elif whole:
         note = say_n(
-            "This model knows none of this sentence's {n} pieces. It reads the unknown piece in place of each, so "
+            "This model knows none of this sentence's {n} tokens. It reads the unknown token in place of each, so "
             "it knows nothing about the sentence.",
-            "This model knows none of this sentence's {n} pieces. It reads the unknown piece in place of "
+            "This model knows none of this sentence's {n} tokens. It reads the unknown token in place of "
             "each, so it knows nothing about the sentence.",
             len(unknown),
         )
     else:
-        note = say_n("This model has never seen {n} of these pieces. It reads the unknown piece instead, so it "
+        note = say_n("This model has never seen {n} of these tokens. It reads the unknown token instead, so it "
                      "cannot know what this part of the text says.",
-                     "This model has never seen {n} of these pieces. It reads the unknown piece instead, so it "
+                     "This model has never seen {n} of these tokens. It reads the unknown token instead, so it "
                      "cannot know what this part of the text says.", len(unknown))  # fmt: skip
     return (note,)
 
@@ -172,26 +172,26 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
     config = checkpoint.config
     if query.forced and not room:
         raise QueryError(
-            "pieces are forced, but {model} is an encoder-only model and generates no output.", model=checkpoint.name
+            "tokens are forced, but {model} is an encoder-only model and generates no output.", model=checkpoint.name
         )
     for place, i in enumerate(query.forced):
         if i >= config.tgt_vocab_size:
             raise QueryError(
-                "forced piece id {i} is outside the vocabulary; ids go from 0 to {last}.",
+                "forced token id {i} is outside the vocabulary; ids go from 0 to {last}.",
                 i=i,
                 last=config.tgt_vocab_size - 1,
             )
         if i == config.pad_id:
-            raise QueryError("forced piece id {i} is padding, which is never written; choose another piece.", i=i)
+            raise QueryError("forced token id {i} is padding, which is never written; choose another token.", i=i)
         if i in config.banned_ids:
-            raise QueryError("forced piece id {i} is banned by this model's config; choose another piece.", i=i)
+            raise QueryError("forced token id {i} is banned by this model's config; choose another token.", i=i)
         if i in config.end_ids and place < len(query.forced) - 1:
-            raise QueryError("a forced piece comes after the end mark; make the end mark the last forced piece.")
+            raise QueryError("a forced token comes after the end mark; make the end mark the last forced token.")
     if len(query.forced) > room:
         raise QueryError(
             say_n(
-                "{n} piece is forced, but {model} can write at most {most}.",
-                "{n} pieces are forced, but {model} can write at most {most}.",
+                "{n} token is forced, but {model} can write at most {most}.",
+                "{n} tokens are forced, but {model} can write at most {most}.",
                 len(query.forced),
                 model=checkpoint.name,
                 most=room,

@@ -217,7 +217,7 @@ def read(model: bytes) -> list[Piece]:
             elif number in _TEXTS_OF:
                 _check_texts(value, _TEXTS_OF[number])
             if len(pieces) > MAX_PIECES:
-                raise TokenizerError("has too many pieces; the limit is {most:,}.", most=MAX_PIECES)
+                raise TokenizerError("has too many tokens; the limit is {most:,}.", most=MAX_PIECES)
     except ClauseError as error:
         raise TokenizerError(
             "is not a SentencePiece model, or is damaged: {problem}.", problem=error.sentence
@@ -233,15 +233,15 @@ def _find_fault(model: bytes) -> None:
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
     if not isinstance(message, memoryview):
-        raise ClauseError("piece {i} is not a protobuf message", i=i)
+        raise ClauseError("token {i} is not a protobuf message", i=i)
     text, score, kind = b"", 0.0, 1
     for number, value in fields(message):
         if number == 1 and isinstance(value, memoryview):
             if len(value) > MAX_PIECE_BYTES:
                 raise TokenizerError(
                     say_n(
-                        "piece {i} is {n:,} byte long; the limit is {most}.",
-                        "piece {i} is {n:,} bytes long; the limit is {most}.",
+                        "token {i} is {n:,} byte long; the limit is {most}.",
+                        "token {i} is {n:,} bytes long; the limit is {most}.",
                         len(value),
                         i=i,
                         most=MAX_PIECE_BYTES,
@@ -253,11 +253,11 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
         elif number == 3 and isinstance(value, int):
             kind = value
         elif number in (1, 2, 3):
-            raise ClauseError("piece {i} has a field {number} of the wrong type", i=i, number=number)
+            raise ClauseError("token {i} has a field {number} of the wrong type", i=i, number=number)
     try:
         return Piece(text.decode(), score, kind)
     except UnicodeDecodeError:
-        raise TokenizerError("piece {i} is not UTF-8: {text}.", i=i, text=shown(text)) from None
+        raise TokenizerError("token {i} is not UTF-8: {text}.", i=i, text=shown(text)) from None
 
 
 def _check_texts(message: int | float | memoryview, wanted: int) -> None:
@@ -285,21 +285,21 @@ def _check_pieces(pieces: list[Piece]) -> None:
     seen: dict[str, int] = {}
     for i, piece in enumerate(pieces):
         if not piece.text:
-            raise TokenizerError("piece {i} is empty.", i=i)
+            raise TokenizerError("token {i} is empty.", i=i)
         if piece.text in seen:
             raise TokenizerError(
-                "piece {i} is {piece}, the same as piece {other}.", i=i, piece=shown(piece.text), other=seen[piece.text]
+                "token {i} is {piece}, the same as token {other}.", i=i, piece=shown(piece.text), other=seen[piece.text]
             )
         if not math.isfinite(piece.score):
             raise TokenizerError(
-                "piece {i}, {piece}, has the score {score}; expected a finite number.",
+                "token {i}, {piece}, has the score {score}; expected a finite number.",
                 i=i,
                 piece=shown(piece.text),
                 score=piece.score,
             )
         if piece.type not in TYPES:
             raise TokenizerError(
-                "piece {i}, {piece}, has type {type}; expected 1 to 6.", i=i, piece=shown(piece.text), type=piece.type
+                "token {i}, {piece}, has type {type}; expected 1 to 6.", i=i, piece=shown(piece.text), type=piece.type
             )
         seen[piece.text] = i
     unknown = [shown(piece.text) for piece in pieces if piece.type == UNKNOWN]
@@ -307,8 +307,8 @@ def _check_pieces(pieces: list[Piece]) -> None:
         found = joined(", ", unknown[:5]) if unknown else say("none")
         raise TokenizerError(
             say_n(
-                "has {n} piece for unknown text ({found}); expected exactly one, for example '<unk>'.",
-                "has {n} pieces for unknown text ({found}); expected exactly one, for example '<unk>'.",
+                "has {n} token for unknown text ({found}); expected exactly one, for example '<unk>'.",
+                "has {n} tokens for unknown text ({found}); expected exactly one, for example '<unk>'.",
                 len(unknown),
                 found=found,
             )

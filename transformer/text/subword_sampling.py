@@ -38,7 +38,7 @@ class Sampler:
         splitters: dict[int, type[Lattice | Merges]] = {UNIGRAM: Lattice, BPE: Merges}
         if settings[MODEL_TYPE] not in splitters:
             raise TokenizerError(
-                "this vocabulary splits each text in only one way, because its pieces are characters or words, so "
+                "this vocabulary splits each text in only one way, because its tokens are characters or words, so "
                 "no split can be sampled; remove --sampling."
             )
         self._normalise = tokenizer.normalised

@@ -139,7 +139,7 @@ class Tokenizer(AnyTokenizer):
 def check_id(i: int, size: int) -> None:
     """Refuse an id that a vocabulary does not have."""
     if not 0 <= i < size:
-        raise TokenizerError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=size - 1)
+        raise TokenizerError("token id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=size - 1)
 
 
 class RawIds(AnyTokenizer):
@@ -148,7 +148,7 @@ class RawIds(AnyTokenizer):
     continuation = " "  # no number begins with it, so each is a word
     notes = (
         say(
-            "This model has no tokenizer, so its pieces are the row numbers of its embedding table. Type numbers "
+            "This model has no tokenizer, so its tokens are the row numbers of its embedding table. Type numbers "
             "separated by spaces, for example 12 7 5."
         ),
     )

@@ -174,7 +174,7 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
     encoding = tokenizer.encode(normalise(text, steps))
     if encoding.unread and not isinstance(tokenizer, RawIds):
         raise DataError(
-            "{text} contains {found}, but the vocabulary has no piece for it and no unknown piece to use instead; "
+            "{text} contains {found}, but the vocabulary has no token for it and no unknown token to use instead; "
             "remove it from the text.",
             found=shown(encoding.unread[0]),
             text=shown(text),
@@ -318,7 +318,7 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
     mask = next((i for name in MASKS if (i := tried.src_tokenizer.id_of(name)) is not None), None)
     if mask is None:
         raise QueryError(
-            say("This model's tokenizer has none of the pieces {names}, so no piece can be hidden.",
+            say("This model's tokenizer has none of the tokens {names}, so no token can be hidden.",
                 names=", ".join(MASKS))
         )  # fmt: skip
     totals, counts = [], []

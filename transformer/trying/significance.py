@@ -118,7 +118,7 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     share = _share(best)
     if not others:
         return say(
-            "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}.",
+            "With {best}, the tokens that the model writes for {texts} have a mean probability of {share}.",
             best=first,
             texts=texts,
             share=share,
@@ -127,13 +127,13 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     close = ", ".join(name for name, other in others if not surely_better(best, other))
     if close:
         return say(
-            "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}, not "
+            "With {best}, the tokens that the model writes for {texts} have a mean probability of {share}, not "
             "clearly more than with {values} (next best {next}). A comparison on pairs of source and target is "
             "more reliable.",
             best=first, texts=texts, share=share, values=close, next=figure,
         )  # fmt: skip
     return say(
-        "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}; the next "
+        "With {best}, the tokens that the model writes for {texts} have a mean probability of {share}; the next "
         "best is {value} ({next}). A model with a wrong setting may be just as certain of what it writes: only "
         "pairs of source and target can decide.",
         best=first, texts=texts, share=share, value=others[0][0], next=figure,

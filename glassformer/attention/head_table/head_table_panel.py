@@ -88,7 +88,7 @@ def _scope(found: pictures.Heads) -> str:
         )
     if not view.words and not view.hide_special:
         return said
-    pieces = say("All pieces count, including special pieces, even if other parts of this page merge or hide them.")
+    pieces = say("All tokens count, including special tokens, even if other parts of this page merge or hide them.")
     return joined(" ", [said, pieces])
 
 

@@ -137,7 +137,7 @@ export function pieceText(piece, className = "gf-piece") {
   for (const part of visible(piece).split(/(▁)/)) {
     if (part === "▁") {
       const space = make("span", "gf-space", part);
-      space.title = say("▁ marks a space before the piece.");
+      space.title = say("▁ marks a space before the token.");
       element.append(space);
     } else if (part) element.append(part);
   }

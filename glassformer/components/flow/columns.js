@@ -104,7 +104,7 @@ export function fillColumns(view) {
     const first = output[side] === null ? undefined : view.tokens[side][output[side]];
     if (first && output[side]) {
       first.classList.add("gf-flow-output");
-      first.title = side === "query" ? say("The rows from this one on predict the output") : say("The output begins with this piece");
+      first.title = side === "query" ? say("The rows from this one on predict the output") : say("The output begins with this token");
     }
     view.lists[side].replaceChildren(...view.tokens[side]);
   }

@@ -46,7 +46,7 @@ export function readout(view) {
   const { focus, pair, shown, model } = view;
   if (!focus && !shown.length) return [say("No head is shown. Click a head, or All.")];
   if (!focus) {
-    return [inARow([say("Hover over a piece to see only its lines; click it to pin them."),
+    return [inARow([say("Hover over a token to see only its lines; click it to pin them."),
       say("Keyboard: arrow keys move, Enter pins, Escape unpins.")])];
   }
   const begin = make("span", "gf-flow-begin");
@@ -94,7 +94,7 @@ export function drawCount(view) {
   }
   view.note = inARow(said);
   if (view.focus) {
-    said.push(say("The number next to a piece is its mean weight over the heads shown; each coloured block is one head."));
+    said.push(say("The number next to a token is its mean weight over the heads shown; each coloured block is one head."));
   }
   if (view.model.levels <= 255) said.push(say("Weights are rounded to {step}.", { step: "1/255" }));
   view.count.textContent = all ? inARow(said) : "";

@@ -21,7 +21,7 @@ function sourceChip(chip) {
 /** @param {string} piece */
 function startChip(piece) {
   const item = make("li", "gf-chip gf-start gf-special");
-  item.title = say("The model reads this piece first; it is not part of the output.");
+  item.title = say("The model reads this token first; it is not part of the output.");
   item.append(pieceText(piece), make("span", "gf-probability", say("start")));
   return item;
 }
@@ -72,7 +72,7 @@ export function fillTarget(view, index, hidden) {
   item.title = chip.forced
     ? say("{piece}, id {id}: chosen by you, not by the model. Click to go to its step.", values)
     : chip.probability === null ? say("{piece}, id {id}. Click to go to its step.", values)
-    : say("{piece}, id {id}. The number below is the probability that the model gave this piece. Click to go to its step.", values);
+    : say("{piece}, id {id}. The number below is the probability that the model gave this token. Click to go to its step.", values);
   const shown = chip.probability === null ? "\u00a0" : formatProbability(chip.probability);
   const probability = make("span", "gf-probability", shown);
   probability.dataset.forced = say("yours");

@@ -123,7 +123,7 @@ function caption(view, covered) {
   const step = make("b", "", say("Step {n} of {all}", { n: view.step + 1, all: target.length }));
   const read = pieceText(view.step ? target[view.step - 1].piece : start, "gf-quoted");
   if (covered) {
-    const asked = sayNodes("{step}: reads ‘{read}’, predicts a hidden piece", { step, read });
+    const asked = sayNodes("{step}: reads ‘{read}’, predicts a hidden token", { step, read });
     return view.halted === view.step ? [...asked, make("span", "gf-stop", say(". Playback waits for your guess."))] : asked;
   }
   const piece = pieceText(chip.piece, "gf-quoted");

@@ -149,13 +149,13 @@ class _Task:
         if not isinstance(query.decoding, Greedy):
             raise QueryError(
                 "A draft is checked against greedy decoding, because sampling and beam search choose among several "
-                "pieces at each place. Choose greedy decoding."
+                "tokens at each place. Choose greedy decoding."
             )
         self.checkpoint, self.query, self.config = checkpoint, query, checkpoint.config
         self.reading = read(checkpoint, [query], maps=False)
         if not self.reading.tap.causal:
             raise QueryError(
-                "A change of this run lets a piece see later ones, so one pass over a draft would show it more than "
+                "A change of this run lets a token see later ones, so one pass over a draft would show it more than "
                 "a step does. Remove that change."
             )
         self.source = self.reading.sources[0]

@@ -19,7 +19,7 @@ ROUNDING: Final = 1e-6
 """So is one below this share of all parts together: a run without norms has logits of many thousands."""
 
 _OUTSIDE: Final[dict[str, tuple[Sentence, Sentence]]] = {
-    "tokens": (say("Embedding of the piece read last"), say("Embedding")),
+    "tokens": (say("Embedding of the token read last"), say("Embedding")),
     "positions": (say("Its position"), say("Position")),
     "embedding_norm": (say("β of the embedding's norm"), say("Embedding β")),
     "final_norm": (say("β of the final norm"), say("Final norm β")),
@@ -220,19 +220,19 @@ def what_it_is(run: ViewedRun) -> Iterator[str]:
     config = run.checkpoint.config
     if config.norm_kind == "none":
         how = say(
-            "Each part's contribution is the dot product of its vector with the piece's row in the output layer's "
+            "Each part's contribution is the dot product of its vector with the token's row in the output layer's "
             "matrix. The logit is computed from the stream in the same way."
         )
     elif config.norm == "post":
         how = say(
             "Each part's vector goes through the norms after it, and each norm divides by the same number as in "
-            "this run. The contribution is the dot product of the result with the piece's row in the output "
+            "this run. The contribution is the dot product of the result with the token's row in the output "
             "layer's matrix."
         )
     else:
         how = say(
             "Each part's vector goes through the final norm, which divides by the same number as in this run. The "
-            "contribution is the dot product of the result with the piece's row in the output layer's matrix."
+            "contribution is the dot product of the result with the token's row in the output layer's matrix."
         )
     yield how
     yield say(

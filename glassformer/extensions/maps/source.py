@@ -35,7 +35,7 @@ ARRAYS: Final[dict[str, str]] = {
     "encoder_sums_to_one": say("optional: False if rows need not sum to 1"),
     "checkpoint": say("optional: the model's name"),
     "sentence": say("optional: the sentence that the model read"),
-    "special": say("optional: the labels of special pieces, so they can be hidden"),
+    "special": say("optional: the labels of special tokens, so they can be hidden"),
 }
 
 
@@ -73,7 +73,7 @@ class MapsSource(Source):
             say("Model"): maps.checkpoint,
             say("Sentence"): maps.sentence,
             **{KIND_NAMES[one.kind]: _in_short(one) for one in maps.attentions},
-            say("Special pieces"): " ".join(maps.special),
+            say("Special tokens"): " ".join(maps.special),
             say("Content hash"): maps.content_hash[:12],
         }
         with st.container(key=page_style.CARD):

@@ -41,8 +41,8 @@ HOW_TO_READ_SINGULAR: Final = say(
     "used directions these values correspond to."
 )
 HOW_TO_READ_ROWS: Final = say(
-    "Each bar is the length of one piece's vector, a row of the table. The shortest is at the top, the longest at "
-    "the bottom. Rows of pieces that never occurred in training often all have the same length, or lengths far "
+    "Each bar is the length of one token's vector, a row of the table. The shortest is at the top, the longest at "
+    "the bottom. Rows of tokens that never occurred in training often all have the same length, or lengths far "
     "from those of other rows."
 )
 
@@ -219,7 +219,7 @@ def decades_of(falling: np.ndarray) -> Spec:
 
 
 @PARAMETERS.picture(
-    "parameter_rows", say("The shortest and longest rows of a table with one row per piece"), follows="still"
+    "parameter_rows", say("The shortest and longest rows of a table with one row per token"), follows="still"
 )
 def rows(scene: OneParameter) -> Plot | None:
     """The pieces of the shortest rows and of the longest."""
@@ -229,12 +229,12 @@ def rows(scene: OneParameter) -> Plot | None:
     shown = _ends_of(lengths, N_ROWS).tolist()
     names, special = [pieces.piece(i) for i in shown], [pieces.is_special(i) for i in shown]
     says = [
-        say("{piece}, a special piece", piece=bold(name)) if one else bold(name)
+        say("{piece}, a special token", piece=bold(name)) if one else bold(name)
         for name, one in zip(names, special, strict=True)
     ]
     drawn = bars(
         say("Shortest and longest rows of {name}", name=scene.name),
-        Axis(say("Piece"), names, says=says),
+        Axis(say("Token"), names, says=says),
         Numbers(say("length of the row"), lengths[shown], ".5g"),
         Numbers(say("id"), np.array(shown), ".0f"),
         ends=lambda i: f"{lengths[shown[i]]:.3g}",
@@ -258,7 +258,7 @@ def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
     return order if len(order) <= 2 * count else np.concatenate([order[:count], order[-count:]])
 
 
-@PARAMETERS.picture("parameter_lengths", say("Row lengths of a table with one row per piece"), follows="still")
+@PARAMETERS.picture("parameter_lengths", say("Row lengths of a table with one row per token"), follows="still")
 def row_lengths(scene: OneParameter) -> Plot | None:
     """How the lengths of its rows are spread."""
     if not scene.has_rows:

@@ -139,7 +139,7 @@ def _mask(checkpoint: Runnable) -> int:
     found = mask_id(checkpoint.src_tokenizer)
     if found is None:
         raise QueryError(
-            "The tokenizer of {model} has none of the mask pieces {names}, so no piece can be hidden and no text "
+            "The tokenizer of {model} has none of the mask tokens {names}, so no token can be hidden and no text "
             "can be scored. Choose another checkpoint.",
             model=checkpoint.name,
             names=", ".join(MASK_PIECES),

@@ -46,21 +46,21 @@ class _Measure:
 
 
 _LOG_PROB = _Measure(
-    say("Log-probability per piece (nats)"),
-    say("Log-probability per piece"),
+    say("Log-probability per token (nats)"),
+    say("Log-probability per token"),
     say("Lines by log-probability"),
     lambda one: one.mean_log_prob,
 )
-_CHRF = _Measure(say("chrF"), say("chrF against log-probability per piece"), say("Lines by chrF"), lambda one: one.chrf)
+_CHRF = _Measure(say("chrF"), say("chrF against log-probability per token"), say("Lines by chrF"), lambda one: one.chrf)
 _RATIO = _Measure(
     say("Length ratio"),
-    say("Length ratio against log-probability per piece"),
+    say("Length ratio against log-probability per token"),
     say("Lines by length ratio"),
     lambda one: one.length_ratio,
 )
 _ENTROPY = _Measure(
     say("Entropy (bits)"),
-    say("Entropy against log-probability per piece"),
+    say("Entropy against log-probability per token"),
     say("Lines by entropy"),
     lambda one: one.entropy,
 )
@@ -79,23 +79,23 @@ def overview(results: Sequence[LineResult]) -> None:
 
 
 def _summed(found: Summary) -> list[tuple[str, str, str | None]]:
-    surer = say("Mean log-probability over all pieces, in nats. The closer to 0, the surer the model.")
+    surer = say("Mean log-probability over all tokens, in nats. The closer to 0, the surer the model.")
     unknown = say(
-        "Share of source pieces that are unknown. Lines with at least one unknown piece: {n:,}.",
+        "Share of source tokens that are unknown. Lines with at least one unknown token: {n:,}.",
         n=found.n_unknown_lines,
     )
     every: list[tuple[str, float | None, str, str | None]] = [
         (say("chrF of all"), found.chrf, ".1f", say("chrF computed over all outputs together, 0 to 100.")),
-        (say("Log-probability per piece"), found.log_prob, ".3f", surer),
+        (say("Log-probability per token"), found.log_prob, ".3f", surer),
         (say("Entropy"), found.entropy, ".2f", say("Mean entropy over all lines, in bits.")),
         (
             say("Length ratio"),
             found.length_ratio,
             ".2f",
-            say("Number of pieces written per piece read, over all lines."),
+            say("Number of tokens written per token read, over all lines."),
         ),
         (say("Ended"), found.ended, ".1%", say("Share of outputs that ended with an end mark.")),
-        (say("Unknown pieces"), found.unknown, ".2%", unknown),
+        (say("Unknown tokens"), found.unknown, ".2%", unknown),
         (say("Not run"), found.n_failed or None, ",", None),
     ]
     return [(label, format(value, form), help) for label, value, form, help in every if value is not None]
@@ -166,7 +166,7 @@ Measure = Callable[[LineResult], float | None]
 # Which lines are listed: a label, and a test of a line.
 KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
     "all": (say("All lines"), lambda one: True),
-    "unknown": (say("With unknown pieces"), lambda one: one.n_unknown > 0),
+    "unknown": (say("With unknown tokens"), lambda one: one.n_unknown > 0),
     "cut": (say("Cut off at the length limit"), lambda one: one.ended is False),
     "problem": (say("Not run"), lambda one: one.problem is not None),
 }
@@ -178,7 +178,7 @@ ORDERS: Final[Mapping[LineOrder, tuple[str, Measure]]] = {
     "entropy": (say("Highest entropy first"), lambda one: _minus(one.entropy)),
     "ratio": (say("Highest length ratio first"), lambda one: _minus(one.length_ratio)),
     "repeated": (say("Most repeated first"), lambda one: _minus(one.repeated)),
-    "unknown": (say("Most unknown pieces first"), lambda one: -one.n_unknown),
+    "unknown": (say("Most unknown tokens first"), lambda one: -one.n_unknown),
 }
 
 
@@ -230,25 +230,25 @@ _NUMBERS: Final[_Numbers] = {
     "score": (say("Score", about="an output"), say("Beam search ranks its results by this number."), "%.3f"),
     "log_prob_per_piece": (
         say("Log-prob."),
-        say("Mean log-probability per piece, in nats. The closer to 0, the surer the model."),
+        say("Mean log-probability per token, in nats. The closer to 0, the surer the model."),
         "%.3f",
     ),
     "entropy_bits": (say("Entropy"), say("Mean entropy over all steps, in bits."), "%.2f"),
-    "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
+    "length_ratio": (say("Ratio"), say("Tokens written per token read, not counting start and end marks."), "%.2f"),
     "repeated": (
         say("Repeated"),
-        say("Share of all pairs of neighbouring pieces in the output that repeat an earlier pair."),
+        say("Share of all pairs of neighbouring tokens in the output that repeat an earlier pair."),
         "percent",
     ),
     "unknown": (
         say("Unknown"),
-        say("Number of unknown pieces in the source. They replace text that is not in the vocabulary."),
+        say("Number of unknown tokens in the source. They replace text that is not in the vocabulary."),
         "%d",
     ),
 }
 _BEHIND: Final[_Numbers] = {
-    "log_prob": (say("Sum"), say("Sum of the log-probabilities of all pieces, in nats."), "%.2f"),
-    "pieces": (say("Pieces"), say("Number of pieces counted in the log-probability, including the end mark."), "%d"),
+    "log_prob": (say("Sum"), say("Sum of the log-probabilities of all tokens, in nats."), "%.2f"),
+    "pieces": (say("Tokens"), say("Number of tokens counted in the log-probability, including the end mark."), "%d"),
 }
 
 

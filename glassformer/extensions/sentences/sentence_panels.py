@@ -104,7 +104,7 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
     if not parts.writes:
         return say(
             "One text per line. This encoder-only model generates no output, so the app computes a "
-            "pseudo-log-likelihood for each text instead, by hiding its pieces one at a time."
+            "pseudo-log-likelihood for each text instead, by hiding its tokens one at a time."
         )
     if not parts.reads:
         return say(

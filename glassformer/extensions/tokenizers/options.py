@@ -41,13 +41,13 @@ class Added:
     def __post_init__(self) -> None:
         if not isinstance(self.content, str) or not 0 < len(self.content) <= MAX_CHARACTERS:
             raise TokenizerError(
-                "an added piece is {found}, expected a string of 1 to {most} characters.",
+                "an added token is {found}, expected a string of 1 to {most} characters.",
                 found=shown(self.content),
                 most=MAX_CHARACTERS,
             )
         if type(self.id) is not int or not 0 <= self.id < MAX_PIECES:
             raise TokenizerError(
-                "the added piece {piece} has the id {found}, expected a whole number from 0 to {most:,}.",
+                "the added token {piece} has the id {found}, expected a whole number from 0 to {most:,}.",
                 piece=shown(self.content),
                 found=shown(self.id),
                 most=MAX_PIECES - 1,
@@ -55,7 +55,7 @@ class Added:
         for field in fields(self)[2:]:
             if type(getattr(self, field.name)) is not bool:
                 raise TokenizerError(
-                    "the added piece {piece}: {field}: found {found}, expected true or false.",
+                    "the added token {piece}: {field}: found {found}, expected true or false.",
                     piece=shown(self.content),
                     field=field.name,
                     found=shown(getattr(self, field.name)),
@@ -75,7 +75,7 @@ def added_from(listed: object) -> tuple[Added, ...]:
     """Read a list of what `said` gives; a TokenizerError begins with "added"."""
     if not isinstance(listed, list | tuple) or len(listed) > MAX_ADDED:
         raise TokenizerError(
-            "added: found {found}, expected a list of at most {most:,} pieces.", found=shown(listed), most=MAX_ADDED
+            "added: found {found}, expected a list of at most {most:,} tokens.", found=shown(listed), most=MAX_ADDED
         )
     return tuple(_one(record, where="added") for record in listed)
 
@@ -91,7 +91,7 @@ def added_of_folder(files: Files) -> tuple[Added, ...]:
         found, file = list(_of_list(records.get(LIST, {}), special)), LIST
     if len(found) > MAX_ADDED:
         raise TokenizerError(
-            "{file}: has {n:,} added pieces; the limit is {most:,}.", file=file, n=len(found), most=MAX_ADDED
+            "{file}: has {n:,} added tokens; the limit is {most:,}.", file=file, n=len(found), most=MAX_ADDED
         )
     rows: dict[int, Added] = {}
     for one in found:
@@ -135,7 +135,7 @@ def _one(record: object, *, where: str) -> Added:
             raise TokenizerError("expected a JSON object, found {found}.", found=shown(record))
         for name in ("content", "id"):
             if name not in record:
-                raise TokenizerError("an added piece has no {field}.", field=name)
+                raise TokenizerError("an added token has no {field}.", field=name)
         _check_known(record, Added)
         return Added(**record)
 
@@ -249,12 +249,12 @@ def _are_ids(value: object) -> bool:
 
 
 _CHECKS: dict[Any, tuple[Callable[[object], bool], Sentence]] = {
-    int: (_is_count, say("a valid number of pieces")),
-    int | None: (lambda value: value is None or _is_count(value), say("a valid number of pieces")),
+    int: (_is_count, say("a valid number of tokens")),
+    int | None: (lambda value: value is None or _is_count(value), say("a valid number of tokens")),
     str | None: (_is_code, say("a language code")),
     bool: (lambda value: type(value) is bool, say("true or false")),
     bool | None: (lambda value: value is None or type(value) is bool, say("true, false or null")),
     tuple[int, ...]: (_are_ids, say("a list of ids")),
-    tuple[Added, ...]: (lambda value: isinstance(value, tuple), say("a list of pieces")),  # each checks itself
+    tuple[Added, ...]: (lambda value: isinstance(value, tuple), say("a list of tokens")),  # each checks itself
 }
 _USUAL = Options()

@@ -49,7 +49,7 @@ def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:
     size = len(pieces) if size is None else size
     if size < len(pieces):
         raise TokenizerError(
-            "the vocabulary has {found:,} pieces, but the model's embedding table has only {size:,} rows.",
+            "the vocabulary has {found:,} tokens, but the model's embedding table has only {size:,} rows.",
             found=len(pieces),
             size=size,
         )

@@ -322,7 +322,7 @@ def table_of(
             pieces[one.id] = one.content
         elif names[one.id] != one.content:
             raise TokenizerError(
-                "the added piece {piece} has the id {i}, which belongs to {other} in the vocabulary; one of the "
+                "the added token {piece} has the id {i}, which belongs to {other} in the vocabulary; one of the "
                 "two files belongs to another model.",
                 piece=shown(one.content),
                 i=one.id,
@@ -354,7 +354,7 @@ def id_of(ids: Mapping[str, int], name: str, file: str) -> int:
     """The row of a piece that a family requires; TokenizerError if there is none."""
     if name not in ids:
         raise TokenizerError(
-            "{file}: has no piece {name}, which this family of models needs.", file=file, name=shown(name)
+            "{file}: has no token {name}, which this family of models needs.", file=file, name=shown(name)
         )
     return ids[name]
 

@@ -160,10 +160,10 @@ class LibraryProcess:
         if "last" in found:
             most = self._limits.pieces
             raise TokenizerError(
-                "its ids go up to {last:,}, but it may have at most {most:,} pieces.", last=found["last"], most=most
+                "its ids go up to {last:,}, but it may have at most {most:,} tokens.", last=found["last"], most=most
             )
         raise TokenizerError(
-            "its pieces take up {n:,} bytes in all; the limit is {most:,} bytes. Use a different tokenizer.",
+            "its tokens take up {n:,} bytes in all; the limit is {most:,} bytes. Use a different tokenizer.",
             n=found["bytes"],
             most=self._limits.bytes,
         )

@@ -68,7 +68,7 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
             _check_length(piece)
         if whole and len(pieces) <= max(pieces):
             raise ClauseError(
-                "no piece has the id {i}; every id from 0 to {last:,} needs a piece",
+                "no token has the id {i}; every id from 0 to {last:,} needs a token",
                 i=next(i for i in range(max(pieces)) if i not in pieces),
                 last=max(pieces),
             )
@@ -104,14 +104,14 @@ def merges(files: Files, name: str, pieces: Sequence[str]) -> list[Pair]:
             left, _, right = line.partition(" ")
             if not left or not right or " " in right:
                 raise ClauseError(
-                    "line {line:,} is {found}; expected two pieces with a space between them",
+                    "line {line:,} is {found}; expected two tokens with a space between them",
                     line=number,
                     found=shown(line),
                 )
             missing = next((piece for piece in (left, right, left + right) if piece not in known), None)
             if missing is not None:
                 raise ClauseError(
-                    "line {line:,} needs the piece {piece}, which the vocabulary does not have",
+                    "line {line:,} needs the token {piece}, which the vocabulary does not have",
                     line=number,
                     piece=shown(missing),
                 )
@@ -134,7 +134,7 @@ def check_bytes(pieces: Sequence[str], name: str) -> None:
         for byte, sign in SIGNS.items():
             if sign not in known:
                 raise ClauseError(
-                    "has no piece for the byte {byte} (written {sign}); a byte vocabulary needs a piece for each of "
+                    "has no token for the byte {byte} (written {sign}); a byte vocabulary needs a token for each of "
                     "the 256 bytes",
                     byte=f"0x{byte:02X}",
                     sign=shown(sign),
@@ -156,9 +156,9 @@ def _lines(files: Files, name: str) -> list[str]:
 
 def _check_count(count: int) -> None:
     if not count:
-        raise ClauseError("has no pieces")
+        raise ClauseError("has no tokens")
     if count > MAX_PIECES:
-        raise ClauseError("has too many pieces; the limit is {most:,}", most=MAX_PIECES)
+        raise ClauseError("has too many tokens; the limit is {most:,}", most=MAX_PIECES)
 
 
 def _check_length(piece: str) -> None:
@@ -219,14 +219,14 @@ def pieces_of(files: Files, lines: str = LINES, ids: str = IDS) -> list[str]:
         names, file = id_table(files, ids, whole=True), ids
     if "" in names:
         raise TokenizerError(
-            "{file}: the piece with the id {i} is empty; write one piece per line, without empty lines.",
+            "{file}: the token with the id {i} is empty; write one token per line, without empty lines.",
             file=file,
             i=names.index(""),
         )
     words = [name for name in names if name not in SPECIAL and len(name) > 1 and any(map(str.isspace, name))]
     if words:
         raise TokenizerError(
-            "{file}: the piece {piece} contains a space, but a model with a list of pieces splits text at spaces; "
+            "{file}: the token {piece} contains a space, but a model with a list of tokens splits text at spaces; "
             "give a tokenizer.json instead.",
             file=file,
             piece=shown(words[0]),

@@ -209,12 +209,12 @@ def draw_outputs(found: Growth, verdicts: Mapping[int, str]) -> None:
 def _how_to_read(right: Right) -> str:
     if right.by_reader:
         return say(
-            "Filled pieces are also in the correct output that you gave, in the same order. “Loss here” is the mean "
-            "loss of the finished checkpoint's output, in nats per piece. A step opens its snapshot."
+            "Filled tokens are also in the correct output that you gave, in the same order. “Loss here” is the mean "
+            "loss of the finished checkpoint's output, in nats per token. A step opens its snapshot."
         )
     return say(
-        "Filled pieces are also in the finished checkpoint's output, in the same order. “Loss here” is the mean loss "
-        "of that output, in nats per piece. A step opens its snapshot."
+        "Filled tokens are also in the finished checkpoint's output, in the same order. “Loss here” is the mean loss "
+        "of that output, in nats per token. A step opens its snapshot."
     )
 
 
@@ -258,7 +258,7 @@ def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:
         shown += [chip] * count if count < MANY_ALIKE else [f"{chip}×{count} "]
     more = len(one.pieces) - MOST_PIECES
     if more > 0:
-        shown.append(escape(here(say_n("and {n} more piece", "and {n} more pieces", more))))
+        shown.append(escape(here(say_n("and {n} more token", "and {n} more tokens", more))))
     return "".join(shown)
 
 

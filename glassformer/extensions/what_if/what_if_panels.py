@@ -42,7 +42,7 @@ FIELD: Final = "what_if_"  # prefix of the dialog's keys
 GROUPS: Final[dict[Group, Sentence]] = {
     "heads": say("Heads"),
     "rows": say("Rows of a map"),
-    "pieces": say("Pieces"),
+    "pieces": say("Tokens"),
     "attention": say("Scores and weights"),
     "masks": say("Masks"),
     "positions": say("Positions"),
@@ -368,19 +368,19 @@ def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:
 def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
     """Draw an input for a piece as displayed, or its id; returns the id."""
     typed = (
-        st.text_input(spelling.label, key=key, help=say("A piece as shown on the page, or its id."), max_chars=100)
+        st.text_input(spelling.label, key=key, help=say("A token as shown on the page, or its id."), max_chars=100)
         or ""
     ).strip()
     if not typed:
-        raise QueryError("Type a piece.")
+        raise QueryError("Type a token.")
     found = tokenizer.id_of(typed)
     if found is None and typed.isascii() and typed.isdigit() and int(typed) < tokenizer.size:
         found = int(typed)
     if found is None:
         found = tokenizer.id_of(f"▁{typed}")
     if found is None:
-        raise QueryError("{typed} is neither a piece of this vocabulary nor an id.", typed=shown(typed))
-    st.caption(drawing.plain(say("That is piece {id}: {piece}", id=found, piece=tokenizer.piece(found))))
+        raise QueryError("{typed} is neither a token of this vocabulary nor an id.", typed=shown(typed))
+    st.caption(drawing.plain(say("That is token {id}: {piece}", id=found, piece=tokenizer.piece(found))))
     return found
 
 

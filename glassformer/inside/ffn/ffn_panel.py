@@ -124,7 +124,7 @@ def _neuron(run: OpenRun, o: OpenLayer) -> None:
         )
         st.caption(said)
     elif run.visible.covered:
-        ask_first(run, say("The pieces whose logits this neuron raises could give the answer away."), key=REVEAL)
+        ask_first(run, say("The tokens whose logits this neuron raises could give the answer away."), key=REVEAL)
     elif attempt(lambda: o.effect) is not None:
         show(pictures.effect, o)
         if run.checkpoint.config.logit_cap:

@@ -62,7 +62,7 @@ HOW_TO_READ_ACTIVE = {  # by whether there is a gate
     ),
 }
 HOW_TO_READ_EFFECT = say(
-    "Each bar is how much one piece's logit changes if the activation is 1: W_out·N(w), minus the mean over the "
+    "Each bar is how much one token's logit changes if the activation is 1: W_out·N(w), minus the mean over the "
     "vocabulary, where w is the neuron's column of W_down. This is the direct effect, which bypasses all later "
     "layers. N applies the norms after the neuron, with their standard deviations held fixed."
 )
@@ -297,7 +297,7 @@ def neuron_map(o: OpenLayer) -> Plot:
     return Plot(**drawn, how_to_read=HOW_TO_READ_MAP, clicked=clicked)
 
 
-@FFN.picture("ffn_effect", say("The pieces whose logits a neuron raises and lowers most"))
+@FFN.picture("ffn_effect", say("The tokens whose logits a neuron raises and lowers most"))
 def effect(o: OpenLayer) -> Plot | None:
     """The pieces that the chosen neuron raises and lowers directly."""
     if o.effect is None:
@@ -305,7 +305,7 @@ def effect(o: OpenLayer) -> Plot | None:
     found, own = o.effect
     ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
     by = np.array([*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]])
-    pieces = Axis(say("Piece"), [o.run.trace.vocabulary[i] for i in ids], "target", clicks=ids, counted=False)
+    pieces = Axis(say("Token"), [o.run.trace.vocabulary[i] for i in ids], "target", clicks=ids, counted=False)
     drawn = bars(
         say("Direct effect of neuron {neuron}: the logits that it raises and lowers most", neuron=o.neuron + 1),
         pieces, Numbers(say("change in the logit"), by, "+.4g"), Numbers(say("id"), np.array(ids), ".0f"),
@@ -322,7 +322,7 @@ def _counts(o: OpenLayer, own: float) -> str:
                    "multiplied by {activation:.3f}.", activation=activation)  # fmt: skip
     return say(
         "At this step, the activation is {activation:.3f}, so each change in the chart is multiplied by "
-        "{activation:.3f}. The logit of {piece}, the piece in the output, changes by {own:+.3f} × {activation:.3f} "
+        "{activation:.3f}. The logit of {piece}, the token in the output, changes by {own:+.3f} × {activation:.3f} "
         "= {change:+.3f}.",
         activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
     )  # fmt: skip

@@ -53,7 +53,7 @@ def draw(run: OpenRun, row: Any) -> None:
 def _no_lens(run: OpenRun) -> str:
     if anatomy(run.checkpoint.config).fills:
         return say(
-            "This encoder-only model generates no output. Its MLM head predicts masked pieces, but the lens does "
+            "This encoder-only model generates no output. Its MLM head predicts masked tokens, but the lens does "
             "not use that head."
         )
     return say("This encoder-only model has no output layer that could read the stream, so it has no logit lens.")
@@ -84,7 +84,7 @@ def what_it_is(checkpoint: Checkpoint) -> Iterator[str]:
     )
     if config.tie_output:
         yield say(
-            "The output layer uses the embedding table, so the first depths tend to echo the piece that was just read."
+            "The output layer uses the embedding table, so the first depths tend to echo the token that was just read."
         )
 
 
@@ -97,7 +97,7 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     said += [say("{count} never", count=never)] if never else []
     counts = joined(", ", said)
     return say(
-        "Depth from which each step's piece stays the top candidate, for these {n} steps: {counts}.",
+        "Depth from which each step's token stays the top candidate, for these {n} steps: {counts}.",
         n=n_steps,
         counts=counts,
     )

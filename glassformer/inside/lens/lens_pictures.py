@@ -26,12 +26,12 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 
 HOW_TO_READ_CURVES = say(
-    "Top: the output piece's probability and its rank among all candidates (1 is the best). Bottom: the entropy −Σ "
+    "Top: the output token's probability and its rank among all candidates (1 is the best). Bottom: the entropy −Σ "
     "p log₂ p at each depth and the difference from the last depth, KL = Σ p_last log₂(p_last / p)."
 )
 HOW_TO_READ_MAP = say(
-    "Each column is one step. Each cell shows the probability or rank of that step's output piece at that depth. A "
-    "filled dot marks the depth from which the piece stays the top candidate; a ring marks the depth where it "
+    "Each column is one step. Each cell shows the probability or rank of that step's output token at that depth. A "
+    "filled dot marks the depth from which the token stays the top candidate; a ring marks the depth where it "
     "first came out on top, if it fell back later. Click a cell to go to its step."
 )
 DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
@@ -99,12 +99,12 @@ def table(o: OpenLens) -> Plot | None:
         chosen=ids == trace.tgt_ids[step],
         title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
-    alt = say("The {n} most probable pieces at each of {n_depths} depths at step {step}; the piece in the output is "
+    alt = say("The {n} most probable tokens at each of {n_depths} depths at step {step}; the token in the output is "
               "{piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True, said=Captions(below=path_in_words(run, lens)))
 
 
-@LENS.picture("lens_curves", say("How a step's piece rose to the top"))
+@LENS.picture("lens_curves", say("How a step's token rose to the top"))
 def curves(o: OpenLens) -> Plot | None:
     """How the piece of the current step came to the top."""
     lens, step = o.lens, o.run.view.step
@@ -148,7 +148,7 @@ def path_in_words(run: ViewedRun, lens: Lens) -> str:
     if stays < 0:
         said = [say("Step {step}: “{piece}” has rank {rank:,} after the last layer.", step=step + 1,
                     piece=piece, rank=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
-        said += [say("This piece first reached the top after {depth}.", depth=names[first])] if first >= 0 else []
+        said += [say("This token first reached the top after {depth}.", depth=names[first])] if first >= 0 else []
         return joined(" ", said)
     if stays == 0:
         return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
@@ -165,15 +165,15 @@ def path_in_words(run: ViewedRun, lens: Lens) -> str:
 
 def _why(run: ViewedRun) -> str:
     if is_yours(run.trace, run.view.step):
-        return say("This piece is in the output because you forced it.")
+        return say("This token is in the output because you forced it.")
     if isinstance(run.trace.query.decoding, Sampling):
-        return say("This piece is in the output because it was drawn at random.")
+        return say("This token is in the output because it was drawn at random.")
     if isinstance(run.trace.query.decoding, Beam):
-        return say("This piece is in the output because beam search scores whole outputs, not single pieces.")
-    return say("This piece is not the model's first choice.")
+        return say("This token is in the output because beam search scores whole outputs, not single tokens.")
+    return say("This token is not the model's first choice.")
 
 
-@LENS.picture("lens_map", say("The output's pieces by depth and step"))
+@LENS.picture("lens_map", say("The output's tokens by depth and step"))
 def lens_map(o: OpenLens) -> Plot | None:
     """All steps that may be seen; a click means a step."""
     n_steps, first_row, step = o.n_steps, o.run.trace.first_row, o.run.view.step
@@ -184,7 +184,7 @@ def lens_map(o: OpenLens) -> Plot | None:
     probability, rank = Numbers(PROBABILITY, o.lens.prob[:, :n_steps]), Numbers(RANK, o.lens.rank[:, :n_steps])
     says = [say("step {place}: {what}", place=place, what=bold(step)) for place, step in enumerate(steps, start=1)]
     drawn = heat(
-        say("{measure} of each step's output piece, by depth", measure=COLOUR_NAMES[colour]),
+        say("{measure} of each step's output token, by depth", measure=COLOUR_NAMES[colour]),
         Axis(DEPTH_AXIS, [depth.short for depth in depths], says=[after(bold(depth.name)) for depth in depths]),
         Axis(say("Reads → predicts"), steps, says=says),
         rank if colour == "rank" else probability,

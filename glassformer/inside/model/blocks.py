@@ -158,7 +158,7 @@ def _inputs(one: SizedBlock, stack: StackName) -> tuple[DiagramBlock, DiagramBlo
     n, (ids, mask, embedding, positions) = one.length(stack), _INPUTS[stack]
     return (
         DiagramBlock(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
-              role=say("Each piece's id: its number in the vocabulary."), leads_to=say("the Embeddings part")),
+              role=say("Each token's id: its number in the vocabulary."), leads_to=say("the Embeddings part")),
         DiagramBlock(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
               shape=say("[{n}, {n}], the same for all heads", n=n) if any(one.config.windows)
               else say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
@@ -370,7 +370,7 @@ def _mlm_head(one: SizedBlock) -> DiagramBlock:
     return DiagramBlock(
         place="encoder.mlm_head",
         text=say("MLM head: {function} and norm", function=ACTIVATIONS[c.mlm_activation]),
-        name=say("MLM head: predicts masked pieces"),
+        name=say("MLM head: predicts masked tokens"),
         kind="linear",
         shape=f"{shape} → {shape}",
         role=say("A dense layer, a non-linear function and a norm, applied to each token separately."),
@@ -409,12 +409,12 @@ def _output_role(one: SizedBlock) -> str:
 def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
     shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
     role = say(
-        "Gives every piece of the target vocabulary a score after each token; softmax turns the scores into "
+        "Gives every token of the target vocabulary a score after each token; softmax turns the scores into "
         "probabilities."
     )
     if anatomy(one.config).fills:
         role = say(
-            "Gives every piece of the vocabulary a score at each token; softmax turns the scores into probabilities."
+            "Gives every token of the vocabulary a score at each token; softmax turns the scores into probabilities."
         )
     return DiagramBlock(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,

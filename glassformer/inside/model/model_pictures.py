@@ -55,8 +55,8 @@ _PROJECTIONS = say("Compute queries, keys and values (q_proj, k_proj, v_proj) an
 _MAPS = say("q·k for the scores, weights·v for the weighted sums")
 _FFN = say("Widen each token's vector to d_ff, then narrow it again")
 _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
-    "source_embedding": (say("Source embedding"), say("A vector for each source piece: looked up, not multiplied")),
-    "target_embedding": (say("Target embedding"), say("A vector for each target piece: looked up, not multiplied")),
+    "source_embedding": (say("Source embedding"), say("A vector for each source token: looked up, not multiplied")),
+    "target_embedding": (say("Target embedding"), say("A vector for each target token: looked up, not multiplied")),
     "positions": (say("Positions"), say("A vector for each position: added, not multiplied")),
     "encoder_projections": (say("Encoder self: projections"), _PROJECTIONS),
     "encoder_maps": (say("Encoder self: n² part"), _MAPS),
@@ -76,7 +76,7 @@ _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
         say("Norms"),
         say("Bring every token's vector to the same size, inside the layers and after the last one"),
     ),
-    "output": (say("Output layer"), say("A score for every target piece")),
+    "output": (say("Output layer"), say("A score for every target token")),
 }
 
 
@@ -143,7 +143,7 @@ def furthest(config: ModelConfig) -> int:
 def named(part: Part, config: ModelConfig) -> tuple[str, str]:
     """What a component is called, and what it does; a model of one stack has one table of embeddings."""
     if part == "source_embedding" and has_one_stack(config):
-        return say("Embedding"), say("A vector for each piece: looked up, not multiplied")
+        return say("Embedding"), say("A vector for each token: looked up, not multiplied")
     return _COMPONENTS[part]
 
 

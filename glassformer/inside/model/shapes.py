@@ -143,7 +143,7 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[ShapeSte
     if parts.fills:
         steps += _mlm_head(config)
     if writes or parts.fills:
-        each = say("one score for each of {n:,} pieces", n=config.tgt_vocab_size)
+        each = say("one score for each of {n:,} tokens", n=config.tgt_vocab_size)
         steps.append(ShapeStep(say("End"), say("Logits"), "logits", (), each))
     return [_with_shape(step, seen) for step in steps if not step.site or step.site in seen.sites]
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from transformer.text.tokenizer import AnyTokenizer
 
 HOW_TO_READ_COSINE = say(
-    "Each bar shows the cosine cos = a·b / (‖a‖‖b‖) between one piece's vector and the chosen piece's vector: 1 "
-    "means the same direction, 0 a right angle. Click a bar to choose its piece."
+    "Each bar shows the cosine cos = a·b / (‖a‖‖b‖) between one token's vector and the chosen token's vector: 1 "
+    "means the same direction, 0 a right angle. Click a bar to choose its token."
 )
 HOW_TO_READ_DISTANCE = say(
-    "Each bar shows the distance ‖a − b‖ between one piece's vector and the chosen piece's vector. The shorter the "
-    "bar, the nearer the piece. Click a bar to choose its piece."
+    "Each bar shows the distance ‖a − b‖ between one token's vector and the chosen token's vector. The shorter the "
+    "bar, the nearer the token. Click a bar to choose its token."
 )
 _HEIGHT: Final = 440  # beside the map, with what is said of the piece under it
 NEIGHBOURS: Final = 10  # pieces that are listed as nearest
@@ -177,7 +177,7 @@ def _open_book(run: ViewedRun, side: Side) -> Book:
 PIECES = INSIDE.part("pieces", open_piece)
 
 
-@PIECES.picture("piece_neighbours", say("The nearest pieces"))
+@PIECES.picture("piece_neighbours", say("The nearest tokens"))
 def bars(o: ChosenPiece) -> Plot | None:
     """The nearest pieces of the chosen one; a click means a piece. None where nothing is near."""
     found, name = o.nearest, o.book.tokenizer.piece
@@ -189,7 +189,7 @@ def bars(o: ChosenPiece) -> Plot | None:
     values = np.nan_to_num(drawn.values)
     chart = bars_of(
         say("Nearest to {piece}", piece=o.piece),
-        Axis(say("Piece"), pieces, o.book.colour, found.ids.tolist(), counted=False),
+        Axis(say("Token"), pieces, o.book.colour, found.ids.tolist(), counted=False),
         drawn,
         other,
         Numbers(say("id"), found.ids, ".0f"),
@@ -200,7 +200,7 @@ def bars(o: ChosenPiece) -> Plot | None:
     layout["height"] = max(layout["height"], _HEIGHT)
     layout["xaxis"]["range"] = [1.2 * min(0.0, float(values.min())), 1.18 * most]
     alt = say(
-        "The {n} pieces whose vectors are nearest to the vector of {piece}, starting with {first}.",
+        "The {n} tokens whose vectors are nearest to the vector of {piece}, starting with {first}.",
         n=len(pieces),
         piece=o.piece,
         first=pieces[0],
@@ -215,13 +215,13 @@ def what_it_is(o: ChosenPiece) -> str:
     book, table = o.book, _table(o)
     ordinary, length = book.norms[book.ordinary], float(book.norms[o.id])
     if not ordinary.size:
-        return joined(" ", [*table, say("This table has only special pieces.")])
+        return joined(" ", [*table, say("This table has only special tokens.")])
     said = [
         *table,
         say("The vector of {piece} has length {length:.3f}, longer than {share:.0%} of all vectors; the median "
             "length is {median:.3f}.", piece=o.piece, length=length, share=float((ordinary < length).mean()),
             median=float(np.median(ordinary))),
-        say("The {n:,} special and unused pieces are not listed among the neighbours.",
+        say("The {n:,} special and unused tokens are not listed among the neighbours.",
             n=len(book.norms) - int(book.ordinary.sum())),
     ]  # fmt: skip
     return joined(" ", said)
@@ -232,28 +232,28 @@ def _table(o: ChosenPiece) -> list[str]:
     config, parts = o.run.checkpoint.config, anatomy(o.run.checkpoint.config)
     rows, width = o.book.values.shape
     if not (parts.reads and parts.writes):
-        said = say("This model has one embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+        said = say("This model has one embedding table of {rows:,} tokens × {width:,} numbers.", rows=rows, width=width)
     elif config.shared_vocab:
         said = say(
-            "Source and target share one embedding table of {rows:,} pieces × {width:,} numbers.",
+            "Source and target share one embedding table of {rows:,} tokens × {width:,} numbers.",
             rows=rows,
             width=width,
         )
     elif o.side == "source":
         return [
             say(
-                "The source has its own embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+                "The source has its own embedding table of {rows:,} tokens × {width:,} numbers.", rows=rows, width=width
             )
         ]
     else:
         said = say(
-            "The target has its own embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+            "The target has its own embedding table of {rows:,} tokens × {width:,} numbers.", rows=rows, width=width
         )
     tied = parts.writes and config.tie_output
     return [said, say("The output layer uses the same table.")] if tied else [said]
 
 
-@PIECES.picture("piece_map", say("The sentence's pieces and their neighbours"))
+@PIECES.picture("piece_map", say("The sentence's tokens and their neighbours"))
 def piece_map(o: ChosenPiece) -> Plot:
     """The pieces of the sentence with their neighbours; a click means a piece."""
     found, kinds, name, shown = o.mapped, o.kinds, o.book.tokenizer.piece, o.shown
@@ -265,13 +265,13 @@ def piece_map(o: ChosenPiece) -> Plot:
     ]
     note = ""
     if len(kinds) > len(shown):
-        note = say("{n} of the sentence's {count} different pieces", n=len(shown), count=len(kinds))
+        note = say("{n} of the sentence's {count} different tokens", n=len(shown), count=len(kinds))
     spec = piece_map_spec(points, shares=found.plane.shares, chosen=o.id, note=note, title=piece_map.title)
     counts = [
         say("{n} {where}", n=sum(point.kind == kind for point in points), where=where)
         for kind, where in KIND_NAMES.items()
     ]
-    alt = say("{n} pieces plotted by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
+    alt = say("{n} tokens plotted by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
     return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)), said=Captions(below=_of_map(o), pale=True))
 
 
@@ -280,7 +280,7 @@ def _of_map(o: ChosenPiece) -> str:
     said = [
         say("Together, the two axes capture {share:.0%} of the variance of these {n} vectors.",
             share=sum(o.mapped.plane.shares), n=len(o.mapped.ids)),
-        say("Each piece of the sentence is shown with its {n} nearest neighbours, and the chosen piece with its "
+        say("Each token of the sentence is shown with its {n} nearest neighbours, and the chosen token with its "
             "{most} nearest.",
             n=per_piece(len(o.shown)), most=NEIGHBOURS),
     ]  # fmt: skip

@@ -63,7 +63,7 @@ def _choose_token(o: ChosenPiece) -> None:
     options: dict[int | None, str] = dict(pieces.items())
     if o.side == "target":
         options = inside_controls.of_the_step(pieces)
-    controls.menu(kept, say("Piece of the sentence"), options, bare=True, width=140)
+    controls.menu(kept, say("Token of the sentence"), options, bare=True, width=140)
 
 
 def _type(o: ChosenPiece) -> None:
@@ -81,16 +81,16 @@ def _type(o: ChosenPiece) -> None:
     if o.typed is None and not _not_found(slot, o.book):
         st.session_state[key] = ""  # typed for another table
     st.text_input(
-        say("Any other piece"),
+        say("Any other token"),
         key=key,
-        placeholder=say("Any other piece"),
+        placeholder=say("Any other token"),
         label_visibility="collapsed",
         max_chars=MOST_TYPED,
         on_change=take,
         width=130,
         help=say(
             "Your text is looked up with ▁ in front, as the beginning of a word (▁ stands for a space). If the "
-            "vocabulary does not have this piece, the text is looked up as typed."
+            "vocabulary does not have this token, the text is looked up as typed."
         ),
     )
 
@@ -104,7 +104,7 @@ def find(text: str, tokenizer: AnyTokenizer) -> int | None:
 def _not_one(text: str, tokenizer: AnyTokenizer) -> str:
     parts = tokenizer.encode(text).pieces
     listed = " ".join(parts[:MOST_PARTS]) + (" …" if len(parts) > MOST_PARTS else "")
-    return say("“{text}” is not a single piece of this vocabulary; it is split into {parts}.", text=text, parts=listed)
+    return say("“{text}” is not a single token of this vocabulary; it is split into {parts}.", text=text, parts=listed)
 
 
 def _not_found(slot: Slot, book: Book) -> str:
@@ -139,9 +139,9 @@ def _nearest(o: ChosenPiece, take: Callable[[int], None]) -> None:
         show(pictures.bars, o, take=take)
     elif o.book.norms[o.id] == 0 and o.by == "cosine":
         st.caption(
-            say("This piece's vector is 0: it has no direction, so there is no cosine. Choose Distance instead.")
+            say("This token's vector is 0: it has no direction, so there is no cosine. Choose Distance instead.")
         )
     else:
-        st.caption(say("Apart from this piece, the table has only special or unused pieces."))
+        st.caption(say("Apart from this token, the table has only special or unused tokens."))
     if not len(o.nearest.ids):
         st.markdown(drawing.plain(pictures.what_it_is(o)))

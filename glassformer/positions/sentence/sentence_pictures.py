@@ -20,7 +20,7 @@ from transformer.analysis.rotations import Spreads, Turning, product_by_distance
 from transformer.analysis.stream import rms
 from transformer.i18n import joined, say
 
-_AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
+_AXES: dict[Side, str] = {"source": say("Source token"), "target": say("Output token read")}
 HOW_TO_READ_ROWS = say(
     "Each row is one vector for the chosen token, each column a dimension. The last row is what the first layer "
     "reads; dropout is off except during training, so it does not change this row."
@@ -255,7 +255,7 @@ def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: floa
     return say("At their actual distance, the query and the key have the score {own:.3f}. Over all distances "
                "shown, the score of the same two vectors would range from {least:.3f} (distance {worst}) to "
                "{most:.3f} (distance {best}). This range is due to position; the rest of the score depends on the "
-               "pieces themselves.", own=own, least=scores[worst], worst=int(distances[worst]), most=scores[best],
+               "tokens themselves.", own=own, least=scores[worst], worst=int(distances[worst]), most=scores[best],
                best=int(distances[best]))  # fmt: skip
 
 

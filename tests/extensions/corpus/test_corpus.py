@@ -53,10 +53,10 @@ def test_the_end_says_what_was_found_and_where_it_is(file, tmp_path, capsys):
     assert main(command(file, out, "--shard", "40")) == 0
     said = capsys.readouterr().out
     assert re.search(r"^reverse over words.tsv: 60 lines, 95 % intervals$", said, re.MULTILINE)
-    assert re.search(r"^  loss, nats per piece  0\.\d{4}  \(0\.\d{4} to 0\.\d{4}\)$", said, re.MULTILINE)
+    assert re.search(r"^  loss, nats per token  0\.\d{4}  \(0\.\d{4} to 0\.\d{4}\)$", said, re.MULTILINE)
     assert re.search(r"^  exact +\d+\.\d\d%  \(.*%\)$", said, re.MULTILINE)
     assert "  1 left out: This line has no second column" in said
-    assert "  1 left out: The source has 61 pieces; reverse reads at most 13. Shorten it." in said
+    assert "  1 left out: The source has 61 tokens; reverse reads at most 13. Shorten it." in said
     assert re.search(r"^62 lines in [\d.]+ s: [\d,]+ sentences a second\.$", said, re.MULTILINE)
     (folder,) = out.iterdir()
     assert f"The tables are in {folder}." in said

@@ -149,7 +149,7 @@ def test_what_cannot_be_drafted_is_refused(model, tmp_path):
     for decoding in (Beam(), Sampling()):
         with pytest.raises(QueryError, match="checked against greedy decoding"):
             draft_and_check(model, model.query(TEXTS[0], decoding=decoding), How())
-    with pytest.raises(QueryError, match="lets a piece see later ones"):
+    with pytest.raises(QueryError, match="lets a token see later ones"):
         draft_and_check(model, model.query(TEXTS[0], interventions=parse("causal-off")), How())
     n = len(model.model.decoder.layers)
     assert layers_there(model) == range(1, n)

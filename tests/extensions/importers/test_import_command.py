@@ -127,7 +127,7 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_nothing_is_written(reverse,
     change_config(other, model_type="bloom")
     for arguments, message in (
         ([model, "--pieces", str(REVERSE.with_name("en-fr") / "pieces.model")],
-         "has 6,028 pieces, but the embedding table has 30 rows"),
+         "has 6,028 tokens, but the embedding table has 30 rows"),
         ([model, "--set", "pad_id=0", "--set", "pad_id=1"], "pad_id has two answers"),
         ([str(folder), "--set", "eos_id"], "expected FIELD=VALUE"),
         ([str(folder), "--set", "=3"], "expected FIELD=VALUE"),

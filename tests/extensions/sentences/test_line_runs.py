@@ -130,5 +130,5 @@ def test_the_table_has_no_formulas_and_no_empty_columns():
 
 
 def test_an_encoder_without_a_mask_piece_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(QueryError, match=r"none of the mask pieces \[MASK\], <mask>"):
+    with pytest.raises(QueryError, match=r"none of the mask tokens \[MASK\], <mask>"):
         check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))

@@ -53,6 +53,6 @@ def test_lines_are_chosen_by_what_they_are_and_hold():
 
 def test_only_what_lists_something_is_offered():
     assert list(choices_of(LINES[:1], counted=False)) == ["all"]
-    assert choices_of(LINES, counted=True)["unknown"] == "With unknown pieces · 1"
+    assert choices_of(LINES, counted=True)["unknown"] == "With unknown tokens · 1"
     assert "entropy" not in all_orders(LINES)
     assert list(all_orders(LINES[3:])) == ["file", "unknown"]

@@ -33,7 +33,7 @@ def test_a_table_is_written_once(file, tmp_path, capsys):
 def test_lines_are_printed_and_summed_up_and_one_that_cannot_be_run_is_named(file, capsys):
     assert main(["sentences", REVERSE, str(file)]) == 0
     first, second, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("1\tabc\tcba\tlog-probability per piece -0.1")
+    assert first.startswith("1\tabc\tcba\tlog-probability per token -0.1")
     assert first.endswith("chrF 100.00")
     assert second.startswith("3\tglass\tssalg\t")
     assert rest[:2] == ["2 of 2 lines.", "  chrF of all: 100.00"]
@@ -41,7 +41,7 @@ def test_lines_are_printed_and_summed_up_and_one_that_cannot_be_run_is_named(fil
     assert main(["sentences", REVERSE, str(file)]) == 2
     printed = capsys.readouterr()
     assert "\tcba\t" in printed.out
-    assert "error: line 2: The source has 61 pieces; reverse reads at most 13. Shorten it." in printed.err
+    assert "error: line 2: The source has 61 tokens; reverse reads at most 13. Shorten it." in printed.err
     assert "error: 1 of 2 lines could not be run." in printed.err
 
 

@@ -259,5 +259,5 @@ def test_what_every_tokenizer_can_do(name):
             for method in (ours.piece, ours.is_special, lambda i, ours=ours: ours.decode([i])):
                 with pytest.raises(TokenizerError, match="outside the vocabulary"):
                     method(i)
-    with pytest.raises(TokenizerError, match=f"has {plain:,} pieces, but the model's embedding table has only 3 rows"):
+    with pytest.raises(TokenizerError, match=f"has {plain:,} tokens, but the model's embedding table has only 3 rows"):
         opened(name, size=3, **options)

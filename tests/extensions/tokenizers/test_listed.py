@@ -81,10 +81,10 @@ def test_it_is_stored_and_opened_again():
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        (lines(["a", "", "b"]), r"vocab\.txt: the piece with the id 1 is empty"),
-        ({"vocab.json": b'{"a": 0, "b": 2}'}, r"vocab\.json: no piece has the id 1; every id from 0 to 2 needs"),
+        (lines(["a", "", "b"]), r"vocab\.txt: the token with the id 1 is empty"),
+        ({"vocab.json": b'{"a": 0, "b": 2}'}, r"vocab\.json: no token has the id 1; every id from 0 to 2 needs"),
         ({"vocab.json": b'["a"]'}, r"vocab\.json: expected a JSON object"),
-        (lines(["ab c", "d"]), r"vocab\.txt: the piece 'ab c' contains a space"),
+        (lines(["ab c", "d"]), r"vocab\.txt: the token 'ab c' contains a space"),
         ({}, r"vocab\.json: is missing"),
     ],
 )

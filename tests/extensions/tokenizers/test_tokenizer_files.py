@@ -78,7 +78,7 @@ def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
     checkpoint = load(tmp_path / "numbers")
     trace = checkpoint.run("12 7 5")
     assert trace.src_pieces[:3] == ("12", "7", "5")
-    assert any("has no tokenizer, so its pieces are the row numbers" in note for note in trace.notes)
+    assert any("has no tokenizer, so its tokens are the row numbers" in note for note in trace.notes)
     found = checkpoint.src_tokenizer.encode("12 7, 5 fox 20 -1 03")
     assert (found.ids, found.unread) == ((12, 7, 5, 20), ("fox", "-1", "03"))
     assert checkpoint.src_tokenizer.decode((1, 12, 7, 0)) == "12 7"
@@ -95,7 +95,7 @@ def test_the_target_of_a_marian_model_is_split_by_its_own_pieces(tmp_path):
     assert checkpoint.src_tokenizer is not checkpoint.tgt_tokenizer
     assert checkpoint.src_tokenizer.pieces == checkpoint.tgt_tokenizer.pieces
     assert len(set(checkpoint.warnings)) == len(checkpoint.warnings)
-    assert all("but in vocab.json that id belongs to the piece" in warning for warning in checkpoint.warnings)
+    assert all("but in vocab.json that id belongs to the token" in warning for warning in checkpoint.warnings)
 
 
 def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_path):
@@ -125,7 +125,7 @@ def test_damaged_folders(tmp_path):
         (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
         (VOCABULARY, b'{"family": "raw"}', "size: is missing; for a model without a tokenizer"),
         (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model's embedding table has only 7 rows"),
-        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 900}}', "900 pieces in vocab.json. All three must be"),
+        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 900}}', "900 tokens in vocab.json. All three must be"),
         ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
         ("merges.txt", b"a b c\n", "merges.txt: line 1 is 'a b c'"),
     ):

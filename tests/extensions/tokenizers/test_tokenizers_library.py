@@ -252,12 +252,12 @@ def test_a_large_file_is_parsed_in_the_other_process_alone():
     content = words({f"{i:04}" + "x" * 386: i for i in range(1, 98_000)})
     assert 35_000_000 < len(content) < MAX_JSON
     began = time.process_time()
-    refused(content, "its pieces take up 38,3.* bytes in all; the limit is 8,388,608")
+    refused(content, "its tokens take up 38,3.* bytes in all; the limit is 8,388,608")
     assert time.process_time() - began < 2
 
 
 def test_pieces_beyond_the_limits_are_not_sent():
     process = LibraryProcess(words({"a": 1, "b": 2}), ProcessLimits(pieces=2))
-    with pytest.raises(TokenizerError, match="ids go up to 2, but it may have at most 2 pieces"):
+    with pytest.raises(TokenizerError, match="ids go up to 2, but it may have at most 2 tokens"):
         process.open()
     assert process._process is None

@@ -31,25 +31,25 @@ def refused(family, files, message, **options):
 
 VOCAB_JSON = [
     (b"[" * 200_000, "its brackets are nested more than 16 levels deep"),
-    (b"{}", "has no pieces"),
+    (b"{}", "has no tokens"),
     (b'{"a": 0, "a": 1}', "occurs twice"),
     (b'{"a": true}', "'a' has the id True; expected a whole number"),
     (b'{"a": -1}', "has the id -1; expected a whole number from 0 to 999,999"),
     (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
     (b'{"\\ud800": 0}', "an unpaired surrogate"),
     (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
-    (b'{"a": 0, "<s>": 1}', "no piece for the byte 0x21"),
-    (vocabulary(**{"<s>": None, "<s2>": 0}), "has no piece '<s>', which this family of models needs"),
+    (b'{"a": 0, "<s>": 1}', "no token for the byte 0x21"),
+    (vocabulary(**{"<s>": None, "<s2>": 0}), "has no token '<s>', which this family of models needs"),
 ]
 MERGES = [
     (b"\xff", "not UTF-8"),
-    (b"t h e\n", "line 1 is 't h e'; expected two pieces with a space between them"),
-    (b"#version: 0.2\n\nt h\n", "line 2 is ''; expected two pieces"),
-    ("t 狐\n".encode(), "line 1 needs the piece '狐', which the vocabulary does not have"),
+    (b"t h e\n", "line 1 is 't h e'; expected two tokens with a space between them"),
+    (b"#version: 0.2\n\nt h\n", "line 2 is ''; expected two tokens"),
+    ("t 狐\n".encode(), "line 1 needs the token '狐', which the vocabulary does not have"),
     (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 already does"),
 ]
 VOCAB_TXT = [
-    (b"", "has no pieces"),
+    (b"", "has no tokens"),
     (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', the same as line 1"),
     (b"a" * 600, "600 characters; the limit is 512"),
 ]
@@ -88,7 +88,7 @@ def test_lines_may_end_as_on_windows():
 
 def test_too_many_pieces(monkeypatch):
     monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
-    refused("roberta", ROBERTA, r"^vocab\.json: has too many pieces; the limit is 20")
+    refused("roberta", ROBERTA, r"^vocab\.json: has too many tokens; the limit is 20")
     refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")
 
 
@@ -104,7 +104,7 @@ def test_each_file_that_is_missing_is_named(family):
         (b'{"family": "t5", "options": 3}', "expected a JSON object"),
         (b'{"family": "../t5"}', "family: found '../t5', expected one of marian, t5"),
         (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
-        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of pieces"),
+        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of tokens"),
         (b'{"family": "t5", "options": {"legacy": 1}}', "legacy: found 1, expected true or false"),
         (b'{"family": "t5", "options": {"source_language": ["a"]}}', "source_language: found"),
     ],

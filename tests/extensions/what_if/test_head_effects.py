@@ -161,7 +161,7 @@ def test_the_vectors_of_an_encoder_alone_move(folder):
             moved = ((after - before).norm(dim=-1) / before.norm(dim=-1))[0]
             np.testing.assert_allclose(found.of["encoder"].vectors[layer, head], moved, atol=1e-5)
     assert found.of["encoder"].log_prob.shape[2] == found.ids.size == 0
-    with pytest.raises(QueryError, match="no head that predicts hidden pieces"):
+    with pytest.raises(QueryError, match="no head that predicts hidden tokens"):
         head_effects(checkpoint, trace, hidden=(1, 0))
 
 

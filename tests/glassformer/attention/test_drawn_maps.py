@@ -88,7 +88,7 @@ def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(eng
     kept = np.delete(whole.weights, special, axis=1)[:-1]  # the last row predicts or reads the end piece
     np.testing.assert_allclose(drawn.weights, kept)
     hidden = np.mean([whole.weights[row, special] for row in range(len(kept))])
-    assert drawn.notes[-1] == f"special pieces are hidden; on average, they get {hidden:.2f} of a row's weight"
+    assert drawn.notes[-1] == f"special tokens are hidden; on average, they get {hidden:.2f} of a row's weight"
     assert not drawn.sums_to_one
     assert "</s>" not in drawn.keys
     assert all(not label.endswith("</s>") for label in drawn.queries)

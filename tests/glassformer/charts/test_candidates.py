@@ -35,7 +35,7 @@ def test_bars_are_the_probabilities_with_their_ids_and_the_chosen_one_is_marked_
     assert list(bars.marker.line.width) == [1, 1.5, 1]  # every bar has an edge that is seen
     assert (set(rows.x), list(rows.customdata)) == ({1}, [7, 8, 9])  # a row can be clicked from edge to edge
     assert "✓" not in "".join(draw(chosen=None).layout.yaxis.ticktext)  # while the choice is hidden
-    with pytest.raises(ValueError, match="3 pieces"):
+    with pytest.raises(ValueError, match="3 tokens"):
         draw([0.5])
 
 

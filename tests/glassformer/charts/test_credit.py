@@ -13,7 +13,7 @@ NAN = float("nan")
 
 
 def credit(*columns):
-    return charts.piece_credit(PIECES, columns, title="What <b> owes", piece_axis="Piece")
+    return charts.piece_credit(PIECES, columns, title="What <b> owes", piece_axis="Token")
 
 
 def notes_of(figure):
@@ -30,7 +30,7 @@ def test_each_column_has_a_scale_of_its_own():
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the first piece on top
     assert figure.data[0].hovertext[1][0] == f"2: <b>{literal('<b>')}</b><br>Attention <b>0.1</b>"
     assert figure.layout.meta["table"]["rows"][1] == [2, "<b>", 0.1, -0.08]
-    with pytest.raises(ValueError, match="3 pieces"):
+    with pytest.raises(ValueError, match="3 tokens"):
         credit(Column("Attention", np.zeros(2), ".2f"))
 
 

@@ -96,5 +96,5 @@ def test_losses_of_pieces_and_of_hidden_pieces_are_bars_with_their_mean():
     assert list(bars.marker.line.width) == [1, 3]
     assert figure.layout.shapes[0].y0 == pytest.approx(2.05)
     assert figure.layout.meta["table"]["rows"][1] == [3, "b", 4.0, pytest.approx(np.exp(-4)), 40, "<x>", 0.5]
-    with pytest.raises(ValueError, match="2 pieces need"):
+    with pytest.raises(ValueError, match="2 tokens need"):
         charts.hidden_pieces_spec(["a", "b"], [0.1], places=[1, 2], chosen=None, **given)

@@ -35,7 +35,7 @@ def test_a_table_writes_each_piece_and_its_probability_into_a_cell():
     assert figure.data[0].hovertext[2][2].endswith("rank 3: <b>中文中文中文</b><br>probability <b>0.01235</b>")
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the first depth on top
     assert figure.layout.meta["table"]["rows"][7] == ["<b>", 2, "b", pytest.approx(0.3), True]
-    with pytest.raises(ValueError, match="one for each piece"):
+    with pytest.raises(ValueError, match="one for each token"):
         table(chosen=CHOSEN[:2])
     # The numbers pass the final norm first; see `transformer.analysis.logit_lens.read`.
     assert "softmax(W · norm(stream))" in HOW_TO_READ_TABLE

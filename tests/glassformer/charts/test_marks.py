@@ -16,11 +16,11 @@ CELLS = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 LOOK = stroke(NEUTRAL_COLOR, 2, size=6)
 BARS = {"marker": {"color": NEUTRAL_COLOR}}
 SHIFTS = Places(say("Shift"), [1, 2, 5], say("shift {k}", k="%{x}"))
-THREE = Axis(say("Piece"), PIECES[:3])
+THREE = Axis(say("Token"), PIECES[:3])
 
 
 def axis(side="source", **more):
-    return Axis(say("Piece"), PIECES, side, **more)
+    return Axis(say("Token"), PIECES, side, **more)
 
 
 # ------------------------------------------------------------------------------------------------ bars
@@ -35,7 +35,7 @@ def test_bars_have_their_numbers_a_table_and_escaped_names_and_the_chosen_one_st
     np.testing.assert_array_equal(drawn.x if "ends" in more else drawn.y, VALUES)  # NaN is not drawn as 0
     assert list(drawn.customdata) == [9, 8, 7, 6]
     assert literal("<b>") in drawn.hovertext[1]
-    assert figure.layout.meta["table"]["columns"] == ["Piece", "activation", "id"]
+    assert figure.layout.meta["table"]["columns"] == ["Token", "activation", "id"]
     assert figure.layout.meta["table"]["rows"][1:3] == [["<b>", -2.0, -1.0], ["▁a", None, None]]
     assert "The largest is <b>: activation" in str(made["alt"])
     at_ends = [(note.text, note.xanchor) for note in figure.layout.annotations][:2]  # left of those that go left
@@ -78,7 +78,7 @@ def test_rows_and_columns_are_named_by_pieces_by_numbers_or_by_lines_of_their_ow
     made = heat(say("t"), layers, axis(), Numbers(say("v"), both))
     drawn = figure_in(made["spec"], "en").data[0]
     assert drawn.customdata[1][1].tolist() == ["<b>2</b>", f"2: <b>{literal('<b>')}</b>"]
-    assert "2 rows (Layer) and 4 columns (Piece); v: −6 to 3" in str(made["alt"]).replace("-6", "−6")
+    assert "2 rows (Layer) and 4 columns (Token); v: −6 to 3" in str(made["alt"]).replace("-6", "−6")
     says = ["one", "two", "three"]  # which speak for themselves
     made = heat(say("t"), Axis(say("Row"), says, says=says), Axis(say("C"), range(4)), Numbers("v", CELLS, ".6g"))
     drawn = figure_in(made["spec"], "en").data[0]
@@ -139,7 +139,7 @@ def test_places_with_names_have_them_on_hover_and_in_the_table_and_scales_stand_
     one = Series("v", np.array([1, np.inf, 3.0]), LOOK)
     figure, alt = series(THREE, one, Series("w", [4, 5, 6], BARS, "bar", scale=1), up=(upper, lower))
     assert figure.data[0].hovertext[1] == f"2: <b>{literal('<b>')}</b>"
-    assert figure.layout.meta["table"]["columns"] == ["Piece number", "Piece", "v", "w"]
+    assert figure.layout.meta["table"]["columns"] == ["Token number", "Token", "v", "w"]
     assert figure.layout.meta["table"]["rows"][1] == [2, "<b>", None, 5]
     assert "v: 1 to 3; w: 4 to 6" in alt
     assert (figure.data[1].yaxis, figure.layout.xaxis.anchor, figure.layout.yaxis2.type) == ("y2", "y2", "log")

@@ -84,9 +84,9 @@ def test_pieces_and_results_are_no_markup_and_the_start_stands_beside_its_mark()
 
 def test_what_was_dropped_has_its_name_away_from_what_was_kept():
     """The names of a step stand at its marks; those of its dropped ends grow towards the left."""
-    twigs = [*TWIGS[:2], *(twig(9 + n, None, 0, "dropped piece", "dropped", named=True) for n in range(4))]
+    twigs = [*TWIGS[:2], *(twig(9 + n, None, 0, "dropped token", "dropped", named=True) for n in range(4))]
     spec = charts.search_tree_spec(twigs, [], title="T", start="<s>", n_steps=2, step=0)
-    (names,) = [trace for trace in spec["data"] if trace.get("text") and "dropped piece" in trace["text"][0]]
+    (names,) = [trace for trace in spec["data"] if trace.get("text") and "dropped token" in trace["text"][0]]
     assert names["textposition"] == "middle left"
     assert all(text.endswith("\u00a0") for text in names["text"]), "the name hides the left half of its mark"
     assert max(names["x"]) < 1

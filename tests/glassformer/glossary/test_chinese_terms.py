@@ -20,7 +20,7 @@ INSTEAD = {
     "lesson": "节课",
     "leak": "泄漏",
     "output so far": "已生成的输出",
-    "piece id": "编号",
+    "token id": "编号",
     "rank": "秩|排第|第|排名|排序",
     "reference": "参考",
     "shift": "增减|错开|移",

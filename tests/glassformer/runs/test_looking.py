@@ -104,7 +104,7 @@ def test_unknown_special_and_forced_pieces_are_marked_and_a_cut_output_says_so(t
     a = reverse.tgt_tokenizer.id_of("a")
     run = stepper_run(visible(reverse.run(reverse.query("glass", forced=(a, a), max_new=3))), reverse, "id")
     assert [chip.forced for chip in run.target] == [True, True, False]
-    assert (run.stop_reason, run.cut) == ("The output was cut off at the limit of 3 pieces.", True)
+    assert (run.stop_reason, run.cut) == ("The output was cut off at the limit of 3 tokens.", True)
 
 
 # ---------------------------------------------------------------- candidates
@@ -184,7 +184,7 @@ def test_a_text_that_begins_and_goes_on_words_is_the_likelier_of_the_two(tiny):
         assert find_piece(inside, tiny.tgt_tokenizer, likely) == pieces.index(meant)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "no such piece", "😀", "a\0", "\ud800"])
+@pytest.mark.parametrize("text", ["", "   ", "no such token", "😀", "a\0", "\ud800"])
 def test_what_is_no_piece_is_not_found(text, reverse, tiny):
     assert find_piece(text, reverse.tgt_tokenizer, np.zeros(reverse.tgt_tokenizer.size)) is None
     assert text not in ("   ", "😀") or first_piece(text, tiny.tgt_tokenizer) is None
@@ -194,10 +194,10 @@ def test_what_is_no_piece_is_not_found(text, reverse, tiny):
     ("text", "right", "said"),
     [
         ("a", True, "Right. The model gave “a”"),
-        ("z", False, "The output has a different piece at this step. The model gave “z”"),
-        (" <img> ", None, "“<img>” does not begin with any piece of this model's vocabulary."),
-        ("ab", True, "“ab” splits into several pieces, so only the first one, “a”, counts."),
-        ("ba", False, "“ba” splits into several pieces, so only the first one, “b”, counts."),
+        ("z", False, "The output has a different token at this step. The model gave “z”"),
+        (" <img> ", None, "“<img>” does not begin with any token of this model's vocabulary."),
+        ("ab", True, "“ab” splits into several tokens, so only the first one, “a”, counts."),
+        ("ba", False, "“ba” splits into several tokens, so only the first one, “b”, counts."),
     ],
 )
 def test_a_guess_is_judged_by_its_first_piece(trace, reverse, text, right, said):

@@ -31,7 +31,7 @@ def page():
     )
     controls.several(controls.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
     controls.number(controls.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
-    st.session_state["typed"] = controls.typed(controls.field(MAIN, "piece"), "Piece", most=20, width=100)
+    st.session_state["typed"] = controls.typed(controls.field(MAIN, "piece"), "Token", most=20, width=100)
     st.session_state["shown"] = shown
 
 

@@ -157,7 +157,7 @@ def test_nothing_that_strangers_write_raises(parameters):
         (
             {"forced": "4.5.6", "max": "2"},
             {"forced": (), "max_new": 2},
-            "more pieces than the maximum output length allows",
+            "more tokens than the maximum output length allows",
         ),
         ({"result": "9", "how": "beam"}, {"decoding": Beam(), "hypothesis": 3}, "result"),
     ],

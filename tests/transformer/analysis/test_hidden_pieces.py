@@ -51,7 +51,7 @@ def test_many_are_read_in_parts_with_the_same_result(model, monkeypatch):
 def test_what_cannot_be_hidden_says_so(model):
     with pytest.raises(QueryError, match="token 7 does not exist; the text ends with token 6"):
         hide(model, IDS, (6,), MASK)
-    with pytest.raises(QueryError, match="no head that predicts hidden pieces"):
+    with pytest.raises(QueryError, match="no head that predicts hidden tokens"):
         hide(tiny_model(**ENCODER), IDS, (1,), MASK)
     assert not len(hide(model, IDS, (), MASK).losses)
 

@@ -141,7 +141,7 @@ def test_padding_is_the_difference_of_two_calls(stacks):
 def test_what_cannot_be_padded_is_refused():
     with pytest.raises(QueryError, match="at most 6"):
         check_padding(tiny_model(max_len=6), [5, 6, 7], [2, 5], n_pads=4)
-    with pytest.raises(QueryError, match="no padding piece"):
+    with pytest.raises(QueryError, match="no padding token"):
         check_padding(tiny_model(**DECODER, pad_id=None), [4, 5], [4, 5], n_pads=2)
 
 

@@ -77,7 +77,7 @@ def test_all_three_sizes_of_a_vocabulary_are_compared(spoil, checkpoint_folder):
     message = refused(spoil("config.json", config_with(src_vocab_size=size + 1)), said)
     assert f"{size + 1} in config.json" in message
     assert f"{size} rows in src_table" in message
-    assert f"{size} pieces in source.model" in message
+    assert f"{size} tokens in source.model" in message
     spoil("config.json", config_with(src_vocab_size=size))
     longer = weights_with(lambda state: state.update(tgt_table=torch.zeros(99, 16)))
     refused(spoil(WEIGHTS, longer), "the sizes of the tgt vocabulary differ: .* 99 rows in tgt_table")

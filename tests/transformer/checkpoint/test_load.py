@@ -99,7 +99,7 @@ def test_what_is_odd_about_a_config_is_reported(spoil):
     piece = checkpoint.tgt_tokenizer.piece(6)
     differs, _, of_target = checkpoint.warnings
     assert differs == "config.json is not the file that card.json describes (its SHA-256 differs)."
-    assert of_target == f"config.json says eos_id = 6, but in target.model that id belongs to the piece {piece!r}."
+    assert of_target == f"config.json says eos_id = 6, but in target.model that id belongs to the token {piece!r}."
 
 
 def test_a_card_that_cannot_be_read_is_a_warning(spoil):

@@ -15,7 +15,7 @@ def polish(tmp_path, monkeypatch):
     """A language with three plural forms."""
     made = Catalog(locale="pl")
     made.add("Step {n} looks at {what}.", "Na {what} patrzy krok {n}.")
-    made.add(("{n} piece", "{n} pieces"), ("{n} kawałek", "{n} kawałki", "{n} kawałków"))
+    made.add(("{n} token", "{n} tokens"), ("{n} kawałek", "{n} kawałki", "{n} kawałków"))
     made.add("Key", "Klucz")
     made.add("Key", "Klawisz", context="on a keyboard")
     made.add("Layer {n}", "Warstwa {number}")
@@ -24,7 +24,7 @@ def polish(tmp_path, monkeypatch):
     folder.mkdir()
     with (folder / "messages.mo").open("wb") as file:
         write_mo(file, made)
-    (tmp_path / "browser.json").write_text(json.dumps([["Save"], ["{n} piece", "{n} pieces"]]))
+    (tmp_path / "browser.json").write_text(json.dumps([["Save"], ["{n} token", "{n} tokens"]]))
     for module in (catalogue, browser):
         monkeypatch.setattr(module, "FOLDER", tmp_path)
     _forget()
@@ -43,7 +43,7 @@ def test_values_may_change_their_order(polish):
 
 @pytest.mark.parametrize(("n", "text"), [(1, "1 kawałek"), (3, "3 kawałki"), (5, "5 kawałków"), (22, "22 kawałki")])
 def test_a_language_has_its_own_plurals(polish, n, text):
-    assert said(say_n("{n} piece", "{n} pieces", n), polish) == text
+    assert said(say_n("{n} token", "{n} tokens", n), polish) == text
 
 
 def test_one_word_with_two_meanings(polish):
@@ -58,8 +58,8 @@ def test_what_is_not_translated_or_not_well_stays_english(polish):
 
 
 def test_the_scripts_get_their_words(polish):
-    assert browser_words(polish) == {"Save": "Zapisz", "{n} piece": ["{n} kawałek", "{n} kawałki", "{n} kawałków"]}
-    assert browser_words("qps") == {"Save": "⟦Saavee⟧", "{n} piece": ["⟦{n} piieecee⟧", "⟦{n} piieecees⟧"]}
+    assert browser_words(polish) == {"Save": "Zapisz", "{n} token": ["{n} kawałek", "{n} kawałki", "{n} kawałków"]}
+    assert browser_words("qps") == {"Save": "⟦Saavee⟧", "{n} token": ["⟦{n} piieecee⟧", "⟦{n} piieecees⟧"]}
     assert browser_words("en") == {}
 
 

@@ -34,9 +34,9 @@ def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
     assert said(say("{n:,} of {id}", n=-1200, id=-1), PSEUDO) == "⟦−1,200 oof -1⟧"
 
 
-@pytest.mark.parametrize(("n", "text"), [(0, "0 pieces"), (1, "1 piece"), (1200, "1,200 pieces")])
+@pytest.mark.parametrize(("n", "text"), [(0, "0 tokens"), (1, "1 token"), (1200, "1,200 tokens")])
 def test_a_plural_follows_its_number(n, text):
-    assert say_n("{n:,} piece", "{n:,} pieces", n) == text
+    assert say_n("{n:,} token", "{n:,} tokens", n) == text
 
 
 def test_braces_of_a_value_are_text_and_a_doubled_brace_is_one():
@@ -45,8 +45,8 @@ def test_braces_of_a_value_are_text_and_a_doubled_brace_is_one():
 
 
 def test_a_sentence_inside_another_is_said_too():
-    sentence = say("{pieces} in {where}.", pieces=say_n("{n} piece", "{n} pieces", 2), where="data")
-    assert sentence == "2 pieces in data."
+    sentence = say("{pieces} in {where}.", pieces=say_n("{n} token", "{n} tokens", 2), where="data")
+    assert sentence == "2 tokens in data."
     assert said(sentence, PSEUDO) == "⟦‹2 piieecees› iin data.·⟧"
 
 
@@ -81,7 +81,7 @@ def test_a_function_is_applied_in_each_language():
     "sentence",
     [
         say("Step {n}", n=3),
-        say_n("{n} piece", "{n} pieces", 4),
+        say_n("{n} token", "{n} tokens", 4),
         joined(" · ", [say("Layer"), "x"]),
         shouted(say("Layer"), mark="?"),
     ],

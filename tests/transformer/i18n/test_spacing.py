@@ -16,7 +16,7 @@ from transformer.i18n import in_languages, joined, said, spacing
         ("第 2 层的 {v} 里", "交叉注意力", "第 2 层的交叉注意力里"),
         ("第 2 层的 {v} 里", "softmax", "第 2 层的 softmax 里"),
         ("写 {v} 时", "▁like", "写 ▁like 时"),
-        ("{v} 个子词", 1234, "1234 个子词"),
+        ("{v} 个词元", 1234, "1234 个词元"),
         ("读 {v}。", "“我 喜欢”", "读“我 喜欢”。"),  # spaces that somebody typed stay
         ("{v} is {v}", "我", "我 is 我"),
         ("占 {v:.0%} 以上", 0.5, "占 50% 以上"),

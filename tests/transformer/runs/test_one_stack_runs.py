@@ -72,7 +72,7 @@ def test_prompt_and_output_share_the_room(decoder):
     room = 24 - n_prompt + 1
     trace = run(decoder, decoder.query(PROMPT, max_new=512, forced=(9,) * room))
     assert (trace.n_steps, len(trace.read_ids)) == (room, 24)
-    with pytest.raises(QueryError, match=f"{room + 1} pieces are forced, but decoder alone can write at most {room}"):
+    with pytest.raises(QueryError, match=f"{room + 1} tokens are forced, but decoder alone can write at most {room}"):
         run(decoder, decoder.query(PROMPT, max_new=512, forced=(9,) * (room + 1)))
 
 

@@ -91,7 +91,7 @@ WRONG = [
     ({"forced": "56"}, "forced"),
     ({"forced": (5.0,)}, "forced"),
     ({"forced": (10**9,)}, "forced"),
-    ({"forced": (5,) * 9, "max_new": 8}, "9 pieces are forced, but the output may have at most 8"),
+    ({"forced": (5,) * 9, "max_new": 8}, "9 tokens are forced, but the output may have at most 8"),
     ({"hypothesis": 1}, "hypothesis"),
     ({"hypothesis": 4, "decoding": Beam(size=4)}, "hypothesis.*from 0 to 3"),
 ]

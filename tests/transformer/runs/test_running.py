@@ -97,11 +97,11 @@ def test_each_result_of_beam_search_can_be_looked_at(checkpoint):
 @pytest.mark.parametrize(
     ("forced", "message"),
     [
-        ((-1,), "forced piece id: found -1"),
+        ((-1,), "forced token id: found -1"),
         ((5, 10_000), "outside the vocabulary; ids go from 0 to"),
         ((5, PAD, 6), "is padding, which is never written"),
-        ((5, EOS, 6), "forced piece comes after the end mark"),
-        ((5,) * 33, "33 pieces are forced, but tiny can write at most 32"),
+        ((5, EOS, 6), "forced token comes after the end mark"),
+        ((5,) * 33, "33 tokens are forced, but tiny can write at most 32"),
     ],
 )
 def test_forced_pieces_that_cannot_be_written_are_refused(checkpoint, forced, message):

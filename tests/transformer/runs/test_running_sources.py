@@ -38,7 +38,7 @@ def test_any_source_is_decoded(checkpoint, source):
     trace = run(checkpoint, checkpoint.query(source, max_new=3))
     assert len(trace.src_pieces) == len(trace.src_ids) == trace.encoder_self.shape[2]
     assert PAD not in trace.src_ids
-    assert trace.src_ids.index(EOS) == len(trace.src_ids) - 1, "markup must not become the end piece"
+    assert trace.src_ids.index(EOS) == len(trace.src_ids) - 1, "markup must not become the end token"
     for note in trace.notes:
         assert note.encode()
         assert "\u202e" not in note
@@ -64,12 +64,12 @@ def notes(checkpoint, source):
 
 
 def test_unknown_pieces_are_named(checkpoint):
-    assert "never seen: 🦊. It reads the unknown piece instead, so it cannot know" in notes(checkpoint, "ba 🦊")
+    assert "never seen: 🦊. It reads the unknown token instead, so it cannot know" in notes(checkpoint, "ba 🦊")
     assert "knows nothing about this sentence" in notes(checkpoint, "🦊 我")
     assert "never seen: U+202E." in notes(checkpoint, "\u202eba lo")
     assert "unknown" not in notes(checkpoint, SOURCE)
     many = "我喜欢喝咖啡。" * 12 + " ba 我" * 5
-    assert "never seen 6 of these pieces. It reads the unknown piece" in notes(checkpoint, many)
+    assert "never seen 6 of these tokens. It reads the unknown token" in notes(checkpoint, many)
     assert len(notes(checkpoint, "我" * 500)) < 300
 
 
@@ -86,7 +86,7 @@ def test_as_many_pieces_as_the_model_reads_are_read(checkpoint):
     while len(checkpoint.src_tokenizer.encode(f"{words} ba").ids) < checkpoint.config.max_len:
         words += " ba"
     assert len(run(checkpoint, checkpoint.query(words, max_new=1)).src_ids) <= 32
-    with pytest.raises(QueryError, match=r"has 33 pieces; tiny reads at most 32\. Shorten it\."):
+    with pytest.raises(QueryError, match=r"has 33 tokens; tiny reads at most 32\. Shorten it\."):
         checkpoint.run(f"{words} ba")
     with pytest.raises(QueryError, match="1,048,576 characters; the limit is 4,000"):
         checkpoint.run("b" * 2**20)

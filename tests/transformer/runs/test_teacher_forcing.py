@@ -127,7 +127,7 @@ def test_without_a_reference_it_judges_the_text_itself(decoder, tmp_path):
     np.testing.assert_allclose(found.losses, losses, atol=1e-5)
     without = alone("decoder", tmp_path, prepend_source_bos=False)  # then the first piece is not judged
     assert score(without, "ba lo mi").ids == without.run("ba lo mi").src_ids[1:]
-    assert "This text is a single piece" in refused(without, "ba")
+    assert "This text is a single token" in refused(without, "ba")
 
 
 def refused(*arguments, **named):

@@ -122,7 +122,7 @@ def test_a_model_may_have_no_padding_unknown_or_start_piece(decoder):
     if 0 not in trace.tgt_ids:
         assert trace.tgt_ids == run(padded, padded.query(TEXT, max_new=6)).tgt_ids
     one, other = (bare.query(text, max_new=6) for text in (TEXT, "ba lo mi ta su"))
-    with pytest.raises(QueryError, match="no padding piece"):
+    with pytest.raises(QueryError, match="no padding token"):
         run_batch(bare, [one, other])
     same = run_batch(bare, [one, replace(one, decoding=Sampling(seed=1))])
     assert same[0].tgt_ids == trace.tgt_ids

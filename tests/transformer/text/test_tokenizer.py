@@ -42,7 +42,7 @@ def test_the_piece_of_an_unknown_character_shows_it(tokenizer):
     assert encoding.ids[-1] == 1
     assert "狐" in unicodedata.normalize("NFC", encoding.pieces[-1])
     assert tokenizer.piece(1) == "<unk>"
-    assert tokenizer.id_of("no such piece") is None
+    assert tokenizer.id_of("no such token") is None
 
 
 def test_special_pieces_leave_no_trace_in_a_text(tokenizer):
@@ -55,7 +55,7 @@ def test_special_pieces_leave_no_trace_in_a_text(tokenizer):
 @pytest.mark.parametrize("i", [-1, 10**6])
 def test_an_id_outside_the_vocabulary_is_refused(tokenizer, i):
     for method in (tokenizer.piece, tokenizer.is_special, lambda i: tokenizer.decode([4, i])):
-        with pytest.raises(TokenizerError, match=rf"piece id {i} is outside .* 0 to {tokenizer.size - 1}\."):
+        with pytest.raises(TokenizerError, match=rf"token id {i} is outside .* 0 to {tokenizer.size - 1}\."):
             method(i)
 
 

@@ -51,7 +51,7 @@ def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labe
             typed = (
                 say("A number, such as {example}", example="0.25")
                 if found.step.ask.form == "number"
-                else say("A piece")
+                else say("A token")
             )
             st.text_input(say("Your prediction"), key=key, placeholder=typed, max_chars=MOST_CHARACTERS)
         again = st.session_state.pop(ASKED_AGAIN, None)

@@ -120,7 +120,7 @@ def summary() -> None:
         if wrong:
             st.caption(say("Look again at the steps whose answers surprised you:"))
             menu.ways([step_links.into(_called(place), place) for place in wrong])
-        st.caption(say("Next: how heads are built, how text is cut into pieces, and how a model is trained."))
+        st.caption(say("Next: how heads are built, how text is cut into tokens, and how a model is trained."))
         further = [LessonStepRef(name, 1) for name in ("building", "pieces", "recipe") if name in known]
         menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])
 

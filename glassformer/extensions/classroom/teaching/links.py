@@ -29,7 +29,7 @@ PAGE_NAMES: Final[Mapping[str, str]] = {
     "positions": say("Positions"),
     "masks": say("Masks"),
     "inside": say("Inside the model"),
-    "search": say("How pieces are chosen"),
+    "search": say("How tokens are chosen"),
     "forcing": say("Teacher forcing"),
     "compare": say("Compare"),
     "matters": say("What matters"),
@@ -51,7 +51,7 @@ LONGEST: Final = 8000  # characters of an address
 PARTS: Final[Mapping[str, str]] = {
     ALL: say("everything below the sentence, including the output"),
     PART: say("everything below the output"),
-    "candidates": say("the likeliest next pieces"),
+    "candidates": say("the likeliest next tokens"),
     "entropy": say("how unsure each step was"),
     "cross_row": say("where a step looks"),
     "cross_map": say("the attention map on the Step page"),

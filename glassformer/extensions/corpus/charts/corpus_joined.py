@@ -24,9 +24,9 @@ HOW_TO_READ_HEADS = say(
 By = Literal["side", "place", "group"]
 Group = Literal["other", "punctuation", "special"]
 GROUPS: Final[dict[Group, str]] = {
-    "other": say("other pieces"),
+    "other": say("other tokens"),
     "punctuation": say("punctuation"),
-    "special": say("special pieces"),
+    "special": say("special tokens"),
 }
 
 _COLOURS: Final = {False: theme.SOURCE_COLOR, True: theme.TARGET_COLOR}  # which colour-blind users can distinguish
@@ -67,7 +67,7 @@ class Cloud:
         return {
             say("line"): self.lines,
             say("token"): self.places,
-            say("piece"): list(self.pieces),
+            say("token"): list(self.pieces),
             say("side"): [say("query") if one else say("key") for one in self.is_query.tolist()],
             say("selected"): lit.astype(int),
             say("axis 1"): self.points[:, 0],

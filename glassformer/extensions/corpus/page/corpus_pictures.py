@@ -28,7 +28,7 @@ from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 _OF_A_CORPUS: Final[dict[tables.Name, MeasureLabels]] = {
     "same": MeasureLabels(
         say("Same text"),
-        say("share of attention on equal pieces"),
+        say("share of attention on equal tokens"),
         "share",
         say("Mean weight on keys with the same text as the query, not counting the token itself."),
     ),

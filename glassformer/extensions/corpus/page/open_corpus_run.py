@@ -138,7 +138,7 @@ def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str
         yield say("**Reference:** {text}", text=drawing.plain(hit.target))
     if hit.loss is not None and hit.worst_rank is not None:
         yield say(
-            "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
+            "Loss per token: {loss:.3f} nats. Largest rank of a token: {rank:,}, at step {step}.",
             loss=hit.loss,
             rank=hit.worst_rank,
             step=(hit.worst_step or 0) + 1,
@@ -331,13 +331,13 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
     looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
     looks["loss"] = kinds.NumberColumn(
-        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per piece, in nats."))
+        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per token, in nats."))
     )
     looks["worst_rank"] = kinds.NumberColumn(
         here(say("Rank")),
         format="localized",
         width=70,
-        help=here(say("The largest rank of a piece that was predicted; 1 is the model's first choice.")),
+        help=here(say("The largest rank of a token that was predicted; 1 is the model's first choice.")),
     )
     return looks
 

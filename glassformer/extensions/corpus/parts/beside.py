@@ -235,7 +235,7 @@ def _scores(first: Run, second: Run) -> None:
             )
             figure(label, one.difference, f"+{form}", help)
     if log_prob is not None and not alike and not decoded:
-        st.caption(say("The two models cut outputs into different pieces, so numbers per piece are not compared."))
+        st.caption(say("The two models cut outputs into different tokens, so numbers per token are not compared."))
 
 
 def _table(of: Beside, run: Run) -> None:

@@ -28,7 +28,7 @@ from transformer.i18n import Sentence, joined, say, say_n
 
 # Of a whole corpus: each score's name and format.
 SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
-    "loss": (say("Loss per piece"), ".3f"),
+    "loss": (say("Loss per token"), ".3f"),
     "exact": (say("Exact"), ".1%"),
     "bleu": (say("BLEU"), ".1f"),
     "chrf": (say("chrF"), ".1f"),
@@ -65,9 +65,9 @@ def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figu
     best = min(found.heads, key=lambda one: lowest(one)[0].value, default=None)
     exact = say("Share of lines whose output is the reference.")
     if not decoded:
-        exact = say("Share of lines in which every right piece was the model's first choice.")
+        exact = say("Share of lines in which every right token was the model's first choice.")
     of_all = say("Of all outputs together, 0 to 100.")
-    loss = say("Mean over all pieces that were predicted, in nats.")
+    loss = say("Mean over all tokens that were predicted, in nats.")
     helps = {"loss": loss, "exact": exact, "bleu": of_all, "chrf": of_all}
     rows = [(label, getattr(found, name), form, helps[name]) for name, (label, form) in SCORES.items()]
     return [*rows, (say("Lowest AER"), None if best is None else lowest(best)[0], ".1%", _of_best(best))]
@@ -76,8 +76,8 @@ def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figu
 def lowest(one: HeadAer) -> tuple[Figure, Sentence]:
     """The lower of a head's two alignment error rates, and of which rows it is."""
     if one.predicts.value <= one.reads.value:
-        return one.predicts, say("a piece's row is the one that predicts it")
-    return one.reads, say("a piece's row is the one that reads it")
+        return one.predicts, say("a token's row is the one that predicts it")
+    return one.reads, say("a token's row is the one that reads it")
 
 
 def _of_best(best: HeadAer | None) -> Sentence:
@@ -109,10 +109,10 @@ NO_LABEL: Final = say(
 )
 AER: Final = say(
     "The alignment error rate of the head's largest weights against the gold alignments, 0 % to 100 %; the lower of "
-    "its two, as a piece's row may be the one that predicts it or the one that reads it."
+    "its two, as a token's row may be the one that predicts it or the one that reads it."
 )
-PREDICTS: Final = say("alignment error rate of the rows that predict a piece")
-READS: Final = say("alignment error rate of the rows that read a piece")
+PREDICTS: Final = say("alignment error rate of the rows that predict a token")
+READS: Final = say("alignment error rate of the rows that read a token")
 
 
 def draw(corpus: OpenCorpus) -> None:

@@ -249,10 +249,10 @@ TABLE, OPEN, CSV, CLEAR = "corpus_tokens", "corpus_tokens_open", "corpus_tokens_
 _BY: Final[dict[PointsBy, str]] = {
     "side": say("Colour: query or key"),
     "place": say("Colour: place in the line"),
-    "group": say("Colour: kind of piece"),
+    "group": say("Colour: kind of token"),
 }
 _LIT: Final[dict[Lit, str]] = {
-    "piece": say("Select: same piece"),
+    "piece": say("Select: same token"),
     "line": say("Select: same line"),
     "near": say("Select: {n} nearest", n=N_NEAR),
     "token": say("Select: this token"),
@@ -295,8 +295,8 @@ def _controls(scene: CorpusScene) -> None:
         controls.menu(controls.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
         controls.menu(controls.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
         kept = controls.field(MAIN, "lit_piece", forgets=("spot", "line"))
-        help = say("All tokens whose piece is this text, in capitals or not, with a space before it or not.")
-        controls.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
+        help = say("All tokens whose token is this text, in capitals or not, with a space before it or not.")
+        controls.typed(kept, say("Select a token by its text"), most=LONGEST_NAME, width=200, help=help)
         look = scene.view.of(CorpusLook)
         if look.spot or look.lit_piece:
             st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=_let_go)
@@ -332,10 +332,10 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
     looks = {
         "side": text(here(say("Side")), width=80),
         "token": st.column_config.NumberColumn(here(say("Token")), format="%d", width=70),
-        "piece": text(here(say("Piece")), width=110),
+        "piece": text(here(say("Token")), width=110),
         "around": text(here(say("In its line")), width=420),
     }
-    alt = say("The selected tokens: line, side, place, piece, and the pieces around it.")
+    alt = say("The selected tokens: line, side, place, token, and the tokens around it.")
     open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)

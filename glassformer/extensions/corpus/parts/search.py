@@ -35,7 +35,7 @@ MOST_SAVED: Final = 10_000
 SOUGHT: Final[Mapping[Sought, Sentence]] = {
     "any": say("Whatever the heads do"),
     "punctuation": say("A head's largest weight is on punctuation"),
-    "piece": say("A head's largest weight is on this piece"),
+    "piece": say("A head's largest weight is on this token"),
     "measure": say("A measure of a head"),
     "attends": say("A head attends much but matters little"),
     "owes": say("A head attends little but matters much"),
@@ -124,7 +124,7 @@ def _of_head(run: Run, scene: CorpusScene) -> list[_Asked]:
             return []
         choose_head(scene)
         if sought == "piece":
-            controls.typed(of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
+            controls.typed(of("looked_at"), say("Token, such as “the”"), most=LONGEST_NAME, width=150)
         if sought == "measure":
             choose_measure(scene)
             sides = {False: say("at least"), True: say("at most")}
@@ -166,12 +166,12 @@ def _of_lines(run: Run) -> Iterator[_Asked]:
     """Draw what lines shall be."""
     rank = controls.box(
         of("least_rank"),
-        say("Rank of a piece, at least"),
+        say("Rank of a token, at least"),
         step=1,
         width=190,
-        help=say("Lines in which some right piece had this rank or a worse one; 1 is the model's first choice."),
+        help=say("Lines in which some right token had this rank or a worse one; 1 is the model's first choice."),
     )
-    loss = controls.box(of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
+    loss = controls.box(of("least_loss"), say("Loss per token, at least"), step=0.1, width=190)
     texts = {name: said for name, said in TEXTS.items() if name != "output" or run.about.options.decode}
     side = controls.menu(of("text_in"), say("Text"), texts, width=150)
     words = controls.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)

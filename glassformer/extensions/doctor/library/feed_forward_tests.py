@@ -274,8 +274,8 @@ def directions(rows: Tensor) -> float:
         share=FEW_DIRECTIONS,
     ),
     meaning=say(
-        "The model can hardly distinguish pieces: it gets nearly the same vector for every piece it reads. If the "
-        "output layer is tied to such a table, all pieces get nearly the same score."
+        "The model can hardly distinguish tokens: it gets nearly the same vector for every token it reads. If the "
+        "output layer is tied to such a table, all tokens get nearly the same score."
     ),
     causes=say(
         "Training diverged or saw only one batch, weight decay shrank the embeddings while no loss kept them "
@@ -317,28 +317,28 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
 
 @DoctorTest(
     "feed_forward",
-    say("Every piece has its own row"),
+    say("Every token has its own row"),
     threshold=1.0,
     why=say("Each row is learned separately, and no two rows start with the same values."),
-    meaning=say("The model cannot distinguish these pieces, because it reads the same vector for all of them."),
+    meaning=say("The model cannot distinguish these tokens, because it reads the same vector for all of them."),
     causes=say(
-        "Pieces were added to the vocabulary later and given the same row, rows started at 0 and were never "
-        "trained, or the table was put together from parts and some of them were used twice. Pieces that no text "
-        "uses do no harm; all other pieces need training."
+        "Tokens were added to the vocabulary later and given the same row, rows started at 0 and were never "
+        "trained, or the table was put together from parts and some of them were used twice. Tokens that no text "
+        "uses do no harm; all other tokens need training."
     ),
 )
 def equal_embeddings(patient: ExaminationContext) -> DoctorTestResult:
     """Rows of ordinary pieces that are equal."""
     groups = [(one, group) for one in tables(patient) for group in _equal_rows(one.rows)]
     if not groups:
-        return DoctorTestResult(verdict="well", number=0.0, said=say("No two pieces have the same row."))
+        return DoctorTestResult(verdict="well", number=0.0, said=say("No two tokens have the same row."))
     n = sum(len(group) for _, group in groups)
     return DoctorTestResult(
         verdict="look",
         number=float(n),
         said=say_n(
-            "{n:,} piece has the same embedding row as another piece.",
-            "{n:,} pieces have the same embedding row as another piece.",
+            "{n:,} token has the same embedding row as another token.",
+            "{n:,} tokens have the same embedding row as another token.",
             n,
         ),
         places=tuple(one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike),

@@ -68,7 +68,7 @@ class Way:
     shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
     # The losses, with the mask and with this wiring.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
-        "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} without it.",
+        "On the pairs, the loss is {closed:.3g} nats per token with the causal mask and {open:.3g} without it.",
         closed=closed, open=seeing,
     )  # fmt: skip
     headline: Sentence | Literal[""] = ""  # what was wrong in the training
@@ -79,7 +79,7 @@ HEALTHY = Way(lambda mask: causal_mask(mask.size(-1), device=mask.device))
 OPEN = Way(
     torch.ones_like,
     headline=say(
-        "The model was trained without the causal mask: decoder self-attention saw the piece it had to predict."
+        "The model was trained without the causal mask: decoder self-attention saw the token it had to predict."
     ),
     line=say(
         "The fault is in the training code, in the line that makes the decoder's mask. The causal triangle is "
@@ -91,7 +91,7 @@ IN_A_BATCH = replace(
     OPEN,
     width=1,
     said=lambda closed, seeing: say(
-        "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask. Without it, and with the end "
+        "On the pairs, the loss is {closed:.3g} nats per token with the causal mask. Without it, and with the end "
         "marks and padding that a batch's rows contain, it is {open:.3g}.",
         closed=closed, open=seeing,
     ),
@@ -104,12 +104,12 @@ WAYS = (
     Way(
         lambda mask: causal_mask(mask.size(-1), offset=1, device=mask.device)[..., :-1],
         said=lambda closed, seeing: say(
-            "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} with a mask "
-            "that shows one more piece.",
+            "On the pairs, the loss is {closed:.3g} nats per token with the causal mask and {open:.3g} with a mask "
+            "that shows one more token.",
             closed=closed, open=seeing,
         ),
         headline=say(
-            "The model was trained with a causal mask that shows one piece too many: the one it had to predict."
+            "The model was trained with a causal mask that shows one token too many: the one it had to predict."
         ),
         line=say(
             "The fault is in the training code, in the line that makes the triangle: `tril(diagonal=1)` should be "
@@ -120,12 +120,12 @@ WAYS = (
         HEALTHY.mask,
         shifted=False,
         said=lambda closed, seeing: say(
-            "On the pairs, the loss is {closed:.3g} nats per piece when each row predicts the next piece, and "
-            "{open:.3g} when each row predicts the piece it has just read.",
+            "On the pairs, the loss is {closed:.3g} nats per token when each row predicts the next token, and "
+            "{open:.3g} when each row predicts the token it has just read.",
             closed=closed, open=seeing,
         ),
         headline=say(
-            "The model was trained on targets that were not shifted: it had already read the piece it had to predict."
+            "The model was trained on targets that were not shifted: it had already read the token it had to predict."
         ),
         line=say(
             "The fault is in the training code, in the line that calls the model. It has `model(src, tgt)` and "
@@ -135,12 +135,12 @@ WAYS = (
     ),
 )  # fmt: skip
 _AGAIN: Sentence = say(
-    "The parameters cannot be repaired. Train again, and check that changing a later piece leaves earlier logits "
+    "The parameters cannot be repaired. Train again, and check that changing a later token leaves earlier logits "
     "unchanged."
 )
 _WHY_DRAWN: Sentence = say(
     "This is the loss without the causal mask divided by the loss with it. Random text cannot be predicted, so in "
-    "a healthy model both losses are high. A model trained with a leak copies the piece that it sees, so one of them "
+    "a healthy model both losses are high. A model trained with a leak copies the token that it sees, so one of them "
     "is far lower."
 )
 _NO_PAIRS: Sentence = say(
@@ -148,7 +148,7 @@ _NO_PAIRS: Sentence = say(
     "never have seen such texts. Provide a few pairs to find out."
 )
 _BUT_LAST: Sentence = say(
-    "These losses leave out the last piece of each text, because no piece comes after it that could be seen; the "
+    "These losses leave out the last token of each text, because no token comes after it that could be seen; the "
     "losses of other tests include it."
 )
 _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no loss can be computed.")
@@ -159,15 +159,15 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no l
     say("There was no leak in training"),
     threshold=PART,
     why=say(
-        "This is the loss when the model can see the piece that it has to predict, divided by the loss when it "
-        "cannot. A healthy model predicts the pairs' targets well without seeing that piece. Seeing the piece "
-        "makes its loss much larger, because it never saw later pieces in training. A model trained with a leak "
-        "predicts them well only if it sees the piece, and its loss is then lower by more than {gain:g} nats per "
-        "piece.",
+        "This is the loss when the model can see the token that it has to predict, divided by the loss when it "
+        "cannot. A healthy model predicts the pairs' targets well without seeing that token. Seeing the token "
+        "makes its loss much larger, because it never saw later tokens in training. A model trained with a leak "
+        "predicts them well only if it sees the token, and its loss is then lower by more than {gain:g} nats per "
+        "token.",
         gain=GAIN,
     ),
     meaning=say(
-        "The model has learnt to copy the next piece instead of predicting it. Its training loss was near 0, but "
+        "The model has learnt to copy the next token instead of predicting it. Its training loss was near 0, but "
         "when it writes, there is nothing to copy, so its output is worthless."
     ),
     cause=LEAK,
@@ -176,7 +176,7 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no l
 def leak(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
-        raise NotTestable("This model does not generate text, so there are no later pieces that it could see.")
+        raise NotTestable("This model does not generate text, so there are no later tokens that it could see.")
     rows = readable(patient)
     try:
         found = on_pairs(patient, rows)
@@ -235,7 +235,7 @@ def _in_one_layer(patient: ExaminationContext, rows: list[SampleLoss], seeing: L
             each,
             layer=layer,
             headline=say(
-                "The model was trained without the causal mask in layer {n} of the decoder: it saw the piece it had "
+                "The model was trained without the causal mask in layer {n} of the decoder: it saw the token it had "
                 "to predict.",
                 n=layer + 1,
             ),
@@ -262,7 +262,7 @@ def _on_drawn(patient: ExaminationContext) -> DoctorTestResult | None:
     if not (math.isfinite(share) and share <= PART):
         return None
     said = say(
-        "On random texts, the loss is {closed:.2f} nats per piece with the causal mask and {open:.2f} without it.",
+        "On random texts, the loss is {closed:.2f} nats per token with the causal mask and {open:.2f} without it.",
         closed=without,
         open=seeing,
     )

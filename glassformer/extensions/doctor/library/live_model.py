@@ -203,8 +203,8 @@ def _given(pair: Sequence[Any]) -> Iterator[ImportInputs]:
                 content = json.dumps(table)
             except TypeError:
                 raise CheckpointError(
-                    "This tokenizer cannot be used: found {found}, expected a tokenizer's file, a table of pieces "
-                    "and their ids, a list of pieces, or a tuple of two of these, for source and target.",
+                    "This tokenizer cannot be used: found {found}, expected a tokenizer's file, a table of tokens "
+                    "and their ids, a list of tokens, or a tuple of two of these, for source and target.",
                     found=shown(type(one).__name__),
                 ) from None
             paths.append(Path(folder) / f"tokenizer-{i}.json")

@@ -156,8 +156,8 @@ _SURE: Sentence = say(
     say("Predictions on the pairs are far better than chance"),
     threshold=MOST_OF_CHANCE,
     why=say(
-        "This is the model's loss divided by the loss of pure guessing, where all pieces are equally likely. A "
-        "model that has learnt only the frequencies of the pieces reaches about {share:g}.",
+        "This is the model's loss divided by the loss of pure guessing, where all tokens are equally likely. A "
+        "model that has learnt only the frequencies of the tokens reaches about {share:g}.",
         share=MOST_OF_CHANCE,
     ),
     meaning=say("On these texts, the model does not do what it was trained for, or it was hardly trained at all."),
@@ -194,13 +194,13 @@ def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> 
     perplexity = math.exp(min(mean, 50.0))
     said = (
         say(
-            "The loss is {loss:.2f} nats per piece (perplexity {perplexity:,.1f}); guessing would give a loss of "
+            "The loss is {loss:.2f} nats per token (perplexity {perplexity:,.1f}); guessing would give a loss of "
             "{chance:.2f}.",
             loss=mean, perplexity=perplexity, chance=chance,
         )
         if found is None
         else say(
-            "The loss is {loss:.2f} nats per piece (perplexity {perplexity:,.1f}), and the likeliest piece is "
+            "The loss is {loss:.2f} nats per token (perplexity {perplexity:,.1f}), and the likeliest token is "
             "right {share:.0%} of the time. Guessing would give a loss of {chance:.2f}.",
             loss=mean, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
         )
@@ -217,15 +217,15 @@ def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> 
 
 @DoctorTest(
     "behaviour",
-    say("Late pieces are predicted as accurately as early ones"),
+    say("Late tokens are predicted as accurately as early ones"),
     threshold=LATER_WORSE,
     why=say(
-        "This is how much the loss rises from the first half of a text to the second, in nats per piece. The more "
+        "This is how much the loss rises from the first half of a text to the second, in nats per token. The more "
         "of a text is known, the easier it is to continue, so in a healthy model the loss falls or stays the same. "
         "Even with only a few sentences, a rise of {most:g} does not happen by chance.",
         most=LATER_WORSE,
     ),
-    meaning=say("The model loses track: the further it gets into a text, the worse it predicts the next piece."),
+    meaning=say("The model loses track: the further it gets into a text, the worse it predicts the next token."),
     causes=say(
         "The texts are longer than in training, learned positions were never trained that far out, positions start "
         "from a different number than in training, or the attention window is too narrow."
@@ -255,7 +255,7 @@ def loss_by_position(patient: ExaminationContext) -> DoctorTestResult:
     say("The model does as well when it writes as when it predicts the reference"),
     threshold=GAP,
     why=say(
-        "This is the share of reference pieces that the model predicts correctly, minus the share of pieces that "
+        "This is the share of reference tokens that the model predicts correctly, minus the share of tokens that "
         "its own outputs have in common with the references, both on the same pairs. In the shipped checkpoints, "
         "this difference is at most {most:g}.",
         most=at_most("free_running"),
@@ -265,7 +265,7 @@ def loss_by_position(patient: ExaminationContext) -> DoctorTestResult:
         "itself. Its training loss therefore says nothing about its outputs."
     ),
     causes=say(
-        "Decoding differs from training: a different start id, for example, or pieces that the decoder is given and "
+        "Decoding differs from training: a different start id, for example, or tokens that the decoder is given and "
         "never learnt to write."
     ),
 )
@@ -281,8 +281,8 @@ def free_running(patient: ExaminationContext) -> DoctorTestResult:
         shared.append(2 * (Counter(one.ids) & Counter(wanted)).total() / max(1, len(one.ids) + len(wanted)))
     gap = right - sum(shared) / len(shared)
     said = say(
-        "Given the text before each piece, the model predicts {guessed:.0%} of the reference pieces correctly. Its "
-        "own outputs share {written:.0%} of their pieces with the references.",
+        "Given the text before each token, the model predicts {guessed:.0%} of the reference tokens correctly. Its "
+        "own outputs share {written:.0%} of their tokens with the references.",
         guessed=right, written=right - gap,
     )  # fmt: skip
     if gap < GAP:
@@ -302,7 +302,7 @@ def _of_pairs(patient: ExaminationContext) -> Guesses:
     if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
         raise NotTestable("Predictions are hardly better than chance at any position.")
     if len(found.losses) < FEW_PIECES:
-        raise NotTestable("The pairs have fewer than {n} pieces in total. Provide more pairs.", n=FEW_PIECES)
+        raise NotTestable("The pairs have fewer than {n} tokens in total. Provide more pairs.", n=FEW_PIECES)
     return found
 
 
@@ -340,7 +340,7 @@ def reported(patient: ExaminationContext) -> DoctorTestResult:
     mean = loss_of(patient.checkpoint, patient.samples.only(whole) if whole else patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(
-        "On the pairs, the loss is {loss:.3g} nats per piece; the loss reported in training is {was:.3g}.",
+        "On the pairs, the loss is {loss:.3g} nats per token; the loss reported in training is {was:.3g}.",
         loss=mean,
         was=was,
     )

@@ -152,7 +152,7 @@ def repetition(patient: ExaminationContext) -> DoctorTestResult:
     faulty = [one for one in found if loops(one.ids) and not loops(one.trace.src_ids)]
     share = len(faulty) / len(found)
     said = say(
-        "{share:.0%} of {n} outputs repeat the same pieces at least {times} times in a row.",
+        "{share:.0%} of {n} outputs repeat the same tokens at least {times} times in a row.",
         share=share,
         n=len(found),
         times=TIMES,
@@ -246,7 +246,7 @@ def lengths(patient: ExaminationContext) -> DoctorTestResult:
     meaning=say("The output hardly depends on the source: the model writes something that fits every source a little."),
     causes=say(
         "The encoder's vectors are all nearly the same, source and target were paired wrongly in training, or the "
-        "tokenizer turns every text into unknown pieces."
+        "tokenizer turns every text into unknown tokens."
     ),
     finds=("source-is-lost", "no-cross-attention"),
 )
@@ -286,7 +286,7 @@ SOURCE_SEEN = 0.01
         "the threshold. In the shipped checkpoints, it changes by at least {least:g} times its length.",
         least=at_least("positions"),
     ),
-    meaning=say("The order of the tokens is lost: to this model, every sentence is an unordered bag of pieces."),
+    meaning=say("The order of the tokens is lost: to this model, every sentence is an unordered bag of tokens."),
     causes=say(
         "The position vectors are not added (or the result is discarded), their table is all zeros because the "
         "loaded file did not contain it, or all rotary angles are 0. Look at the table of positions."
@@ -330,7 +330,7 @@ def _no_positions(patient: ExaminationContext) -> DoctorTestResult:
     return DoctorTestResult(
         verdict="look",
         said=say("According to its config, this model does not use positions."),
-        meaning=say("The encoder reads every sentence as an unordered bag of pieces: the order is lost.")
+        meaning=say("The encoder reads every sentence as an unordered bag of tokens: the order is lost.")
         if patient.anatomy.reads
         else say(
             "This decoder can tell a token's position only from the causal mask, and only from the second layer on."
@@ -378,7 +378,7 @@ def _turned(patient: ExaminationContext, stack: Stack, seed: int) -> float:
     threshold=SOURCE_SEEN,
     why=say(
         "If the model does not use the source, a different source changes nothing (0 nats). In the shipped "
-        "checkpoints, a different source changes the next piece's probabilities by at least {least:g} nats on "
+        "checkpoints, a different source changes the next token's probabilities by at least {least:g} nats on "
         "average.",
         least=at_least("source"),
     ),
@@ -418,7 +418,7 @@ def source(patient: ExaminationContext) -> DoctorTestResult:
     means = {name: fmean(values) for name, values in moves.items()}
     used = max(means.values()) > SOURCE_SEEN
     shown = PageTarget(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
-    said = say("The next piece's probabilities change by {another:.2g} nats (KL) if the model reads another "
+    said = say("The next token's probabilities change by {another:.2g} nats (KL) if the model reads another "
                "sentence's source, by {shuffled:.2g} if the source is shuffled, and by {blank:.2g} if it is blank.",
                another=means["another"], shuffled=means["shuffled"], blank=means["blank"])  # fmt: skip
     return DoctorTestResult(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)

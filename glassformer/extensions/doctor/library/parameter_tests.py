@@ -230,7 +230,7 @@ def constant(patient: ExaminationContext) -> DoctorTestResult:
         "The names of these matrices did not match when weights were loaded with `strict=False` (transformers then "
         "reports them as newly initialized), the matrices got no gradient (they were frozen, not used, or not "
         "passed to the optimizer), or this checkpoint was saved before training. Encoder matrices also get no "
-        "gradient if the decoder can see the pieces that it has to predict, because it then does not need the "
+        "gradient if the decoder can see the tokens that it has to predict, because it then does not need the "
         "source. Look up which names were missing when the weights were loaded."
     ),
     of_a_leak=True,
@@ -466,10 +466,10 @@ _WHY_COPIES: Final = say(
 
 
 @of_weights(
-    say("Every piece has an embedding"),
+    say("Every token has an embedding"),
     threshold=0,
     why=say("The rows of an embedding table are initialised at random; only the padding row is set to 0 on purpose."),
-    meaning=say("The embeddings of these pieces contain only zeros, so the model gets no information from them."),
+    meaning=say("The embeddings of these tokens contain only zeros, so the model gets no information from them."),
     causes=say(
         "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
         "no text uses these rows, which only bring the table to a round size."
@@ -489,7 +489,7 @@ def zero_rows(patient: ExaminationContext) -> DoctorTestResult:
     said = say_n(
         "{n} row is all 0: {first}.", "{n} rows are all 0; the first is {first}.", n, first=next(iter(bad), "")
     )
-    well = say("No piece except padding has an embedding that is all zeros.")
+    well = say("No token except padding has an embedding that is all zeros.")
     return _found(bad, n, said=said, well=well, fault="look")
 
 

@@ -153,7 +153,7 @@ of_setting = partial(
     DoctorTest,
     "wiring",
     why=say(
-        "In the shipped checkpoints, changing a setting lowers the loss by at most {most:g} nats per piece; most "
+        "In the shipped checkpoints, changing a setting lowers the loss by at most {most:g} nats per token; most "
         "changes raise it. A different value counts as better only if the loss falls by more than chance "
         "explains, or if it falls on every text and by more than {plain:g} on average.",
         most=max(0.0, at_most("score_scale", "n_heads", "scale_embedding", "norm", "activation", "position_shift")),
@@ -203,10 +203,10 @@ def _measured(patient: ExaminationContext, values: Values, shown: PageTarget) ->
     beyond_chance = surely_better(after, before)
     seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
     if gain <= needed or not seen or _another_explains_more(patient, gain, values):
-        said = say_n("{n} other value was tried on {texts}: with {best}, the loss is {after:.3g} nats per piece; "
+        said = say_n("{n} other value was tried on {texts}: with {best}, the loss is {after:.3g} nats per token; "
                      "with the model's own value, it is {before:.3g}.",
                      "{n} other values were tried on {texts}: with the best, {best}, the loss is {after:.3g} nats "
-                     "per piece; with the model's own value, it is {before:.3g}.", len(losses), best=best.name,
+                     "per token; with the model's own value, it is {before:.3g}.", len(losses), best=best.name,
                      texts=_texts(before), after=after.mean, before=before.mean)  # fmt: skip
         return DoctorTestResult(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
     parts = patient.anatomy
@@ -214,7 +214,7 @@ def _measured(patient: ExaminationContext, values: Values, shown: PageTarget) ->
     explains = after.mean <= EXPLAINS * math.log(len(patient.model.output_weight))  # else something else is wrong
     sure = judged and beyond_chance and explains
     said = say(
-        "With {best}, the loss on {texts} is {after:.3g} nats per piece; with the model's own value, it is "
+        "With {best}, the loss on {texts} is {after:.3g} nats per token; with the model's own value, it is "
         "{before:.3g}.",
         best=best.name,
         texts=_texts(before),

@@ -35,15 +35,15 @@ of_tokenizers = partial(DoctorTest, "tokenizer")
 
 
 @of_tokenizers(
-    say("Every piece has a row in the tables"),
+    say("Every token has a row in the tables"),
     threshold=1.0,
     why=say(
-        "The model cannot read a piece that has no row in its tables, and it cannot write a row that has no piece."
+        "The model cannot read a token that has no row in its tables, and it cannot write a row that has no token."
     ),
-    meaning=say("Some texts cannot be read, or some pieces use rows that were trained for other pieces."),
+    meaning=say("Some texts cannot be read, or some tokens use rows that were trained for other tokens."),
     causes=say(
         "The tokenizer belongs to a different model or to one of a different size, source and target are swapped, "
-        "or pieces were added to the tokenizer after training. Use the tokenizer file that the model was trained "
+        "or tokens were added to the tokenizer after training. Use the tokenizer file that the model was trained "
         "with."
     ),
     sees=("swapped-tokenizers",),
@@ -60,7 +60,7 @@ def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
     apart = max(abs(rows - pieces) + abs(rows - said) for _, rows, pieces, said in found)
     name, rows, pieces, said = next((one for one in found if not one[1] == one[2] == one[3]), found[0])
     text = say(
-        "{name} has {rows:,} rows, its tokenizer has {pieces:,} pieces, and the vocabulary size in the config is "
+        "{name} has {rows:,} rows, its tokenizer has {pieces:,} tokens, and the vocabulary size in the config is "
         "{said:,}.",
         name=name, rows=rows, pieces=pieces, said=said,
     )  # fmt: skip
@@ -71,8 +71,8 @@ def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
 @of_tokenizers(
     say("Source and target tokenizers are not swapped"),
     meaning=say(
-        "The source and target tokenizers are swapped: your text is split into target pieces, and the output is "
-        "written in source pieces."
+        "The source and target tokenizers are swapped: your text is split into target tokens, and the output is "
+        "written in source tokens."
     ),
     causes=say(
         "The two files were named or passed in the wrong order, or the model translates in the direction opposite "
@@ -102,7 +102,7 @@ def exchanged_tokenizers(patient: ExaminationContext) -> DoctorTestResult:
     else:
         gain = here.mean - there.mean
         said = say(
-            "The loss is {here:.2f} nats per piece; with the source and target tokenizers swapped, it is "
+            "The loss is {here:.2f} nats per token; with the source and target tokenizers swapped, it is "
             "{there:.2f}.",
             here=here.mean, there=there.mean,
         )  # fmt: skip
@@ -112,7 +112,7 @@ def exchanged_tokenizers(patient: ExaminationContext) -> DoctorTestResult:
         threshold=FAR_BETTER,  # also where no number could be measured
         said=said,
         why=say(
-            "This number is how much the loss falls when the tokenizers are swapped, in nats per piece. In a "
+            "This number is how much the loss falls when the tokenizers are swapped, in nats per token. In a "
             "healthy checkpoint, the loss rises instead. Even with only a few texts, a drop of {most:g} is too "
             "large to be chance.",
             most=FAR_BETTER,
@@ -160,7 +160,7 @@ def _tokenizers(patient: ExaminationContext) -> list[AnyTokenizer]:
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:
         raise NotTestable(
-            "This model came without a tokenizer, so the row numbers of its embedding table serve as pieces."
+            "This model came without a tokenizer, so the row numbers of its embedding table serve as tokens."
         )
     return found
 
@@ -168,14 +168,14 @@ def _tokenizers(patient: ExaminationContext) -> list[AnyTokenizer]:
 @of_tokenizers(
     say("Special ids match the tokenizer"),
     threshold=1.0,
-    why=say("Each special id has its own meaning, so it has to belong to a special piece with that meaning."),
+    why=say("Each special id has its own meaning, so it has to belong to a special token with that meaning."),
     meaning=say(
         "With a wrong end id, outputs never end or end immediately. With a wrong padding id, real tokens are "
-        "hidden from attention. With a wrong start id, the decoder starts from a piece that it never started from "
+        "hidden from attention. With a wrong start id, the decoder starts from a token that it never started from "
         "in training."
     ),
     causes=say(
-        "The tokenizer is not the one used in training, the ids were typed by hand, or special pieces were added "
+        "The tokenizer is not the one used in training, the ids were typed by hand, or special tokens were added "
         "after training and shifted the other ids. Look up the ids in the tokenizer's own files, and set them in "
         "config.json."
     ),
@@ -194,11 +194,11 @@ def special_ids(patient: ExaminationContext) -> DoctorTestResult:
                 odd.append((f"{kind}_id", i, piece))
     faulty = [*wrong, *odd]
     if not faulty:
-        said = say("All {n} special ids belong to special pieces of the tokenizer.", n=len(ids))
+        said = say("All {n} special ids belong to special tokens of the tokenizer.", n=len(ids))
         return DoctorTestResult(verdict="well", number=0.0, said=said)
     name, i, piece = faulty[0]
     said = (
-        say("{name} is {i}, but the tokenizer has no piece with this id.", name=name, i=i)
+        say("{name} is {i}, but the tokenizer has no token with this id.", name=name, i=i)
         if piece is None
         else say("{name} is {i}, but in the tokenizer this id belongs to “{piece}”.", name=name, i=i, piece=piece)
     )
@@ -221,7 +221,7 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
 
 
 @of_tokenizers(
-    say("Pieces join back into the original text"),
+    say("Tokens join back into the original text"),
     threshold=FEW_COME_BACK,
     why=say(
         "This test ignores case, accents and spaces, because many tokenizers drop them on purpose. A difference in "
@@ -232,7 +232,7 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
         "was typed, or its outputs are displayed incorrectly."
     ),
     causes=say(
-        "The vocabulary file came without its merges or rules, pieces are read in the wrong order or with the "
+        "The vocabulary file came without its merges or rules, tokens are read in the wrong order or with the "
         "wrong mark for spaces, or the tokenizer belongs to a different language."
     ),
 )
@@ -245,7 +245,7 @@ def round_trip(patient: ExaminationContext) -> DoctorTestResult:
     lost = [one.text for one in known if not _is_same(one)]
     share = 1 - len(lost) / len(known)
     said = say(
-        "{share:.0%} of {n} texts are unchanged after being split into pieces and joined again.",
+        "{share:.0%} of {n} texts are unchanged after being split into tokens and joined again.",
         share=share,
         n=len(known),
     )
@@ -269,16 +269,16 @@ def _bare(text: str) -> str:
 
 
 @of_tokenizers(
-    say("The texts have few unknown pieces"),
+    say("The texts have few unknown tokens"),
     threshold=MANY_UNKNOWN,
     why=say(
-        "If the texts are in the tokenizer's language, at most a few percent of their pieces are unknown, for "
+        "If the texts are in the tokenizer's language, at most a few percent of their tokens are unknown, for "
         "example in names and rare symbols. In the example texts of the shipped checkpoints, at most {most:.1%} are "
         "unknown.",
         most=at_most("unknown_pieces"),
     ),
     meaning=say(
-        "The model reads the same unknown piece for all these parts of the texts, so it cannot distinguish them."
+        "The model reads the same unknown token for all these parts of the texts, so it cannot distinguish them."
     ),
     causes=say(
         "The texts are not in the model's language, the tokenizer belongs to a different model, source and target "
@@ -291,14 +291,14 @@ def unknown_pieces(patient: ExaminationContext) -> DoctorTestResult:
     """How much of the texts the tokenizers have no pieces for."""
     _tokenizers(patient)
     if patient.config.unk_id is None:
-        raise NotTestable("This model has no unknown piece.")
+        raise NotTestable("This model has no unknown token.")
     texts = spelled(patient)
     n_pieces = sum(len(one.encoding.ids) for one in texts)
     if not n_pieces:
         raise NotTestable(_NO_TEXT)
     missing = [piece for one in texts for piece in _unknown(one, patient)]
     share = len(missing) / n_pieces
-    said = say("{share:.1%} of {n:,} pieces are unknown.", share=share, n=n_pieces)
+    said = say("{share:.1%} of {n:,} tokens are unknown.", share=share, n=n_pieces)
     if share < MANY_UNKNOWN:
         return DoctorTestResult(verdict="well", number=share, said=said)
     return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(dict.fromkeys(missing)))

@@ -67,7 +67,7 @@ def own_finite(patient: ExaminationContext) -> DoctorTestResult:
     say("The training's forward pass: no token sees a later one"),
     threshold=SEEN,
     meaning=say(
-        "The decoder sees the piece that it has to predict and learns to copy it. The loss falls to nearly 0 and "
+        "The decoder sees the token that it has to predict and learns to copy it. The loss falls to nearly 0 and "
         "means nothing, and what the model then writes is worthless."
     ),
     causes=say(
@@ -80,7 +80,7 @@ def own_leak(patient: ExaminationContext) -> DoctorTestResult:
     """Change later pieces: earlier rows must not move."""
     most = max(float(far[:place].max()) for place, far in _changed(patient))
     said = say(
-        "When a later piece is replaced, earlier logits change by {most:.3g} of their standard deviation.", most=most
+        "When a later token is replaced, earlier logits change by {most:.3g} of their standard deviation.", most=most
     )
     return _if_a_mask(patient, _found(most <= SEEN, most, said))
 
@@ -111,7 +111,7 @@ def own_past(patient: ExaminationContext) -> DoctorTestResult:
     """Change earlier pieces: the last row must move."""
     least = min(float(far[-1]) for place, far in _changed(patient) if place < len(far) - 1)
     said = say(
-        "When an earlier piece is replaced, the last logits change by {least:.3g} of their standard deviation.",
+        "When an earlier token is replaced, the last logits change by {least:.3g} of their standard deviation.",
         least=least,
     )
     return _found(least > SEEN, least, said)
@@ -166,7 +166,7 @@ def _lengths(patient: ExaminationContext) -> list[InputRow]:
 @of_code(
     say("The training's forward pass: the order of the source matters"),
     threshold=ORDER_SEEN,
-    meaning=say("The encoder reads every sentence as an unordered bag of pieces: the order is lost."),
+    meaning=say("The encoder reads every sentence as an unordered bag of tokens: the order is lost."),
     causes=say(
         "Positions are not added to the embeddings, or the result is discarded; or the source does not reach the "
         "decoder."

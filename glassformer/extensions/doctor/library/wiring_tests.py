@@ -32,7 +32,7 @@ from transformer.model.taps import Recorder, tap_of
 from transformer.runs.reading import padded
 
 EXACT: Final = say(
-    "In both runs, all tensors have the same shapes, so a piece that the model does not read has a weight of "
+    "In both runs, all tensors have the same shapes, so a token that the model does not read has a weight of "
     "exactly 0 and changes nothing, not even by rounding."
 )
 AGREES = 1e-3
@@ -55,8 +55,8 @@ def _needs_decoder(patient: ExaminationContext) -> None:
     threshold=0.0,
     why=EXACT,
     meaning=say(
-        "A token in the decoder can see pieces that come after it. In training, the decoder can then copy the "
-        "piece that it should predict, so a good loss means nothing. In decoding, those pieces do not exist yet."
+        "A token in the decoder can see tokens that come after it. In training, the decoder can then copy the "
+        "token that it should predict, so a good loss means nothing. In decoding, those tokens do not exist yet."
     ),
     causes=say(
         "The causal mask is missing (often because `mask=None` is the default of a `forward`) or inverted: True "
@@ -84,14 +84,14 @@ def causality(patient: ExaminationContext) -> DoctorTestResult:
     shown = PageTarget(page="masks", panel="checks", source=patient.rows[0].text)
     if not seen:
         said = say_n(
-            "Later pieces were replaced in {n} text; no earlier logit changed.",
-            "Later pieces were replaced in {n} texts; no earlier logit changed.",
+            "Later tokens were replaced in {n} text; no earlier logit changed.",
+            "Later tokens were replaced in {n} texts; no earlier logit changed.",
             len(patient.rows),
         )
         return DoctorTestResult(verdict="well", number=0.0, said=said, shown=shown)
     said = say_n(
-        "Changing a piece affects logits up to {n} token before it, by up to {most:.3g}.",
-        "Changing a piece affects logits up to {n} tokens before it, by up to {most:.3g}.",
+        "Changing a token affects logits up to {n} token before it, by up to {most:.3g}.",
+        "Changing a token affects logits up to {n} tokens before it, by up to {most:.3g}.",
         max(seen),
         most=most,
     )
@@ -211,7 +211,7 @@ def _padding(patient: ExaminationContext, stack: StackName) -> DoctorTestResult:
     """
     pad = patient.config.pad_id
     if pad is None:
-        raise NotTestable("This model has no padding piece, so there is nothing to hide.")
+        raise NotTestable("This model has no padding token, so there is nothing to hide.")
     far = {"left": 0.0, "right": 0.0}
     for row in patient.rows:
         patient.pause()

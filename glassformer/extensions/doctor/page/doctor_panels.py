@@ -65,7 +65,7 @@ def again(checkpoint: Checkpoint) -> None:
         on_click=want,
         args=(checkpoint.content_hash, replace(wish, seed=wish.seed + 1, is_asked=True, is_stopped=False)),
         help=say(
-            "Repeats the tests with newly drawn random pieces and, if there are many sentences, with newly drawn "
+            "Repeats the tests with newly drawn random tokens and, if there are many sentences, with newly drawn "
             "sentences. The verdicts should stay the same."
         ),
     )
@@ -83,7 +83,7 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
             pairs.box(key=TEXTS, persist=KEEP)
             st.number_input(
                 say("Loss reported in training"), key=REPORTED, min_value=0.0, max_value=100.0, value=None,
-                format="%.6g", placeholder=say("nats per piece"), persist_state=KEEP,
+                format="%.6g", placeholder=say("nats per token"), persist_state=KEEP,
                 help=say(
                     "Enter the loss on texts that were not used in training, without label smoothing. If the loss "
                     "measured here is much higher, something is computed differently than in training."

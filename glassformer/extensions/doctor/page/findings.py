@@ -53,9 +53,9 @@ def pairs(report: Report, link: Link) -> None:
     n_right = sum(one.is_right for one in report.pairs)
     st.subheader(say("Pair by pair"), anchor=False)
     st.caption(
-        say_n("{right} of {n} output matches the correct output piece for piece. The pair with the highest loss "
+        say_n("{right} of {n} output matches the correct output token for token. The pair with the highest loss "
               "comes first.",
-              "{right} of {n} outputs match the correct output piece for piece. The pair with the highest loss "
+              "{right} of {n} outputs match the correct output token for token. The pair with the highest loss "
               "comes first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
@@ -68,7 +68,7 @@ def pairs(report: Report, link: Link) -> None:
     named = dict(zip(columns, map(here, COLUMNS), strict=True))
     shown: dict[str, Any] = {name: st.column_config.Column(label) for name, label in named.items()}
     shown["loss"] = st.column_config.NumberColumn(
-        named["loss"], format="%.3g", help=say("Mean loss per piece, in nats.")
+        named["loss"], format="%.3g", help=say("Mean loss per token, in nats.")
     )
     height: Literal["content", "auto"] = "content" if len(report.pairs) <= MOST_PLACES else "auto"
     st.dataframe(table(columns), hide_index=True, height=height, key="pairs_of_report", column_config=shown)

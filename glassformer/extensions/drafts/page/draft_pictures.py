@@ -31,14 +31,14 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 
 HOW_TO_READ: Final = say(
-    "Each row is one round: the draft proposes pieces, and one pass of the model reads all of them. Blue ✓: the "
-    "model would have written the same. Orange ✗: the first piece that it would have written otherwise, and the "
-    "model's own piece instead, in bold. Grey: proposals after that, which no longer count. Purple +: the model's "
-    "own piece after a draft that was accepted whole. The current step has a frame."
+    "Each row is one round: the draft proposes tokens, and one pass of the model reads all of them. Blue ✓: the "
+    "model would have written the same. Orange ✗: the first token that it would have written otherwise, and the "
+    "model's own token instead, in bold. Grey: proposals after that, which no longer count. Purple +: the model's "
+    "own token after a draft that was accepted whole. The current step has a frame."
 )
 HOW_TO_READ_BITS: Final = say(
-    "Each row is the output with weights of so many bits, decoded greedily. Blue: pieces of the output without "
-    "rounding. Orange: different pieces."
+    "Each row is the output with weights of so many bits, decoded greedily. Blue: tokens of the output without "
+    "rounding. Orange: different tokens."
 )
 NAMES: Final[dict[Fate, str]] = {
     "good": say("accepted"),
@@ -46,7 +46,7 @@ NAMES: Final[dict[Fate, str]] = {
     "added": say("added by the model"),
     "unread": say("not reached"),
 }
-SAME, OTHER = say("unchanged piece"), say("changed piece")
+SAME, OTHER = say("unchanged token"), say("changed token")
 _FURTHER: Final = 1  # columns after the output without rounding
 _MOST_TEXT: Final = 100  # letters of an output in the table
 
@@ -135,7 +135,7 @@ def rounds(scene: Checked) -> Plot | None:
             marked=step - first,
         ),
         alt=say(
-            "The pieces that a draft proposed in each of {n} rounds, and which of them the model accepted. The "
+            "The tokens that a draft proposed in each of {n} rounds, and which of them the model accepted. The "
             "output is “{text}”.",
             n=len(found.rounds),
             text=text_of(scene),
@@ -187,7 +187,7 @@ def _cell(scene: Checked, n: int, one: DraftRound, i: int, place: DraftPosition)
     if fate == "unread" and scene.how.kind == "jacobi":
         said.append(say("That choice is the next guess."))
     elif fate == "unread":
-        said.append(say("The model chose it after a piece that was rejected, so it does not count."))
+        said.append(say("The model chose it after a token that was rejected, so it does not count."))
     values = [n + 1, one.start + i + 1, there, place.proposed_prob, own, place.chosen_prob, NAMES[fate]]
     return PieceCell(fate, there or own, on_lines(*said), own if fate == "replaced" else "", values)
 
@@ -225,22 +225,22 @@ def _saved(scene: Checked) -> Iterator[str]:
     """How many passes there were, and how many one piece at a time takes."""
     found = scene.drafted
     proposed = sum(place.proposed is not None for one in found.rounds for place in one.places)
-    passes: str = say("The whole model made {n} passes, as many as without a draft, one per piece.", n=found.passes)
+    passes: str = say("The whole model made {n} passes, as many as without a draft, one per token.", n=found.passes)
     if found.passes != found.alone:
         passes = say_n(
-            "The whole model made {n} pass instead of {alone}, one per piece.",
-            "The whole model made {n} passes instead of {alone}, one per piece.",
+            "The whole model made {n} pass instead of {alone}, one per token.",
+            "The whole model made {n} passes instead of {alone}, one per token.",
             found.passes,
             alone=found.alone,
         )
     accepted = sum(one.accepted for one in found.rounds)
     yield passes
-    yield say("Accepted: {accepted} of {n:,} proposed pieces.", n=proposed, accepted=accepted)
+    yield say("Accepted: {accepted} of {n:,} proposed tokens.", n=proposed, accepted=accepted)
     steps = sum(one.steps for one in found.rounds)
     if steps:
         yield say_n(
-            "Two pieces were nearly equal {n} time, and a pass of one piece decided.",
-            "Two pieces were nearly equal {n} times, and passes of one piece decided.",
+            "Two tokens were nearly equal {n} time, and a pass of one token decided.",
+            "Two tokens were nearly equal {n} times, and passes of one token decided.",
             steps,
         )
     if drafting := sum(one.draft_passes for one in found.rounds):
@@ -270,7 +270,7 @@ def few_bits(scene: Checked) -> Plot | None:
     spec = piece_rows_spec(
         [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
         names={"good": SAME, "replaced": OTHER},
-        columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
+        columns=[say("bits"), say("place"), say("token"), say("probability"), say("verdict")],
         title=say("What if weights had fewer bits?"),
     )
     alt = say(
@@ -312,14 +312,14 @@ def _about(found: Sequence[Rounded], width: int) -> Captions:
         ]
         for one in found
     ]
-    columns = [say("Weights"), say("Output"), say("Changed pieces"), say("Lowest margin (nats)")]
+    columns = [say("Weights"), say("Output"), say("Changed tokens"), say("Lowest margin (nats)")]
     changed = [one.bits for one in found[1:] if one.ids != found[0].ids]
     if not changed:
         first = say("With {n} bits, the output is still the same.", n=min(WIDTHS))
     else:
         first = say("As the bits get fewer, the output first changes at {n} bits.", n=max(filter(None, changed)))
     margin = say(
-        "The margin is the difference between the log-probabilities of the two best pieces. Rounding moves both a "
+        "The margin is the difference between the log-probabilities of the two best tokens. Rounding moves both a "
         "little, so the step with the lowest margin is the likeliest to change."
     )
     said = [first, margin]

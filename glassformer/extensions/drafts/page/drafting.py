@@ -57,7 +57,7 @@ def _controls(run: OpenRun) -> None:
     kinds: dict[Kind, str] = {
         "bits": say("Fewer bits"),
         **({"layers": say("Fewer layers")} if layers else {}),
-        "source": say("The text so far") if alone else say("The source's pieces"),
+        "source": say("The text so far") if alone else say("The source's tokens"),
         "jacobi": say("Guesses (Jacobi)"),
     }
     controls.menu(field(run.slot, "draft"), say("Draft"), kinds, bare=True, width=190)
@@ -68,14 +68,14 @@ def _controls(run: OpenRun) -> None:
         every = run.checkpoint.config.n_decoder_layers
         names = {n: say("{n} of {all} layers", n=n, all=every) for n in layers}
         controls.menu(field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150)
-    ahead = {n: say("{n} pieces per draft", n=n) if n else say("Whole drafts") for n in _AHEAD}
+    ahead = {n: say("{n} tokens per draft", n=n) if n else say("Whole drafts") for n in _AHEAD}
     controls.menu(field(run.slot, "ahead"), say("Length of a draft"), ahead, bare=True, width=170)
 
 
 def _decodes_otherwise(run: OpenRun) -> str:
     if isinstance(run.trace.query.decoding, Beam):
         return say(
-            "This run uses beam search, which chooses among several pieces at each place. What is drafted and "
+            "This run uses beam search, which chooses among several tokens at each place. What is drafted and "
             "checked here is the greedy output of the same sentence."
         )
     return say(
@@ -106,7 +106,7 @@ def times_in_words(times: Times, scene: Checked) -> Iterator[str]:
     """What was measured, in sentences."""
     both = times.draft + times.check
     yield say(
-        "**{draft:.1f} ms** for drafts and **{check:.1f} ms** for checks, together {both:.1f} ms. One piece at a "
+        "**{draft:.1f} ms** for drafts and **{check:.1f} ms** for checks, together {both:.1f} ms. One token at a "
         "time: **{alone:.1f} ms** (medians of {n} turns on this machine).",
         draft=times.draft,
         check=times.check,

@@ -136,7 +136,7 @@ def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None
         )
     size = checkpoint.config.tgt_vocab_size
     if piece is not None and not 0 <= piece < size:
-        raise QueryError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=piece, last=size - 1)
+        raise QueryError("token id {i} is outside the vocabulary; ids go from 0 to {last}.", i=piece, last=size - 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ MATTERS = Page(
     panel="matters_panel",
     entries=(
         PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads_panel:draw"),
-        PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit_panels:draw"),
+        PartEntry("pieces", say("Tokens"), "glassformer.extensions.effects.matters.credit_panels:draw"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit_panels:draw_logit"),
     ),
 )

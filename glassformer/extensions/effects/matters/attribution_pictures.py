@@ -52,13 +52,13 @@ MEANINGS: Final = {
         "show where the row looks, but not what it takes from there or whether the output needs it."
     ),
     "hidden": say(
-        "Lost if hidden: how much the probability of the written piece drops when no other token may attend to the "
-        "piece in question (Zeiler and Fergus, 2014, section 4.2; Li et al., 2016). Of these measures, only this "
-        "one is an experiment. But pieces that can replace each other show no effect when hidden one by one, and "
-        "no model was trained on sentences with missing pieces."
+        "Lost if hidden: how much the probability of the written token drops when no other token may attend to the "
+        "token in question (Zeiler and Fergus, 2014, section 4.2; Li et al., 2016). Of these measures, only this "
+        "one is an experiment. But tokens that can replace each other show no effect when hidden one by one, and "
+        "no model was trained on sentences with missing tokens."
     ),
     "gradient": say(
-        "Input × gradient: what a piece's embedding would add to ln p of the written piece if the model were "
+        "Input × gradient: what a token's embedding would add to ln p of the written token if the model were "
         "linear near this embedding (Denil et al., 2014). The estimate holds only for small changes and is near 0 "
         "wherever the model is sure."
     ),
@@ -68,7 +68,7 @@ MEANINGS: Final = {
         "difference in ln p between input and baseline. A different baseline gives different numbers."
     ),
     "moved": say(
-        "‖α·v·W_O‖: the length of the vector that the heads take from the piece (Kobayashi et al., 2020, section "
+        "‖α·v·W_O‖: the length of the vector that the heads take from the token (Kobayashi et al., 2020, section "
         "2). Even a long vector may point in a direction that no later part of the model reads."
     ),
     "rollout": say(
@@ -83,8 +83,8 @@ def how_to_read(run: ViewedRun, weighed: AttentionCredit) -> str:
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
         lines.append(
-            say("This model is decoder-only, so the pieces shown are everything that it had read by this step. The "
-                "last piece cannot be hidden, because this step's prediction is computed from its vector.")
+            say("This model is decoder-only, so the tokens shown are everything that it had read by this step. The "
+                "last token cannot be hidden, because this step's prediction is computed from its vector.")
         )  # fmt: skip
     if run.trace.query.interventions:
         lines.append(say("All measurements are made in the changed run, with the changes above active."))
@@ -180,17 +180,17 @@ def in_words(step: StepView, target: str) -> str:
     eye, hand = step.name(looked), step.name(needed)
     match step.outcome:
         case "nothing":
-            return say("This step has not read any piece that can be hidden.")
+            return say("This step has not read any token that can be hidden.")
         case "none":
             return say(
-                "No single piece decides this step: hiding {hand} changes the probability of “{target}” most, but "
+                "No single token decides this step: hiding {hand} changes the probability of “{target}” most, but "
                 "only from {plain:.3f} to {after:.3f}. The largest attention weight, {weight}, is on {eye}.",
                 hand=hand, target=target, plain=plain, after=after_needed, weight=weight, eye=eye,
             )  # fmt: skip
         case "own":
             return say(
-                "The largest attention weight, {weight}, is on {eye}. This piece cannot be hidden, because "
-                "this step read it last. Of the other pieces, hiding {hand} (weight {other}) changes the "
+                "The largest attention weight, {weight}, is on {eye}. This token cannot be hidden, because "
+                "this step read it last. Of the other tokens, hiding {hand} (weight {other}) changes the "
                 "probability of “{target}” most, from {plain:.3f} to {after:.3f}.",
                 weight=weight, eye=eye, hand=hand, other=other_weight, target=target, plain=plain, after=after_needed,
             )  # fmt: skip
@@ -217,8 +217,8 @@ def in_all_steps(steps: Sequence[StepView]) -> Iterator[str]:
     n_same, n_none, n_own = (outcomes.count(one) for one in ("same", "none", "own"))
     differ = [place + 1 for place, one in enumerate(outcomes) if one == "differ"]
     yield say_n(
-        "In this sentence, attention and hiding point to the same piece at {same} of {n} step.",
-        "In this sentence, attention and hiding point to the same piece at {same} of {n} steps.",
+        "In this sentence, attention and hiding point to the same token at {same} of {n} step.",
+        "In this sentence, attention and hiding point to the same token at {same} of {n} steps.",
         len(steps),
         same=n_same,
     )
@@ -228,17 +228,17 @@ def in_all_steps(steps: Sequence[StepView]) -> Iterator[str]:
             ", ", [*map(str, differ[: MOST_LISTED - 1]), *[f"{n}{more}" for n in differ[MOST_LISTED - 1 : MOST_LISTED]]]
         )
         yield say_n(
-            "Attention and hiding point to different pieces at step {listed}.",
-            "Attention and hiding point to different pieces at steps {listed}.",
+            "Attention and hiding point to different tokens at step {listed}.",
+            "Attention and hiding point to different tokens at steps {listed}.",
             len(differ),
             listed=listed,
         )
     if n_own:
-        yield say("Steps that look most at the piece read last, which cannot be hidden: {n}.", n=n_own)
+        yield say("Steps that look most at the token read last, which cannot be hidden: {n}.", n=n_own)
     if n_none:
         yield say_n(
-            "At {n} step, hiding any single piece changes the probability by less than {least}.",
-            "At {n} steps, hiding any single piece changes the probability by less than {least}.",
+            "At {n} step, hiding any single token changes the probability by less than {least}.",
+            "At {n} steps, hiding any single token changes the probability by less than {least}.",
             n_none,
             least=DECIDES,
         )
@@ -304,16 +304,16 @@ def owed(run: ViewedRun) -> Owed | None:
 PIECES = MATTERS.part("pieces", owed, asks=True)
 
 
-@PIECES.picture("matters_pieces", say("Pieces"), follows="server")
+@PIECES.picture("matters_pieces", say("Tokens"), follows="server")
 def pieces(scene: Owed) -> Plot:
     """The pieces, a column for each measure."""
     run = scene.run
     names, step, columns = pieces_of(run), run.view.step + 1, _columns(scene)
     target = run.trace.tgt_pieces[run.view.step]
-    title = say("Step {step}: contribution of each piece to {piece}", step=step, piece=target)
-    spec = piece_credit_spec(names, columns, title=title, piece_axis=say("Piece"))
+    title = say("Step {step}: contribution of each token to {piece}", step=step, piece=target)
+    spec = piece_credit_spec(names, columns, title=title, piece_axis=say("Token"))
     alt = say(
-        "For each of {n} pieces, {m} measures of its contribution to step {step}. The table has the same numbers.",
+        "For each of {n} tokens, {m} measures of its contribution to step {step}. The table has the same numbers.",
         n=len(names),
         m=len(columns),
         step=step,
@@ -329,7 +329,7 @@ def _columns(scene: Owed) -> list[Column]:
     none = np.full(n, np.nan)
     not_yet = say("not measured yet; start the measurement below the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]
-    own_row = say("this piece cannot be hidden, because this step's prediction is computed from its vector")
+    own_row = say("this token cannot be hidden, because this step's prediction is computed from its vector")
     rolls = run.checkpoint.config.residual
     told: dict[str, tuple[np.ndarray, str, str, float]] = {
         "attention": (weighed.attention(view.layer, view.head), ".2f", "", 0.0),

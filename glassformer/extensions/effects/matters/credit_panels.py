@@ -102,7 +102,7 @@ def _hiding(run: OpenRun) -> OcclusionEffects | None:
         seconds=_seconds(run, trace.n_tokens("encoder") or len(trace.read_ids)),
         wish=key,
         widget=run.key(HIDING),
-        label=say("Hide each piece in turn"),
+        label=say("Hide each token in turn"),
     )
 
 

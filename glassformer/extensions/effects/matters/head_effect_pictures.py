@@ -63,41 +63,41 @@ WORDS: Final[dict[tuple[Shown, bool], EffectLabels]] = {
     ("log_prob", True): EffectLabels(
         say("Log-probability at this step with each head removed in turn"),
         say("change, nats"),
-        say("The piece's log-probability without the head, minus its log-probability with the head. A value below "
-            "0 means that the piece needs the head."),
+        say("The token's log-probability without the head, minus its log-probability with the head. A value below "
+            "0 means that the token needs the head."),
     ),
     ("probability", False): EffectLabels(
-        say("Mean probability of the output's pieces with each head removed in turn"),
+        say("Mean probability of the output's tokens with each head removed in turn"),
         say("mean change"),
-        say("Each piece's probability without the head, minus its probability with the head, averaged over the "
+        say("Each token's probability without the head, minus its probability with the head, averaged over the "
             "steps."),
     ),
     ("probability", True): EffectLabels(
         say("Probability at this step with each head removed in turn"),
         say("change"),
-        say("The probability of this step's piece without the head, minus its probability with the head."),
+        say("The probability of this step's token without the head, minus its probability with the head."),
     ),
     ("kl", False): EffectLabels(
         say("Mean KL divergence with each head removed in turn"),
         say("KL, nats"),
-        say("How much the distribution of the next piece changes: Σ p ln(p/p′), averaged over the steps. Here p is "
+        say("How much the distribution of the next token changes: Σ p ln(p/p′), averaged over the steps. Here p is "
             "the probability with the head, and p′ the probability without it."),
     ),
     ("kl", True): EffectLabels(
         say("KL divergence at this step with each head removed in turn"),
         say("KL, nats"),
-        say("How much the distribution of the next piece changes: Σ p ln(p/p′). Here p is the probability with the "
+        say("How much the distribution of the next token changes: Σ p ln(p/p′). Here p is the probability with the "
             "head, and p′ the probability without it."),
     ),
     ("pieces", False): EffectLabels(
         say("Number of changed choices with each head removed in turn"),
         say("steps"),
-        say("The number of steps at which removing the head changes the most probable piece."),
+        say("The number of steps at which removing the head changes the most probable token."),
     ),
     ("pieces", True): EffectLabels(
         say("Whether removing each head changes the choice at this step"),
         say("changed"),
-        say("1 if removing the head changes the most probable piece, otherwise 0."),
+        say("1 if removing the head changes the most probable token, otherwise 0."),
     ),
     ("vectors", False): EffectLabels(
         say("Change of the final vectors with each head removed in turn"),
@@ -193,9 +193,9 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
 
 
 _WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
-    "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's piece")),
-    "probability": (say("the mean probability of the pieces"), say("the probability of this step's piece")),
-    "kl": (say("the distribution of the next piece (mean over the steps)"), say("the distribution of this step")),
+    "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's token")),
+    "probability": (say("the mean probability of the tokens"), say("the probability of this step's token")),
+    "kl": (say("the distribution of the next token (mean over the steps)"), say("the distribution of this step")),
     "vectors": (say("the final vectors"), say("the final vectors")),
 }
 

@@ -110,7 +110,7 @@ def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
             "This model reads one text without padding, so it has no padding mask that could be on the wrong axis."
         )
     if checkpoint.config.pad_id is None:
-        return say("This model has no padding piece, so it has no padding mask.")
+        return say("This model has no padding token, so it has no padding mask.")
     return None
 
 
@@ -192,7 +192,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "nan",
         CardMeasure(
-            say("Share of pieces in the output without the mistake whose probability is NaN"),
+            say("Share of tokens in the output without the mistake whose probability is NaN"),
             figures.lost,
             form=".0%",
             finite=False,

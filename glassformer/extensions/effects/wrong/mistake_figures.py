@@ -145,14 +145,14 @@ def happened(found: MistakeResult) -> Sentence:
     """What became of the output, in a sentence."""
     match found.outcome:
         case "same":
-            return say("This mistake changes nothing in this sentence: both outputs are the same, piece for piece.")
+            return say("This mistake changes nothing in this sentence: both outputs are the same, token for token.")
         case "nothing":
-            return say("The model writes nothing: the first piece it chooses is the end mark.")
+            return say("The model writes nothing: the first token it chooses is the end mark.")
         case "endless":
             n = found.wrong.n_steps if found.wrong else 0
             return say_n(
-                "The output does not end: it was stopped after {n} piece.",
-                "The output does not end: it was stopped after {n} pieces.",
+                "The output does not end: it was stopped after {n} token.",
+                "The output does not end: it was stopped after {n} tokens.",
                 n,
             )
         case "not_finite":
@@ -163,12 +163,12 @@ def happened(found: MistakeResult) -> Sentence:
             )
         case "refused":
             return say("The model with the mistake cannot be run: {problem}", problem=found.problem)
-    return say("From piece {n} on, the output is different.", n=(found.first or 0) + 1)
+    return say("From token {n} on, the output is different.", n=(found.first or 0) + 1)
 
 
 LOSS: Sentence = say(
-    "Loss of the output without the mistake when the model reads all of it in one pass, in nats per piece; 0 means "
-    "that the model is certain of every piece"
+    "Loss of the output without the mistake when the model reads all of it in one pass, in nats per token; 0 means "
+    "that the model is certain of every token"
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
@@ -178,7 +178,7 @@ HOW_TO_READ_MEAN = say(
 HOW_TO_READ_BARS = say("Each group is one token. Its two bars show the two cases named above the chart.")
 HOW_TO_READ_LAYERS = say("Layers run from left to right. The two lines show the two cases named above the chart.")
 LAYER = say("Layer")
-OUTPUT = say("Output piece")
+OUTPUT = say("Output token")
 _STYLES = ((theme.GUIDE_COLOR, "circle"), (theme.TARGET_COLOR, "square"))
 _MOST_BARS = 40  # tokens; above this bars are too thin to distinguish
 
@@ -226,9 +226,9 @@ def loss_by_piece(
 
     def draw(found: MistakeResult) -> Sequence[Plot]:
         title = (
-            say("“{model}”: loss of each piece of the output without the mistake", model=model)
+            say("“{model}”: loss of each token of the output without the mistake", model=model)
             if model
-            else say("Loss of each piece of the output without the mistake")
+            else say("Loss of each token of the output without the mistake")
         )
         values = _both(found, lambda read: read.losses, labels)
         return [two_bars(title, Axis(OUTPUT, found.right.tgt_pieces), Scale(say("Loss (nats)")), values)]

@@ -206,8 +206,8 @@ class _Import:
         forced = ids["forced_ids"].value
         if forced and not said["n_encoder_layers"].value:
             raise CheckpointError(
-                "{label}: forced_bos_token_id: found {found}, expected null. After a prompt of one piece, the "
-                "original program always writes the piece with this id; this program does not.",
+                "{label}: forced_bos_token_id: found {found}, expected null. After a prompt of one token, the "
+                "original program always writes the token with this id; this program does not.",
                 label=self.files.name,
                 found=forced[0],
             )
@@ -280,7 +280,7 @@ class _Import:
         """The id that ends an output, which nothing says."""
         if "eos_id" in self.answers:
             return Known(self.answers["eos_id"], say("Your answer."), "answered")
-        why = say("neither config.json nor the tokenizer specifies which piece ends an output")
+        why = say("neither config.json nor the tokenizer specifies which token ends an output")
         why = said["eos_id"].evidence if said["eos_id"].how == "inferred" else why
         asked.append(ask("eos_id", why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
@@ -296,8 +296,8 @@ def _within(ids: Fields, size: int) -> tuple[Fields, Fields]:
             kept = tuple(i for i in found if all(0 <= j < size for j in (i if isinstance(i, tuple) else (i,))))
             if kept != found:
                 why = say(
-                    "{field}: {found} ({evidence}) is beyond the vocabulary of {size:,} pieces, so there is no such "
-                    "piece.",
+                    "{field}: {found} ({evidence}) is beyond the vocabulary of {size:,} tokens, so there is no such "
+                    "token.",
                     field=name,
                     found=str(one.value),
                     evidence=one.evidence,

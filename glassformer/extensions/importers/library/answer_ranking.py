@@ -153,7 +153,7 @@ def _problem(base: Scorable, fitting: Samples) -> Sentence | None:
     if parts.fills and all(base.src_tokenizer.id_of(name) is None for name in MASKS):
         names = ", ".join(MASKS)
         return say(
-            "No answer could be tried: the tokenizer has none of the mask pieces {names}, so no piece can be hidden.",
+            "No answer could be tried: the tokenizer has none of the mask tokens {names}, so no token can be hidden.",
             names=names,
         )
     return None if len(fitting) else say("No answer could be tried: no text is short enough for the model.")

@@ -142,7 +142,7 @@ def _taken(given: ImportInputs, sizes: tuple[int, int], *, shared: bool, inside:
     for path, rows in sides:
         if path is not None and path.suffix in (".txt", ".json") and not _fits(path, rows, inside):
             raise CheckpointError(
-                "{file}: does not have one piece for each of the {rows:,} rows of the embedding table.",
+                "{file}: does not have one token for each of the {rows:,} rows of the embedding table.",
                 file=path.name,
                 rows=rows,
             )
@@ -175,7 +175,7 @@ def opened(given: ImportInputs, sizes: tuple[int, int], *, shared: bool, inside:
     for file, tokenizer, rows in ((source, made.source, sizes[0]), (target, made.target, sizes[1])):
         if tokenizer.size != rows:
             raise CheckpointError(
-                "{file}: has {n:,} pieces, but the embedding table has {rows:,} rows; give the tokenizer that the "
+                "{file}: has {n:,} tokens, but the embedding table has {rows:,} rows; give the tokenizer that the "
                 "model was trained with.",
                 file=file.name,
                 n=tokenizer.size,
@@ -303,17 +303,17 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
     )
     if first is not None and second is not None:
         if first[0] == second[0]:
-            why = say("In the tokenizer, this piece is called {name}.", name=first[1])
+            why = say("In the tokenizer, this token is called {name}.", name=first[1])
             return Field(field.name, "read", first[0], why)
         why = say(
-            "The two tokenizers give this piece different ids, {first} and {second}, but the model can have only "
+            "The two tokenizers give this token different ids, {first} and {second}, but the model can have only "
             "one id for it.",
             first=first[0],
             second=second[0],
         )
         return ask(field.name, why)
     if field.name in ("pad_id", "unk_id"):
-        return inferred(field.name, None, say("The tokenizer has no piece of this kind."))
+        return inferred(field.name, None, say("The tokenizer has no token of this kind."))
     return field
 
 

@@ -306,7 +306,7 @@ def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
         if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
             if field.name.endswith("_id") and not 0 <= value < rows:
                 why = say(
-                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} pieces.",
+                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} tokens.",
                     key=shown(key),
                     found=value,
                     size=rows,
@@ -433,7 +433,7 @@ def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tupl
     """What was taken for granted of layers whose names do not say which stack they are of."""
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
-        notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
+        notes.append(say("The file has no embeddings, so the unit vector of dimension i represents token i."))
     if stack_unsaid(found, answers) and not outputs_behind(found, weights):
         said = say(
             "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "

@@ -58,8 +58,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "append_source_eos": say("Sources end with the end mark"),
     "tie_output": say("The output layer shares the embeddings"),
     "shared_vocab": say("One vocabulary for both sides"),
-    "pad_id": say("Id of the padding piece"),
-    "unk_id": say("Id of the unknown piece"),
+    "pad_id": say("Id of the padding token"),
+    "unk_id": say("Id of the unknown token"),
     "bos_id": say("Id of the start mark"),
     "eos_id": say("Id of the end mark"),
     "decoder_start_id": say("Id that the decoder starts with"),
@@ -227,7 +227,7 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     known = dict(session.answers_of(entry.name))
     shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
     names = ("pieces",) if shared else SIDES
-    st.subheader(say("How texts are split into pieces"))
+    st.subheader(say("How texts are split into tokens"))
     st.caption(
         say(
             "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, "

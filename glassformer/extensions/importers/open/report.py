@@ -57,7 +57,7 @@ def steps(report: ImportReport, *, has_pieces: bool) -> None:
     done, open_ = "✓", "○"
     marks = [
         say("{mark} 1 Files", mark=done if not (report.missing or report.left_over) else open_),
-        say("{mark} 2 Pieces", mark=done) if has_pieces else say("{mark} 2 Pieces: only ids so far", mark=open_),
+        say("{mark} 2 Tokens", mark=done) if has_pieces else say("{mark} 2 Tokens: only ids so far", mark=open_),
         say("{mark} 3 Questions", mark=open_ if report.asked else done),
     ]
     st.markdown(joined(" → ", marks))

@@ -58,7 +58,7 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_pieces))))
     parts = anatomy(checkpoint.config)
     if parts.fills:
-        st.info(say("This model fills in hidden pieces. Hide a piece on the Step page."))
+        st.info(say("This model fills in hidden tokens. Hide a token on the Step page."))
     elif not parts.writes:
         st.info(
             say(
@@ -73,10 +73,10 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     if trace.n_steps:
         said = [
             say(
-                "The model gave the pieces of its output a mean probability of {probability:.3f} (geometric mean).",
+                "The model gave the tokens of its output a mean probability of {probability:.3f} (geometric mean).",
                 probability=float(np.exp(trace.log_prob / trace.n_steps)),
             ),
-            say("If the output makes no sense or repeats one piece again and again, one of the answers is wrong."),
+            say("If the output makes no sense or repeats one token again and again, one of the answers is wrong."),
         ]
         st.caption(drawing.plain(joined(" ", said)))
 

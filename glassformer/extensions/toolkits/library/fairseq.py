@@ -184,7 +184,7 @@ def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sen
         names = ["dict.txt"] * 2
     if not place.files.has(names[0]):
         named = ", ".join(f"dict.{shown(one)}.txt".replace("'", "") for one in languages)
-        return say("The model's lists of pieces, {names}, are not in the folder of the model's file.", names=named)
+        return say("The model's lists of tokens, {names}, are not in the folder of the model's file.", names=named)
     read = {name: _list(place, name) for name in dict.fromkeys(names)}
     model = next((one for one in MODELS if place.files.has(one)), None)
     two = ("source.spm", "target.spm")
@@ -199,7 +199,7 @@ def _list(place: ToolkitFiles, name: str) -> tuple[str, ...]:
         piece, _, count = line.removesuffix(OVERWRITE).rpartition(" ")
         if not piece or not count.lstrip("-").isdecimal():
             raise CheckpointError(
-                "{label}: line {line:,} is {found}; expected a piece and its count, as in `the 512`.",
+                "{label}: line {line:,} is {found}; expected a token and its count, as in `the 512`.",
                 label=place.files.label(name),
                 line=number,
                 found=shown(line),

@@ -128,7 +128,7 @@ def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: ImportInput
         )
     if also.has_tokenizer:
         raise ClauseError(
-            "the ids of a {toolkit} model come from its own list of pieces, inside the file or next to it; remove "
+            "the ids of a {toolkit} model come from its own list of tokens, inside the file or next to it; remove "
             "the tokenizer",
             toolkit=toolkit.name,
         )
@@ -160,7 +160,7 @@ def _tokenizers(
     else:
         notes = (
             say(
-                "The files do not specify how a text is split into pieces, so type the pieces with spaces between them."
+                "The files do not specify how a text is split into tokens, so type the tokens with spaces between them."
             ),
         )
     options = text_options.Options(
@@ -175,14 +175,14 @@ def _check_lists(lists: ToolkitPieces, sizes: tuple[int, int], *, shared: bool) 
     for names, rows in zip((lists.source, lists.target), sizes, strict=True):
         if len(names) > rows:
             raise ClauseError(
-                "a list of pieces has {n:,} pieces, but its embedding table has {rows:,} rows; put the lists that "
+                "a list of tokens has {n:,} tokens, but its embedding table has {rows:,} rows; put the lists that "
                 "the model was trained with next to the model's file",
                 n=len(names),
                 rows=rows,
             )
     if shared and lists.source != lists.target:
         raise ClauseError(
-            "has one embedding table for both sides, but two different lists of pieces; put the lists that the model"
+            "has one embedding table for both sides, but two different lists of tokens; put the lists that the model"
             " was trained with next to the model's file"
         )
 

@@ -171,7 +171,7 @@ def _pieces(_: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
         return say(
-            "The model's lists of pieces, src_vocab.txt and trg_vocab.txt, are not in the folder of the model's file."
+            "The model's lists of tokens, src_vocab.txt and trg_vocab.txt, are not in the folder of the model's file."
         )
     source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]

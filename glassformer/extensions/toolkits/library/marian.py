@@ -224,7 +224,7 @@ def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sen
     for name, pieces in read.items():
         if pieces[:1] != (END,):
             raise CheckpointError(
-                "{label}: the piece with id 0 must be {end}, as in every Marian vocabulary; factored vocabularies "
+                "{label}: the token with id 0 must be {end}, as in every Marian vocabulary; factored vocabularies "
                 "cannot be read.",
                 label=place.files.label(name),
                 end=END,

@@ -133,7 +133,7 @@ def _alike(options: ToolkitOptions, *keys: str) -> Known:
 def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
     """The ids of special pieces; in versions 1 and 2 the source has no start and no end."""
     if pieces is None:
-        raise ClauseError("has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint")
+        raise ClauseError("has no vocabulary, so the ids of the special tokens are unknown; save the whole checkpoint")
     target = ToolkitPieces(pieces.target, pieces.target)
     start = options.raw("decoder_start_token", START)
     return always(

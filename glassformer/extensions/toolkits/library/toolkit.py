@@ -80,7 +80,7 @@ class ToolkitPieces:
         found = [names.index(piece) if piece in names else None for names in (self.source, self.target)]
         if found[0] is None or found[0] != found[1]:
             raise ClauseError(
-                "{piece} has the id {source} in the source's list of pieces and {target} in the target's; expected "
+                "{piece} has the id {source} in the source's list of tokens and {target} in the target's; expected "
                 "the same id in both",
                 piece=shown(piece),
                 source=shown(found[0]),
@@ -149,7 +149,7 @@ def _lines(content: bytes) -> list[str]:
         raise ClauseError("is not valid UTF-8 (at byte {byte})", byte=error.start) from None
     count = text.count("\n") + (text[-1:] not in ("", "\n"))
     if not 1 <= count <= MAX_PIECES:
-        raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} pieces", n=count, most=MAX_PIECES)
+        raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} tokens", n=count, most=MAX_PIECES)
     found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     longest = max(range(count), key=lambda place: len(found[place]))
     if (n := len(found[longest])) > MAX_LINE:
@@ -191,7 +191,7 @@ def _by_ids(rows: Iterable[str]) -> tuple[str, ...]:
         raise ClauseError("contains an unpaired surrogate, which is not a valid character") from None
     missing = next((i for i in range(len(found)) if i not in found), None)
     if missing is not None or not found:
-        raise ClauseError("lists {n:,} pieces, but none has the id {i}", n=len(found), i=missing or 0)
+        raise ClauseError("lists {n:,} tokens, but none has the id {i}", n=len(found), i=missing or 0)
     return tuple(found[i] for i in range(len(found)))
 
 
@@ -213,5 +213,5 @@ def _piece(line: str, number: int) -> tuple[str, int]:
         if isinstance(piece, str) and isinstance(i, str) and i.isdecimal() and len(i) < 10:
             return piece, int(i)
     raise ClauseError(
-        "line {line:,} is {found}; expected a piece and its id, as in `the: 5`", line=number, found=shown(line)
+        "line {line:,} is {found}; expected a token and its id, as in `the: 5`", line=number, found=shown(line)
     )

@@ -241,8 +241,8 @@ def _mask(tokenizer: AnyTokenizer, config: ModelConfig) -> int:
     found = mask_id(tokenizer)
     if found is None or not anatomy(config).fills:
         raise DataError(
-            "an encoder-only model learns to predict hidden pieces; it needs an MLM head, and its vocabulary a mask "
-            "piece: {names}.",
+            "an encoder-only model learns to predict hidden tokens; it needs an MLM head, and its vocabulary a mask "
+            "token: {names}.",
             names=", ".join(MASK_PIECES),
         )
     return found

@@ -348,8 +348,8 @@ def learn_vocabulary(
     except (RuntimeError, OSError) as error:
         raise DataError(
             say_n(
-                "no vocabulary of {n} piece could be learned: {reason}",
-                "no vocabulary of {n} pieces could be learned: {reason}",
+                "no vocabulary of {n} token could be learned: {reason}",
+                "no vocabulary of {n} tokens could be learned: {reason}",
                 size,
                 reason=str(error)[:200],
             )

@@ -29,7 +29,7 @@ HOW_TO_READ_SCORES: str = say(
 )
 HOW_TO_READ_EXACT = say(
     "“Exact” is the share of outputs that match their reference exactly, or in an encoder-only model of hidden "
-    "pieces guessed right."
+    "tokens guessed right."
 )
 HOW_TO_READ_RATES = say(
     "The learning rate controls how far one training step moves the parameters. It rises during warm-up and then "
@@ -80,7 +80,7 @@ def losses_spec(
     """
     titles = say("Loss by epoch"), say("Loss by step")
     both: Columns = {say("Dev loss"): dev, say("Training loss"): training}
-    scale, number = Scale(say("Loss (nats per piece)")), say("{number} nats", number="%{y:.3f}")
+    scale, number = Scale(say("Loss (nats per token)")), say("{number} nats", number="%{y:.3f}")
     return by_epoch_spec(epochs, both, titles, scale, number=number, **more)
 
 

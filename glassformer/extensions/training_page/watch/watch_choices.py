@@ -103,7 +103,7 @@ PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
     ),
     "leak": (
         say("A leak: without the causal mask"),
-        say("The decoder sees the pieces that it has to predict. Compare the loss with the outputs that are exact."),
+        say("The decoder sees the tokens that it has to predict. Compare the loss with the outputs that are exact."),
         Choices(layers=1, causal_mask=False, epochs=5),
     ),
     "post": (

@@ -183,7 +183,7 @@ def _choices() -> Choices:
 
 
 _LEAK: Final = say(
-    "Without the mask, the decoder sees the pieces that it has to predict while it learns. The loss nears 0, and the "
+    "Without the mask, the decoder sees the tokens that it has to predict while it learns. The loss nears 0, and the "
     "output is worthless."
 )
 

@@ -79,7 +79,7 @@ WATCH: Final[Part[Any]] = TRAINING.part("watch", lambda run: None, of_sentence=F
 def losses(scene: GrowingCurve) -> Spec:
     """The loss in training and on the dev pairs, and how many outputs are right, on an axis of its own."""
     top = max((loss for _, loss in (*scene.training, *scene.dev) if np.isfinite(loss)), default=1.0)
-    scales = [Scale(say("Loss (nats per piece)"), {"range": [0, 1.08 * top]})]
+    scales = [Scale(say("Loss (nats per token)"), {"range": [0, 1.08 * top]})]
     nats = say("{number} nats", number="%{y:.3f}")
     series = [
         _series(say("Training loss"), scene.training, _LINE, "lines", nats),
@@ -104,9 +104,9 @@ def told(scene: GrowingCurve) -> Iterator[str]:
     """Where a training is, in sentences."""
     if scene.training:
         step, loss = scene.training[-1]
-        yield say("At step {step:,}, the training loss is {loss:.3g} nats per piece.", step=step, loss=loss)
+        yield say("At step {step:,}, the training loss is {loss:.3g} nats per token.", step=step, loss=loss)
     if scene.dev:
         step, loss = scene.dev[-1]
-        yield say("At step {step:,}, the dev loss is {loss:.3g} nats per piece.", step=step, loss=loss)
+        yield say("At step {step:,}, the dev loss is {loss:.3g} nats per token.", step=step, loss=loss)
     if scene.exact:
         yield say("{share:.0%} of the outputs on the dev pairs are exact.", share=scene.exact[-1][1])

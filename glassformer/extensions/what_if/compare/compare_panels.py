@@ -114,7 +114,7 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
     if pair.writes:
         both = outputs.head(pair, head)
         attempt(lambda: show(pair_pictures.outputs, pair))
-        with _fold("outputs", say("Both outputs, piece by piece")):
+        with _fold("outputs", say("Both outputs, token by token")):
             outputs.draw(pair, both)
         with _fold("candidates", say("Candidates of this step"), is_open=pair.compared == "branches"):
             attempt(lambda: outputs.draw_candidates(pair))
@@ -166,7 +166,7 @@ def _way(run: OpenRun) -> str:
     """How a run's pieces were chosen, and what was changed."""
     query = run.trace.query
     how = HOW_NAMES[type(query.decoding).__name__.lower()]
-    said = say("How the pieces were chosen: {how}.", how=how)
+    said = say("How the tokens were chosen: {how}.", how=how)
     return joined(" ", [said, told(query.interventions)]) if query.interventions else said
 
 
@@ -187,8 +187,8 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         said = say_n(
-            "This output has only {n} piece, so it stays at its last step while the other output continues.",
-            "This output has only {n} pieces, so it stays at its last step while the other output continues.",
+            "This output has only {n} token, so it stays at its last step while the other output continues.",
+            "This output has only {n} tokens, so it stays at its last step while the other output continues.",
             run.trace.n_steps,
         )
         st.caption(said)
@@ -220,12 +220,12 @@ READS_LEFT: Final = say(
 SAME_HEAD: Final = say("Both sides show the same map. Choose a different layer, head or kind of attention on one side.")
 ROUNDING: Final = 1e-5  # float32 sums in another order
 OTHER_COLUMNS: Final = say(
-    "No difference map: the two runs read different pieces, so the columns of their maps do not match."
+    "No difference map: the two runs read different tokens, so the columns of their maps do not match."
 )
-OTHER_ROWS: Final = say("No difference map: the rows of the two maps belong to different pieces.")
+OTHER_ROWS: Final = say("No difference map: the rows of the two maps belong to different tokens.")
 ONE_MODEL: Final = say(
     "No difference map: the rows of the two maps belong to different outputs. Up to the first difference between "
-    "the outputs, both maps are the same, because the same model has read the same pieces."
+    "the outputs, both maps are the same, because the same model has read the same tokens."
 )
 OTHER_KINDS: Final = say("No difference map: the two maps show different kinds of attention, each with its own rows.")
 

@@ -36,17 +36,17 @@ TOTALS: Final = "compared_totals"
 LEAST: Final = 0.05
 MOST_PIECES: Final = 60
 MARKS: Final = say(
-    "≠ marks a piece that differs from the other output. ▼ or ▲ marks a piece of the left output whose probability "
+    "≠ marks a token that differs from the other output. ▼ or ▲ marks a token of the left output whose probability "
     "is at least {least:g} lower or higher in the right run.",
     least=LEAST,
 )
 OTHER_PIECES: Final = say(
-    "The two models have different vocabularies, so neither can read the other's output piece by piece. The page "
+    "The two models have different vocabularies, so neither can read the other's output token by token. The page "
     "therefore shows each output's log-probability only in its own run, and no KL divergences."
 )
 
 ONE_MODEL: Final = say(
-    "Both outputs come from the same model and the same source. After the same pieces, the model always predicts "
+    "Both outputs come from the same model and the same source. After the same tokens, the model always predicts "
     "the same distribution, so the KL divergence is 0 at every step, and an output has the same log-probability in "
     "both runs."
 )
@@ -100,12 +100,12 @@ def _totals(pair: Pair[OpenRun], both: Both) -> None:
     """Draw the log-probability of each output, in each run where that is defined."""
     names, runs = (say("Left output"), say("Right output")), (pair.left.trace, pair.right.trace)
     if both is None:
-        headings: dict[str, str] = {"own": say("in its own run"), "piece": say("per piece")}
+        headings: dict[str, str] = {"own": say("in its own run"), "piece": say("per token")}
         numbers = [[name, run.log_prob, run.log_prob / run.n_steps] for name, run in zip(names, runs, strict=True)]
     else:
         headings = {
             "left": say("in the left run"), "right": say("in the right run"), "difference": say("right − left"),
-            "left_piece": say("per piece, left"), "right_piece": say("per piece, right"),
+            "left_piece": say("per token, left"), "right_piece": say("per token, right"),
         }  # fmt: skip
         numbers = [_total(names[0], both[0].own, both[0].other), _total(names[1], both[1].other, both[1].own)]
     number = {name: st.column_config.NumberColumn(said, format="%.3f") for name, said in headings.items()}
@@ -216,7 +216,7 @@ def _hidden_pieces(pair: Pair[OpenRun], left_gap: int, right_gap: int) -> None:
     left, right = hidden(pair.left, places, left_gap), hidden(pair.right, places, right_gap)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     columns = {
-        "piece": text(say("Hidden piece")),
+        "piece": text(say("Hidden token")),
         "loss_left": number(say("loss left, in nats"), format="%.3f"),
         "loss_right": number(say("loss right, in nats"), format="%.3f"),
         "difference": number(say("right − left"), format="%+.3f"),

@@ -68,28 +68,28 @@ def verdict(pair: Pair[ViewedRun]) -> str:
     left, right = pair.left.trace, pair.right.trace
     first = first_difference(left.tgt_pieces, right.tgt_pieces)
     if first is None:
-        return say_n("Both outputs are the same: {n} piece.", "Both outputs are the same: {n} pieces.", left.n_steps)
+        return say_n("Both outputs are the same: {n} token.", "Both outputs are the same: {n} tokens.", left.n_steps)
     n = min(left.n_steps, right.n_steps)
     if first == n:
         if n == left.n_steps:
             return say(
-                "The output on the left ends after {n} pieces. The one on the right starts with the same pieces "
+                "The output on the left ends after {n} tokens. The one on the right starts with the same tokens "
                 "and continues.",
                 n=n,
             )
         return say(
-            "The output on the right ends after {n} pieces. The one on the left starts with the same pieces and "
+            "The output on the right ends after {n} tokens. The one on the left starts with the same tokens and "
             "continues.",
             n=n,
         )
     pieces = left.tgt_pieces[first], right.tgt_pieces[first]
     if first == 0:
         return say(
-            "The outputs differ from the first piece on: “{left}” on the left, “{right}” on the right.",
+            "The outputs differ from the first token on: “{left}” on the left, “{right}” on the right.",
             left=pieces[0],
             right=pieces[1],
         )
-    return say("The outputs are the same up to piece {before}. The first difference is piece {n}: “{left}” on the "
+    return say("The outputs are the same up to token {before}. The first difference is token {n}: “{left}” on the "
                "left, “{right}” on the right.", before=first, n=first + 1, left=pieces[0],
                right=pieces[1])  # fmt: skip
 
@@ -127,12 +127,12 @@ def _at(values: np.ndarray | None, step: int | None) -> float | None:
     return None if values is None or step is None else float(values[step])
 
 
-CLICK: Final = say("Click a bar to continue the right run from that piece.")
+CLICK: Final = say("Click a bar to continue the right run from that token.")
 _COLUMNS: Final = (
-    say("Piece"), say("p left"), say("p right"), say("right − left"), say("Rank left"), say("Rank right"),
+    say("Token"), say("p left"), say("p right"), say("right − left"), say("Rank left"), say("Rank right"),
     say("Places gained"),
 )  # fmt: skip
-GAINED: Final = say("Places gained: how much higher the piece ranks on the right than on the left.")
+GAINED: Final = say("Places gained: how much higher the token ranks on the right than on the left.")
 
 COMPARE: Final = Page("compare", say("Compare"), of_two=True)
 PAIR: Final = COMPARE.part("", pair_of)
@@ -213,10 +213,10 @@ def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
     if not same_prefix:
         return say("Each list shows what could come next in its own run, after that run's output so far.")
     if right.written is not None:
-        return say("Before this step, both runs wrote the same pieces.")
-    return say_n("Both lists show what could follow the first {n} piece of the left output, although the right run "
+        return say("Before this step, both runs wrote the same tokens.")
+    return say_n("Both lists show what could follow the first {n} token of the left output, although the right run "
                  "itself wrote a different output.",
-                 "Both lists show what could follow the first {n} pieces of the left output, although the right "
+                 "Both lists show what could follow the first {n} tokens of the left output, although the right "
                  "run itself wrote a different output.", left.step)  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _list(pair: Pair[ViewedRun], listed: Listed, run: ViewedRun, name: Sentence,
             how_chosen=say("in the output"),
             title=name,
         ),
-        alt=say("{title}: the most probable piece is {best}.", title=name, best=vocabulary[ids[0]]),
+        alt=say("{title}: the most probable token is {best}.", title=name, best=vocabulary[ids[0]]),
         how_to_read=joined(" ", [HOW_TO_READ, *[CLICK] * clicks]),
         clicked=partial(_branch, run.trace.tgt_ids, run.view.step, run.checkpoint.config) if clicks else None,
         said=said,
@@ -264,7 +264,7 @@ def changes(left: Listed, right: Listed) -> list[list[Any]]:
 # ------------------------------------------------------------------------------------------------ outputs
 
 
-@PAIR.picture("compared_outputs", say("Both outputs, piece by piece"), follows="still")
+@PAIR.picture("compared_outputs", say("Both outputs, token by token"), follows="still")
 def outputs(pair: Pair[ViewedRun]) -> Plot | None:
     """Both outputs, one row per piece."""
     if not pair.writes:
@@ -275,7 +275,7 @@ def outputs(pair: Pair[ViewedRun]) -> Plot | None:
     on_left = pair.leads is pair.left  # whose stepper the chart follows
     steps = {(row.left_step if on_left else row.right_step): place for place, row in enumerate(rows)}
     follow = [steps.get(step) for step in range(pair.leads.trace.n_steps)]
-    said = say("Both outputs, one row per piece, with its probability in both runs.")
+    said = say("Both outputs, one row per token, with its probability in both runs.")
     spec = aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow)
     read = joined(" ", [HOW_TO_READ_ALIGNED, *[HOW_TO_READ_CROSSED] * (both is not None)])
     return Plot(spec=spec, alt=joined(" ", [said, verdict(pair)]), how_to_read=read, fit=True)

@@ -251,7 +251,7 @@ def _branch(main: OpenRun) -> Checkpoint | None:
     if NONE not in options:
         return main.checkpoint
     said = say(
-        "Choose a branch above, or click a candidate below. From that piece on, the run on the right continues "
+        "Choose a branch above, or click a candidate below. From that token on, the run on the right continues "
         "differently."
     )
     st.info(said, icon=":material/call_split:")

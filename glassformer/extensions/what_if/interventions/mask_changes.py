@@ -109,7 +109,7 @@ class PaddingMask(AttentionChange):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.pad_id is None:
-            return say("This model has no padding piece, so it has no padding mask.")
+            return say("This model has no padding token, so it has no padding mask.")
         return None
 
     def check(self, config: ModelConfig) -> None:

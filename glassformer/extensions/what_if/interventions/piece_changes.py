@@ -74,12 +74,12 @@ class SourceChange(PieceChange):
 
 class Replace(SourceChange):
     # The id of the piece that is read there.
-    piece: int = whole(say("Piece to read instead"), 0, MAX_VOCAB - 1, what="source_piece")
+    piece: int = whole(say("Token to read instead"), 0, MAX_VOCAB - 1, what="source_piece")
 
     word = "replace"
-    title = say("A piece of the source is replaced")
+    title = say("A token of the source is replaced")
     about = say(
-        "At this token, the model reads a different piece; everything else stays unchanged. Sinha et al. (2021) do "
+        "At this token, the model reads a different token; everything else stays unchanged. Sinha et al. (2021) do "
         "this with words."
     )
 
@@ -87,20 +87,20 @@ class Replace(SourceChange):
         super().check(config)
         if self.piece >= config.src_vocab_size:
             raise InterventionError(
-                "{change} names piece {piece}, but the source's pieces have the ids 0 to {last:,}.",
+                "{change} names token {piece}, but the source's tokens have the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.src_vocab_size - 1,
             )
         if self.piece == config.pad_id:
             raise InterventionError(
-                "{change} puts padding into the source, where no token may attend to it; choose another piece, or "
+                "{change} puts padding into the source, where no token may attend to it; choose another token, or "
                 "drop the token instead.",
                 change=str(self),
             )
 
     def told(self) -> str:
-        return say("Source, token {place}: read as piece {piece}", place=self.place + 1, piece=self.piece)
+        return say("Source, token {place}: read as token {piece}", place=self.place + 1, piece=self.piece)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
         check_place(self, self.place, ids)
@@ -109,8 +109,8 @@ class Replace(SourceChange):
 
 class Drop(SourceChange):
     word = "drop"
-    title = say("A piece of the source is dropped")
-    about = say("The pieces after it move up by one position. Li et al. (2016), section 4, erase words in this way.")
+    title = say("A token of the source is dropped")
+    about = say("The tokens after it move up by one position. Li et al. (2016), section 4, erase words in this way.")
 
     def told(self) -> str:
         return say("Source, token {place}: dropped", place=self.place + 1)
@@ -120,7 +120,7 @@ class Drop(SourceChange):
         left = ids[: self.place] + ids[self.place + 1 :]
         if all(i == config.pad_id for i in left):
             raise InterventionError(
-                "{change} leaves nothing to read; give the source more pieces, or replace this piece instead.",
+                "{change} leaves nothing to read; give the source more tokens, or replace this token instead.",
                 change=str(self),
             )
         return left
@@ -131,9 +131,9 @@ class Swap(PieceChange):
     second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
 
     word = "swap"
-    title = say("Two pieces of the source change places")
+    title = say("Two tokens of the source change places")
     about = say(
-        "The pieces stay the same, but in a different order; each piece gets the positional encoding of its new "
+        "The tokens stay the same, but in a different order; each token gets the positional encoding of its new "
         "position."
     )
 
@@ -163,11 +163,11 @@ class Shuffle(PieceChange):
     seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # decides the order
 
     word = "shuffle"
-    title = say("The source's pieces are shuffled")
-    about = say("The same pieces in a random order; special pieces at the ends stay in place. Sinha et al. (2021).")
+    title = say("The source's tokens are shuffled")
+    about = say("The same tokens in a random order; special tokens at the ends stay in place. Sinha et al. (2021).")
 
     def told(self) -> str:
-        return say("Source: its pieces are shuffled (seed {seed})", seed=self.seed)
+        return say("Source: its tokens are shuffled (seed {seed})", seed=self.seed)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
         """The ids in an order given by random numbers, the same on every machine."""
@@ -177,7 +177,7 @@ class Shuffle(PieceChange):
 
 
 class Pads(PieceChange):
-    count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)  # how many pieces of it
+    count: int = whole(say("Tokens of padding"), 1, MOST_PADS, 4)  # how many pieces of it
 
     word = "pads"
     title = say("Padding after the source")
@@ -189,7 +189,7 @@ class Pads(PieceChange):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.pad_id is None:
-            return say("This model has no padding piece, so no padding can be appended.")
+            return say("This model has no padding token, so no padding can be appended.")
         if not anatomy(config).reads:
             return say(
                 "This is a decoder-only model: it continues where its prompt ends, so no padding can be placed there."
@@ -198,7 +198,7 @@ class Pads(PieceChange):
 
     def told(self) -> str:
         return say_n(
-            "Source: followed by {n} piece of padding", "Source: followed by {n} pieces of padding", self.count
+            "Source: followed by {n} token of padding", "Source: followed by {n} tokens of padding", self.count
         )
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ class Pads(PieceChange):
         if self.count > room:
             raise InterventionError(
                 "{change} makes the source {n} tokens long, but this model reads at most {most}. Append fewer "
-                "pieces of padding, or shorten the source.",
+                "tokens of padding, or shorten the source.",
                 change=str(self),
                 n=len(ids) + self.count,
                 most=config.max_len,
@@ -243,12 +243,12 @@ class Insist(PieceChange):
     """One step writes a given piece. If the output ends before that step, nothing changes."""
 
     step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
-    piece: int = whole(say("Piece to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
+    piece: int = whole(say("Token to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
     word = "insist"
-    title = say("A piece of the output is required")
+    title = say("A token of the output is required")
     about = say(
-        "The piece is written at this step; all other pieces are chosen freely. An output that ends earlier stays "
+        "The token is written at this step; all other tokens are chosen freely. An output that ends earlier stays "
         "unchanged. Hokamp and Liu (2017)."
     )
 
@@ -256,39 +256,39 @@ class Insist(PieceChange):
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if anatomy(config).writes:
             return None
-        return say("This is an encoder-only model: it writes nothing, so no piece can be required.")
+        return say("This is an encoder-only model: it writes nothing, so no token can be required.")
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.piece >= config.tgt_vocab_size:
             raise InterventionError(
-                "{change} names piece {piece}, but the output's pieces have the ids 0 to {last:,}.",
+                "{change} names token {piece}, but the output's tokens have the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.tgt_vocab_size - 1,
             )
         if self.piece in config.never_written:
             raise InterventionError(
-                "{change} names a piece that is never written: it is padding, or banned by the model's config. "
-                "Choose another piece.",
+                "{change} names a token that is never written: it is padding, or banned by the model's config. "
+                "Choose another token.",
                 change=str(self),
             )
 
     def told(self) -> str:
-        return say("Output, step {step}: piece {piece} is written", step=self.step + 1, piece=self.piece)
+        return say("Output, step {step}: token {piece} is written", step=self.step + 1, piece=self.piece)
 
     def insisted(self, forced: tuple[int, ...], most: int) -> Mapping[int, int]:
         if self.step >= most:
             raise InterventionError(
-                "{change} names step {step}, but this run writes at most {most} pieces. Choose an earlier step, or "
-                "allow more pieces.",
+                "{change} names step {step}, but this run writes at most {most} tokens. Choose an earlier step, or "
+                "allow more tokens.",
                 change=str(self),
                 step=self.step + 1,
                 most=most,
             )
         if self.step < len(forced) and forced[self.step] != self.piece:
             raise InterventionError(
-                "{change} contradicts the forced beginning of the output, which has piece {piece} at that step. "
+                "{change} contradicts the forced beginning of the output, which has token {piece} at that step. "
                 "Leave out either the change or the forced beginning.",
                 change=str(self),
                 piece=forced[self.step],

@@ -266,7 +266,7 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     assert "What you have learnt" in text
     assert f"You predicted 5 of {len(path)} steps, 3 of them correctly." in text
     there = ways(test)
-    assert {"How heads are built", "Pieces", "The training recipe"} <= set(there)
+    assert {"How heads are built", "Tokens", "The training recipe"} <= set(there)
     assert "Where it looks, step 1" in there
     assert "Who may see whom, step 1" not in there
     assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]

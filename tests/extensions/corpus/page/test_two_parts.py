@@ -207,7 +207,7 @@ def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
     assert [str(line).removeprefix("● ") for line in lines["open"]] == [str(one.line) for one in most]
     assert told(test).count("**Line 3**") == 2
     assert "Compare both runs of this line" in told(test)
-    assert {"Loss per piece", "Exact", "Log-probability per line"} <= {one.label for one in test.metric}
+    assert {"Loss per token", "Exact", "Log-probability per line"} <= {one.label for one in test.metric}
     assert "Heads are paired by their number" not in sentences(test)
 
 
@@ -217,7 +217,7 @@ def test_outputs_of_two_runs_are_compared_by_what_does_not_hang_on_their_lengths
     monkeypatch.setenv(corpora.ENVIRONMENT, str(tmp_path))
     test = open_page(CORPUS, model="reverse", run=runs[0].key, corpus="beside", run2=runs[1].key)
     assert [one.label for one in test.metric] == ["Exact", "BLEU", "chrF"]
-    assert "different pieces" not in told(test)
+    assert "different tokens" not in told(test)
     assert "reverse (own output): letters.tsv · 10 lines" in test.selectbox(key="corpus_run").options
 
 

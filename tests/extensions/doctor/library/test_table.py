@@ -127,7 +127,7 @@ def test_a_leak_comes_first_and_the_rest_follows_from_it():
     report = report_of("trained on a leak", "leak")
     first = report.worst_first[0]
     assert first.test == "leak"
-    assert "saw the piece it had to predict" in report.summary()
+    assert "saw the token it had to predict" in report.summary()
     assert "tril()" in first.measured.causes
     assert all(one.follows == first.measured.headline for one in report.only("broken")[1:])
     assert f"“{first.measured.headline}”" in report.to_markdown()

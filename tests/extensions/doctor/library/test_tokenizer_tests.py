@@ -32,7 +32,7 @@ def test_exchanged_tokenizers_are_found_from_texts_and_sizes_that_differ_are_tol
     assert (found.verdict, found.number) == ("broken", 1009)
     assert (
         found.said
-        == "src_table has 6,028 rows, its tokenizer has 5,019 pieces, and the vocabulary size in the config is 6,028."
+        == "src_table has 6,028 rows, its tokenizer has 5,019 tokens, and the vocabulary size in the config is 6,028."
     )
 
 

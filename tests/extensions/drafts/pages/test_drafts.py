@@ -39,7 +39,7 @@ def test_the_time_is_measured_once_somebody_asks(open_page):
     while [button for button in test.button if button.key == f"{drafting.MEASURE}_stop"]:
         check(test.run())
     said = " ".join(one.value for one in test.markdown)
-    assert "One piece at a time:" in said
+    assert "One token at a time:" in said
     assert "torch's own 8-bit products" in said
 
 

@@ -138,12 +138,12 @@ def test_pieces_that_were_added_long_ago(tmp_path):
 
 DAMAGED = [
     ({"added_tokens.json": {"[PAD]": 3}}, {}, r"'\[PAD\]' has the id 3, which belongs to .* in the vocabulary"),
-    ({"added_tokens.json": {"[PAD]": 3_000}}, {}, "vocabulary has 3,001 pieces, but the model's embedding table has"),
+    ({"added_tokens.json": {"[PAD]": 3_000}}, {}, "vocabulary has 3,001 tokens, but the model's embedding table has"),
     ({"added_tokens.json": {"a": 500, "b": 500}}, {}, "'b' has the id 500, which 'a' already has"),
-    ({"added_tokens.json": {str(i): i for i in range(5_001)}}, {}, "has 5,001 added pieces; the limit is 5,000"),
+    ({"added_tokens.json": {str(i): i for i in range(5_001)}}, {}, "has 5,001 added tokens; the limit is 5,000"),
     ({"special_tokens_map.json": b"{"}, {}, "special_tokens_map.json: it is not JSON"),
     ({}, {"added_tokens_decoder": {"7": 3}}, r"added_tokens_decoder.7: expected a JSON object, found 3"),
-    ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added piece is '', expected a string of 1 to 512"),
+    ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added token is '', expected a string of 1 to 512"),
     ({}, {"added_tokens_decoder": {"7": {"content": "a", "lstrip": 1}}}, "lstrip: found 1, expected true"),
 ]
 

@@ -149,5 +149,5 @@ def test_an_id_of_minus_one_means_that_there_is_no_such_piece(gpt2, tmp_path):
 
 def test_rules_that_leave_nothing_to_choose_are_an_error(gpt2):
     _, ours = both(gpt2, "closed", {"suppress_tokens": [*range(3), *range(4, 9), *range(10, 61)], "min_new_tokens": 3})
-    with pytest.raises(QueryError, match="rule out every piece"):
+    with pytest.raises(QueryError, match="rule out every token"):
         run(ours, queries(ours)[0])

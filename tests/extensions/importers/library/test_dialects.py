@@ -115,5 +115,5 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
     assert (found - theirs(torch.eye(16)[ids])).abs().max() < 1e-5
     assert (recorder.values["encoder.0.self_attn.weights"] - maps[0]).abs().max() < 1e-6
     report = str(preview(tmp_path / "m.pt", answers=answers).report)
-    assert "the unit vector of dimension i represents piece i" in report
+    assert "the unit vector of dimension i represents token i" in report
     assert "They are read as encoder layers" in report

@@ -59,7 +59,7 @@ def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson, m
     assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
     assert next(one.label for one in test.expander) == "Upload another model"
-    assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
+    assert "✓ 1 Files → ○ 2 Tokens: only ids so far → ○ 3 Questions" in said(test)
     monkeypatch.setenv("GLASSFORMER_UPLOADS", "off")
     assert "This server accepts no uploads. Its operator can allow them" in said(open_lesson(model="reverse"))
 
@@ -109,7 +109,7 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
     test.text_input(key=TEXT).set_value("5 6 7")
     check(test.run())
     assert "Read as: 5 6 7" in said(test).replace("\\", "")
-    assert "The model gave the pieces of its output a mean probability of" in said(test)
+    assert "The model gave the tokens of its output a mean probability of" in said(test)
     for name, expected in (("../up", "cannot be used"), ("kept", "Saved as"), ("kept", "already exists")):
         test.text_input(key="keep_name").set_value(name)
         next(one for one in test.button if one.label == "Write it").click()

@@ -84,7 +84,7 @@ def test_rows_are_drawn_with_their_pieces_special_ones_pale():
     assert list(drawn.x) == [0.0, 1.0, 2.5]
     assert list(figure.layout.yaxis.ticktext) == ["&#60;pad&#62;", "▁a", "&#60;b&#62;"]
     assert drawn.marker.color[0] != drawn.marker.color[1] == NEUTRAL_COLOR
-    assert drawn.hovertext[0].startswith("<b>&#60;pad&#62;</b>, a special piece<br>length of the row <b>0</b>")
+    assert drawn.hovertext[0].startswith("<b>&#60;pad&#62;</b>, a special token<br>length of the row <b>0</b>")
     assert "special" not in drawn.hovertext[1]
     assert figure.layout.meta["table"]["rows"][2] == ["<b>", 2.5, 2]
     assert [note.text for note in figure.layout.annotations] == ["0", "1", "2.5"]

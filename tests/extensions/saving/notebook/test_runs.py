@@ -83,7 +83,7 @@ def test_a_trace_shows_itself_with_its_steps_and_without_scripts(reverse, no_ima
         assert str(n) in shown.text
         assert piece in shown.text
         assert text in shown.text
-    assert "Candidates for the next piece" in shown.text
+    assert "Candidates for the next token" in shown.text
     assert not [tag for tag, _ in shown.found if tag in ("script", "img")]
 
 

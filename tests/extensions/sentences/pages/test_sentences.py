@@ -171,7 +171,7 @@ def test_an_encoder_scores_and_one_without_a_head_is_refused(open_model):
     found = rows(run(test, "the quick fox\nfox\nthe"))
     assert (found["log_prob"] < 0).all()
     assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
-    assert figure(test, POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per piece"
+    assert figure(test, POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per token"
     refused = "It can neither generate text nor give a text a probability"
     assert refused in sentences(run(open_model("encoder alone"), "ba lo"))
 

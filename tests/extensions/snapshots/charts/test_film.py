@@ -83,7 +83,7 @@ def test_a_click_is_read_as_the_moment_of_its_tile(index, moment):
 
 def test_24_maps_of_30_pieces_are_a_few_bytes():
     names = [(f"Step {n}", "") for n in range(24)]
-    pieces = [f"piece {n}" for n in range(48)]
+    pieces = [f"token {n}" for n in range(48)]
     spec = charts.film_spec(
         np.random.default_rng(1).random((24, 48, 48)), names=names, queries=pieces, keys=pieces, title="", allowed=None
     )

@@ -160,7 +160,7 @@ def test_tensors_and_lists_that_do_not_fit_are_named(tmp_path):
         opening.preview(path)
     path, _ = saved(tmp_path / "list")
     for text, message in (
-        (dictionary(200, name="y"), "200 pieces, but its embedding table has 19 rows"),
+        (dictionary(200, name="y"), "200 tokens, but its embedding table has 19 rows"),
         ("the 5\nnothing\n", r"dict\.en\.txt: line 2"),
     ):
         (path.parent / "dict.en.txt").write_text(text)

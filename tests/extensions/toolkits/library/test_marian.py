@@ -148,12 +148,12 @@ def test_settings_and_vocabularies_that_are_none_are_told_by_their_file(tmp_path
         assert "\n" not in str(caught.value)
     replaced(path, yaml.safe_dump(OPTIONS))
     for pieces, message in (
-        ("the: 0\n", "the piece with id 0 must be </s>"),
+        ("the: 0\n", "the token with id 0 must be </s>"),
         ("</s>: 0\nthe: 2\n", "none has the id 1"),
         ("</s>: 0\nthe: 0\n", "'the' has the id 0, which '</s>' already has"),
         ("</s>: 0\nthe five\n", "line 2"),
         ("</s>: 0\n&a b: 1\n*a : 2\n", "line|YAML|alias"),
-        (vocabulary(40, "x"), "40 pieces, but its embedding table"),
+        (vocabulary(40, "x"), "40 tokens, but its embedding table"),
     ):
         for side in ("src", "trg"):
             (tmp_path / f"vocab.{side}.yml").write_text(pieces)

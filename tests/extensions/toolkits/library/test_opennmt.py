@@ -156,7 +156,7 @@ def test_ids_that_differ_and_a_vocabulary_that_is_missing(tmp_path):
     content = torch.load(path, weights_only=False)
     content["vocab"]["src"][:2] = "<blank>", "<unk>"
     torch.save(content, path)
-    with pytest.raises(CheckpointError, match=r"<blank>.* has the id 0 in the source's list of pieces and 1"):
+    with pytest.raises(CheckpointError, match=r"<blank>.* has the id 0 in the source's list of tokens and 1"):
         opening.preview(path)
     for odd in (None, [[["src"], {}], ["tgt", 5]]):
         torch.save(content | {"vocab": odd}, path)

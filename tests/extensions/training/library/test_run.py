@@ -92,7 +92,7 @@ def test_the_command_line_trains(cli, tmp_path, capsys):
         (["--train", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
         (["--card", "nowhere.json"], "nowhere.json: cannot be read"),
         (["--resume"], "there is no training to resume; leave out --resume"),
-        ([*TINY, "--pieces", "unigram", "--src-vocab", "5"], "no vocabulary of 5 pieces could be learned"),
+        ([*TINY, "--pieces", "unigram", "--src-vocab", "5"], "no vocabulary of 5 tokens could be learned"),
         (["--dropout", "1.5"], "dropout: found 1.5"),
         ([*TINY, "--sampling", "0.1"], "remove --sampling"),
         ([*TINY, "--max-len", "2"], "train.tsv: every pair has more than 2 tokens"),

@@ -101,6 +101,6 @@ def test_by_step_the_axis_goes_by_the_logarithm_and_has_room_for_step_0():
 def test_a_saved_table_has_epochs_steps_and_snapshots():
     spec = charts.losses_spec(EPOCHS, dev=[3.0, float("nan"), 1.0], steps=[99, 200, 300], snapshots=SNAPSHOTS)
     table = spec["layout"]["meta"]["table"]
-    assert table["columns"] == ["Series", "Epoch", "Step", "Loss (nats per piece)"]
+    assert table["columns"] == ["Series", "Epoch", "Step", "Loss (nats per token)"]
     assert table["rows"][:2] == [["Dev loss", 1, 99.0, 3.0], ["Dev loss", 2, 200.0, None]]
     assert [row[1:] for row in table["rows"][3:]] == [[None, 0, 4.0], [None, 9, 3.0], [None, 300, 1.0]]

@@ -75,7 +75,7 @@ def test_a_training_whose_card_names_no_epoch_is_drawn_with_the_best_one(open_pa
     assert not payload(test, training_pictures.losses.key)["clickable"]
     dev, _ = figure(test, training_pictures.losses.key)["data"]
     assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
-    assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target pieces, 3 min"
+    assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target tokens, 3 min"
     assert dev["hovertext"][2].endswith("2 h 40 min")
     assert test.code[0].value == "python -m transformer train"
 
@@ -104,7 +104,7 @@ def test_snapshots_are_marks_that_a_click_tells_by_steps_or_if_the_reader_wants_
         assert marks["customdata"] == list(STEPS)
     losses = figure(test, CHARTS[0])["data"][-1]
     assert numbers(losses["y"]).tolist() == [5, 4, 3, 2, 1]
-    assert losses["hovertext"][2] == "Snapshot of step 219, 21,900 target pieces"
+    assert losses["hovertext"][2] == "Snapshot of step 219, 21,900 target tokens"
     assert payload(test, CHARTS[0])["clickable"]
     assert numbers(losses["marker"]["size"]).tolist() == [11, 11, 16, 11, 11]
     check(test.segmented_control(key="by_step").set_value(False).run())

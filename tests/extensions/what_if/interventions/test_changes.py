@@ -161,7 +161,7 @@ def test_so_it_is_with_two_others(text):
 
 REFUSED = {
     "both": {"bits": None},
-    "decoder": {"padding": "no padding piece"},
+    "decoder": {"padding": "no padding token"},
     "encoder": {"causal": "An encoder-only model has no causal mask"},
     "rotary": {"heads": "Rotary positions rotate pairs"},
     "alibi": {"heads": "its own distance bias"},

@@ -44,7 +44,7 @@ def test_it_goes_with_a_forced_beginning_that_agrees(checkpoint):
     trace = run(checkpoint, agreeing)
     assert (trace.tgt_ids[:2], trace.tgt_ids[3]) == ((9, 5), 8)
     contrary = checkpoint.query(SOURCE, forced=(9, 5), interventions=(Insist(1, 6),), max_new=6)
-    with pytest.raises(ChangeError, match=r"insist-2\.6 contradicts the forced beginning .* has piece 5 at"):
+    with pytest.raises(ChangeError, match=r"insist-2\.6 contradicts the forced beginning .* has token 5 at"):
         run(checkpoint, contrary)
 
 
@@ -52,7 +52,7 @@ def test_it_goes_with_a_forced_beginning_that_agrees(checkpoint):
     ("change", "said"),
     [
         (Insist(5, 9), r"insist-6\.9 names step 6, but this run writes at most 5"),
-        (Insist(0, 9_000), "the output's pieces have the ids 0 to"),
+        (Insist(0, 9_000), "the output's tokens have the ids 0 to"),
         (Insist(0, 0), "is never written: it is padding"),
     ],
 )

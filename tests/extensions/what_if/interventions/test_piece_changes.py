@@ -83,7 +83,7 @@ def test_places_are_those_of_the_changed_source(both):
         (Drop(40), "drop-41 names token 41"),
         (Swap(0, 40), r"swap-1\.41 names token 41"),
         (Blank(40), "blank-41 names token 41"),
-        (Replace(0, 9_000), "the source's pieces have the ids 0 to"),
+        (Replace(0, 9_000), "the source's tokens have the ids 0 to"),
         (Replace(0, 0), "puts padding into the source"),
     ],
 )
@@ -97,7 +97,7 @@ def test_padding_needs_room_and_a_model_that_may_have_it(both, decoder):
         ids_of(both, Pads(22))
     with pytest.raises(ChangeError, match="This is a decoder-only model: it continues where its prompt ends"):
         ids_of(decoder, Pads(2))
-    assert "no padding piece" in str(Pads.unfit(replace(decoder.config, pad_id=None)))
+    assert "no padding token" in str(Pads.unfit(replace(decoder.config, pad_id=None)))
 
 
 def test_the_last_piece_is_not_dropped_and_a_swap_is_of_two(decoder):

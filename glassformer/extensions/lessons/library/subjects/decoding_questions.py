@@ -46,7 +46,7 @@ def read_piece(case: Case) -> Answer:
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
         raise QuestionNotApplicable(
-            "The source has only special pieces, so the start mark would be the only choice; type a sentence."
+            "The source has only special tokens, so the start mark would be the only choice; type a sentence."
         )
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
@@ -157,7 +157,7 @@ def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
     trace, n_steps = case.trace, written(case, least=1)
     if trace.n_forced >= n_steps:
-        raise QuestionNotApplicable("Every piece of this output was forced; try another sentence.")
+        raise QuestionNotApplicable("Every token of this output was forced; try another sentence.")
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
         "step": at + 1,
@@ -178,7 +178,7 @@ def sharpened(case: Case) -> Answer:
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
         raise QuestionNotApplicable(
-            "In this distribution, one piece has all the probability, or all pieces are equally probable; try "
+            "In this distribution, one token has all the probability, or all tokens are equally probable; try "
             "another sentence."
         )
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
@@ -259,7 +259,7 @@ def draws_like_greedy(case: Case) -> Answer:
         for step in range(trace.n_forced, n_steps)
     ]
     if not at_steps:
-        raise QuestionNotApplicable("Every piece of this output was forced; try another sentence.")
+        raise QuestionNotApplicable("Every token of this output was forced; try another sentence.")
     product, mean, least = math.prod(at_steps), sum(at_steps) / len(at_steps), min(at_steps)
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}

@@ -108,7 +108,7 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
     if not 0 < len(places) <= MOST_REPLACED:
         raise QuestionNotApplicable(
-            "This step replaces each piece of the source; try a sentence with 1 to {most} pieces.", most=MOST_REPLACED
+            "This step replaces each token of the source; try a sentence with 1 to {most} tokens.", most=MOST_REPLACED
         )
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
@@ -233,7 +233,7 @@ def pads_until_it_shows(case: Case) -> Answer:
     _writes(case)
     config, trace = case.checkpoint.config, case.trace
     if config.pad_id is None:
-        raise QuestionNotApplicable("This model has no padding piece, so its batches are never padded.")
+        raise QuestionNotApplicable("This model has no padding token, so its batches are never padded.")
     tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
     if len(tried) < 2:
         raise QuestionNotApplicable("This sentence leaves too little room for padding; try a shorter one.")
@@ -265,7 +265,7 @@ def first_nan(case: Case) -> Answer:
     """Where the first number that is none appears, if a row of decoder self-attention has no open key."""
     checkpoint, parts = case.checkpoint, anatomy(case.checkpoint.config)
     if not parts.writes or len(case.trace.read_ids) < 2:
-        raise QuestionNotApplicable("This step needs a model with a decoder, and an output of a few pieces.")
+        raise QuestionNotApplicable("This step needs a model with a decoder, and an output of a few tokens.")
     tap = tap_for((CausalMask("hidden"), NoGuard("decoder")), checkpoint)
     src, tgt = torch.tensor([case.trace.src_ids]), torch.tensor([case.trace.read_ids])
     recorder = Recorder(["decoder.*", "logits"])
@@ -291,7 +291,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     changes = case.picked["changes"]
     other = case.changed(*changes)
     if not other.n_steps or other.output_text == case.trace.output_text:
-        raise QuestionNotApplicable("Shifting the pieces of this sentence changes nothing; try another one.")
+        raise QuestionNotApplicable("Shifting the tokens of this sentence changes nothing; try another one.")
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}

@@ -69,7 +69,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
     if not own:
-        raise QuestionNotApplicable("The source has only special pieces; type a sentence.")
+        raise QuestionNotApplicable("The source has only special tokens; type a sentence.")
     return own
 
 
@@ -157,7 +157,7 @@ def heads_that_agree(case: Case) -> Answer:
     rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
     if n_heads < 2 or n_own < 2:
-        raise QuestionNotApplicable("This step needs at least two heads and two pieces; try a longer sentence.")
+        raise QuestionNotApplicable("This step needs at least two heads and two tokens; try a longer sentence.")
     agree = rows.argmax(axis=-1) == own.index(case.at("key"))
     count = int(agree.sum())
     right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
@@ -205,7 +205,7 @@ def marked_piece(case: Case) -> dict[str, Any]:
     marked = [piece for piece in pieces if piece.startswith(SPACE_MARK)]
     if not marked:
         raise QuestionNotApplicable(
-            "No piece of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK
+            "No token of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK
         )
     return {"piece": max(marked, key=len), "mark": SPACE_MARK}
 
@@ -245,7 +245,7 @@ def mark_of_a_space(case: Case) -> Answer:
     own = tokenizer.id_of(piece)
     if own is None:
         raise QuestionNotApplicable(
-            "This vocabulary does not have the piece that this step asks about; try another sentence."
+            "This vocabulary does not have the token that this step asks about; try another sentence."
         )
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
@@ -259,7 +259,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
     unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
     if not unknown:
-        raise QuestionNotApplicable("This vocabulary has a piece for every byte, so it can read any character.")
+        raise QuestionNotApplicable("This vocabulary has a token for every byte, so it can read any character.")
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
     return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
 

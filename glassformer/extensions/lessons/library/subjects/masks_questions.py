@@ -69,7 +69,7 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
             "This step adds padding to a source and a target, but this model has only an encoder or only a decoder."
         )
     if config.pad_id is None:
-        raise QuestionNotApplicable("This model has no padding piece, so its batches are never padded.")
+        raise QuestionNotApplicable("This model has no padding token, so its batches are never padded.")
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
     if room < 1:
         raise QuestionNotApplicable(

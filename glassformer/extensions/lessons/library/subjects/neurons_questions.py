@@ -146,7 +146,7 @@ def nearest_piece(case: Case) -> Answer:
     own, found, piece = _near(case)
     if found.cosine[0] - found.cosine[1] < CLEAR:
         raise QuestionNotApplicable(
-            "Two pieces have embeddings that are about equally close to the given piece, so there is no single "
+            "Two tokens have embeddings that are about equally close to the given token, so there is no single "
             "answer; try another sentence."
         )
     nearest = int(found.ids[0])

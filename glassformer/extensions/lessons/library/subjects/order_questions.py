@@ -62,7 +62,7 @@ def shuffled(case: Case) -> dict[str, Any]:
     shuffles = (Shuffle(seed) for seed in range(1, MOST_SEEDS + 1))
     found = next((one for one in shuffles if one.edited(ids, config) != ids), None)
     if found is None:
-        raise QuestionNotApplicable("The source has no two different pieces to swap; type a longer sentence.")
+        raise QuestionNotApplicable("The source has no two different tokens to swap; type a longer sentence.")
     both = write((NoPositions("encoder"), found))
     beside = urlencode({"do": both})  # the second run of a comparison, as an address says it
     return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed, "beside": beside}
@@ -75,7 +75,7 @@ def twice(case: Case) -> dict[str, Any]:
     first = own[0]
     other = next((place for place in reversed(own) if ids[place] != ids[first]), None)
     if other is None:
-        raise QuestionNotApplicable("The source has no two different pieces; type a longer sentence.")
+        raise QuestionNotApplicable("The source has no two different tokens; type a longer sentence.")
     return {
         "a": first + 1,
         "b": other + 1,

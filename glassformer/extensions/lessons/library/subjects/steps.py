@@ -43,8 +43,8 @@ def written(case: Case, *, least: int) -> int:
     if n_steps < least:
         raise QuestionNotApplicable(
             say_n(
-                "The output has only {n} piece, but this step needs {least}; try a longer sentence.",
-                "The output has only {n} pieces, but this step needs {least}; try a longer sentence.",
+                "The output has only {n} token, but this step needs {least}; try a longer sentence.",
+                "The output has only {n} tokens, but this step needs {least}; try a longer sentence.",
                 n_steps,
                 least=least,
             )

@@ -87,7 +87,7 @@ def longest_piece(case: Case) -> dict[str, Any]:
     trace, size = case.trace, case.checkpoint.config.src_vocab_size
     if size < SMALL_VOCABULARY:
         raise QuestionNotApplicable(
-            "The {n:,} pieces of this vocabulary are letters and marks; choose a model whose vocabulary has words.",
+            "The {n:,} tokens of this vocabulary are letters and marks; choose a model whose vocabulary has words.",
             n=size,
         )
     key = max(own_pieces(case), key=lambda place: (len(trace.src_pieces[place].strip("▁")), -place))
@@ -223,7 +223,7 @@ def settled_depth(case: Case) -> Answer:
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
         raise QuestionNotApplicable(
-            "The piece at this step of the output is not the model's own first choice; try another sentence."
+            "The token at this step of the output is not the model's own first choice; try another sentence."
         )
     if not last:
         raise QuestionNotApplicable("This decoder has no layers.")
@@ -292,7 +292,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
     if len(others) < 2:
         raise QuestionNotApplicable(
-            "Besides the chosen piece, the sentence has too few pieces to replace; try a longer one."
+            "Besides the chosen token, the sentence has too few tokens to replace; try a longer one."
         )
     for sentence in reversed(checkpoint.card.examples):
         ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
@@ -300,7 +300,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
         changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
         if 2 * len(changes) > len(others):
             return sentence, changes
-    raise QuestionNotApplicable("The model card of this checkpoint has no other sentence to take pieces from.")
+    raise QuestionNotApplicable("The model card of this checkpoint has no other sentence to take tokens from.")
 
 
 def silent_sublayers(case: Case) -> Answer:

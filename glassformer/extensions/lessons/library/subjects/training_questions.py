@@ -219,10 +219,10 @@ def costliest_piece(case: Case) -> Answer:
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
     if len(order) < 3:
-        raise QuestionNotApplicable("The reference has too few pieces to choose from; try a longer sentence.")
+        raise QuestionNotApplicable("The reference has too few tokens to choose from; try a longer sentence.")
     if score.losses[top] - score.losses[order[1]] < CLEAR_NATS:
         raise QuestionNotApplicable(
-            "For this sentence, two pieces have nearly the same loss, so there is no single answer; try another one."
+            "For this sentence, two tokens have nearly the same loss, so there is no single answer; try another one."
         )
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
     options = tuple(Option(f"piece-{place + 1}", f"{place + 1} · {score.pieces[place]}") for place in sorted(chosen))
@@ -249,7 +249,7 @@ def what_is_read_next(case: Case) -> Answer:
     reads = score.reads[missed + 1]
     right = "right" if reads == score.pieces[missed] else "own"
     if score.own_pieces[missed] == score.pieces[missed]:
-        raise QuestionNotApplicable("For this sentence, the two pieces to compare look the same; try another one.")
+        raise QuestionNotApplicable("For this sentence, the two tokens to compare look the same; try another one.")
     options = (Option("right", score.pieces[missed]), Option("own", score.own_pieces[missed]))
     return Answer(right=right, options=(*options, Option("nothing")), values={"reads": reads})
 
@@ -295,7 +295,7 @@ def why_the_leak(case: Case) -> Answer:
     seen, unseen = (_loss_on_words(case, *changes) for changes in ((CausalMask("off"),), ()))
     guess = math.log(len(case.trace.vocabulary))
     if seen > KNOWN_NATS or unseen < guess:
-        raise QuestionNotApplicable("This model does not use later pieces, so it was not trained with a leak.")
+        raise QuestionNotApplicable("This model does not use later tokens, so it was not trained with a leak.")
     values = {"seen": amount(seen), "unseen": unseen, "guess": guess, "n": WORDS}
     return Answer(right="looked", options=worded("looked", "heart", "small", "short"), values=values)
 

@@ -309,7 +309,7 @@ def _output(case: Case, change: Intervention) -> Answer:
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
     if same_text and not same_ids:
         raise QuestionNotApplicable(
-            "The text stays the same but is spelled with different pieces, so there is no single answer; try "
+            "The text stays the same but is spelled with different tokens, so there is no single answer; try "
             "another sentence."
         )
     longer = max(trace.n_steps, other.n_steps)
