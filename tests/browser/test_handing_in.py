@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser import foreign_models
-from tests.browser.helpers import PHONE, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, open_page, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS
 
 STARTS_MS = 90_000  # the process that reads imports torch, beside whatever else runs here
@@ -16,7 +16,7 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     foreign_models.tutorial(tmp_path)
     (tmp_path / "<img src=x onerror=alert(1)>.pt").write_bytes(b"<html>404</html>")
     page = new_page(viewport=PHONE, color_scheme="dark")
-    open_page(page, f"{server.url}/open")
+    turn_to(page, f"{server.url}/open")
     zone = page.get_by_test_id("stMain")
     assert zone.get_by_text("Upload a model").bounding_box()["y"] < zone.get_by_role("combobox").bounding_box()["y"]
     zone.locator("input[type=file]").set_input_files(sorted(tmp_path.iterdir()))
@@ -34,11 +34,11 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     expect(page).to_have_url(re.compile(r"/open\?model=upload%3A[\w-]{22}$"))
     expect(main).to_contain_text("Only people with this page's address can see the model")
 
-    other = new_page(fresh=True)
+    other = new_page()
     open_page(other, f"{server.url}/open")
     other.get_by_role("combobox", name="File or folder").click()
     expect(other.get_by_role("option", name="lesson")).to_have_count(0)
-    open_page(other, page.url)  # but who has the link sees it
+    turn_to(other, page.url)  # but who has the link sees it
     expect(other.get_by_test_id("stMain")).to_contain_text("6 questions still need an answer", timeout=SETTLED_MS)
 
     page.get_by_role("button", name="Delete upload").click()

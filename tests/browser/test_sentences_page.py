@@ -9,9 +9,9 @@ from tests.browser.helpers import (
     comes_to,
     fits_both_windows,
     menu_link,
-    open_page,
     press_table,
     table_rows,
+    turn_to,
     wait_for_idle,
 )
 from tests.browser.story import SETTLED_MS, expect_address
@@ -23,7 +23,7 @@ POINT = "chart => [chart.calcdata[0][0].x, chart.calcdata[0][0].y]"
 
 
 def run(page, server, text):
-    open_page(page, f"{server.url}/sentences?model=reverse")
+    turn_to(page, f"{server.url}/sentences?model=reverse")
     box = page.get_by_role("textbox", name="Sentences, one per line")
     expect(box).to_have_value("")
     box.fill(text)
@@ -58,7 +58,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, new_page
     expect_address(page, src="abc", job=None)
     menu_link(page, "A file of sentences").click()
     expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
-    open_page(page, there)
+    turn_to(page, there)
     expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
 
     run(page, server, LONG * 180)
