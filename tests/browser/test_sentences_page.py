@@ -9,6 +9,7 @@ from tests.browser.helpers import (
     comes_to,
     fits_both_windows,
     menu_link,
+    open_page,
     press_table,
     table_rows,
     turn_to,
@@ -23,7 +24,7 @@ POINT = "chart => [chart.calcdata[0][0].x, chart.calcdata[0][0].y]"
 
 
 def run(page, server, text):
-    turn_to(page, f"{server.url}/sentences?model=reverse")
+    open_page(page, f"{server.url}/sentences?model=reverse")
     box = page.get_by_role("textbox", name="Sentences, one per line")
     expect(box).to_have_value("")
     box.fill(text)

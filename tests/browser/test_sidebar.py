@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, turn_to, wait_for_idle
+from tests.browser.helpers import comes_to, menu_link, open_page, turn_to, wait_for_idle
 from tests.browser.story import expect_address, open_step, source_box
 
 MENU = ".st-key-menu"
@@ -30,7 +30,7 @@ def all_that_decides_is_in_sight(page, decoding):
 
 
 def test_it_is_in_sight_stays_in_place_unfolds_by_keyboard_and_is_skipped(server, page):
-    turn_to(page, f"{server.url}/step?model=en-fr&src=I+like+tea.&lang=zh")
+    open_page(page, f"{server.url}/step?model=en-fr&src=I+like+tea.&lang=zh")
     all_that_decides_is_in_sight(page, "解码")
     open_step(page, server, "?model=reverse&src=abcdef&lang=en")
     all_that_decides_is_in_sight(page, "Decoding")
