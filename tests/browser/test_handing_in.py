@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser import foreign_models
-from tests.browser.helpers import PHONE, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import PHONE, open_page, wait_for_idle
 from tests.browser.story import SETTLED_MS
 
 STARTS_MS = 90_000  # the process that reads imports torch, beside whatever else runs here
@@ -16,7 +16,7 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     foreign_models.tutorial(tmp_path)
     (tmp_path / "<img src=x onerror=alert(1)>.pt").write_bytes(b"<html>404</html>")
     page = new_page(viewport=PHONE, color_scheme="dark")
-    turn_to(page, f"{server.url}/open")
+    open_page(page, f"{server.url}/open")
     zone = page.get_by_test_id("stMain")
     assert zone.get_by_text("Upload a model").bounding_box()["y"] < zone.get_by_role("combobox").bounding_box()["y"]
     zone.locator("input[type=file]").set_input_files(sorted(tmp_path.iterdir()))
@@ -38,7 +38,7 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     open_page(other, f"{server.url}/open")
     other.get_by_role("combobox", name="File or folder").click()
     expect(other.get_by_role("option", name="lesson")).to_have_count(0)
-    turn_to(other, page.url)  # but who has the link sees it
+    open_page(other, page.url)  # but who has the link sees it
     expect(other.get_by_test_id("stMain")).to_contain_text("6 questions still need an answer", timeout=SETTLED_MS)
 
     page.get_by_role("button", name="Delete upload").click()
