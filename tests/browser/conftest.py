@@ -40,6 +40,8 @@ LONGEST = (
     "test_watching",
 )
 
+# The language also decides the checkpoint of an address that names none; what moves is drawn 60 times a second.
+USUAL: dict[str, Any] = {"locale": "en-US", "reduced_motion": "reduce"}
 DRAFTS = {"GLASSFORMER_DRAFT": "auto"}  # a server as users run it
 
 
@@ -107,7 +109,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
             executable_path=executable,
             args=BROWSER_FLAGS,
             viewport=VIEWPORT,
-            locale="en-US",  # decides the language, and the checkpoint of an address that names none
+            **USUAL,
         )
         prepare(started)
         yield started
@@ -147,14 +149,13 @@ def new_page(
 ) -> Iterator[Callable[..., Page]]:
     """A function that opens pages: `new_page(color_scheme="dark")`.
 
-    The first is the kept tab, emptied, or with `shared=True` as the last test left it that asked for this;
-    `fresh=True` asks for a tab of the test's own, for what cannot be taken back, such as routes. Further options,
-    such as `has_touch=True`, make a context of their own, and `visitor="teacher"` has one that is kept. At the end
-    of the test every page is left, but for a shared one, what it stored is removed, and the test fails if there
-    were faults.
+    The first is the kept tab as the last test left it, with a new history: `open_page` loads an address anew, and
+    `turn_to`, a third as dear, goes on in the app that is there. `fresh=True` asks for a tab of the test's own, for
+    what cannot be taken back. Further options, such as `has_touch=True`, make a context of their own, and
+    `visitor="teacher"` has one that is kept. At the end of the test what the pages stored is removed, all but the kept
+    tab are closed, and the test fails if there were faults.
     """
     opened: list[Page] = []
-    stay: list[Page] = []
 
     def note(request: Request) -> None:
         faults.extend(_outside(request.url))
@@ -167,13 +168,12 @@ def new_page(
         viewport: ViewportSize = VIEWPORT,
         color_scheme: Literal["light", "dark"] = "light",
         fresh: bool = False,
-        shared: bool = False,
         visitor: str = "",
         **options: Any,
     ) -> Page:
         if visitor or options:
             assert profile.browser is not None
-            context = visitors.get(visitor) or profile.browser.new_context(**({"locale": "en-US"} | options))
+            context = visitors.get(visitor) or profile.browser.new_context(**(USUAL | options))
             context.on("request", note)
             if visitor not in visitors:
                 prepare(context)
@@ -182,13 +182,10 @@ def new_page(
             page = context.new_page()
         else:
             page = profile.new_page() if fresh or kept_page in opened else kept_page
-            if shared:
-                stay.append(page)
-            elif page.url.startswith("http"):
-                page.goto("about:blank")
+            page.context.new_cdp_session(page).send("Page.resetNavigationHistory")  # it has 50 entries at most
         page.bring_to_front()  # behind another tab nothing has the focus
         page.set_viewport_size(viewport)
-        page.emulate_media(color_scheme=color_scheme)
+        page.emulate_media(color_scheme=color_scheme, reduced_motion="reduce")
         page.on("pageerror", complain)
         opened.append(page)
         return page
@@ -198,7 +195,7 @@ def new_page(
     profile.remove_listener("request", note)
     for page in opened:
         page.remove_listener("pageerror", complain)
-        _leave(page, kept=page is kept_page, stays=page in stay)
+        _leave(page, kept=page is kept_page)
         if page.context in visitors.values():
             page.context.remove_listener("request", note)
             page.context.clear_cookies()
@@ -208,10 +205,10 @@ def new_page(
     assert not faults, "\n".join(faults)
 
 
-def _leave(page: Page, *, kept: bool, stays: bool) -> None:
-    """Remove what a page has stored; empty it unless it stays for the next test, or close it if it is not kept.
+def _leave(page: Page, *, kept: bool) -> None:
+    """Remove what a page has stored, and close it if it is not kept.
 
-    A session keeps its language, so that of a page in another one does not stay.
+    A session keeps its language, so that a page in another one is emptied.
     """
     if page.is_closed():
         return
@@ -219,7 +216,7 @@ def _leave(page: Page, *, kept: bool, stays: bool) -> None:
         page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
     if not kept:
         page.close()
-    elif not stays or page.evaluate("() => document.documentElement.lang") != "en":
+    elif page.evaluate("() => document.documentElement.lang") != "en":
         page.goto("about:blank")
 
 
@@ -230,18 +227,9 @@ def page(new_page: Callable[..., Page]) -> Page:
 
 
 @pytest.fixture
-def tab(new_page: Callable[..., Page]) -> Page:
-    """Such a page for tests that only look at what an address shows: one after the other turns to its own.
-
-    So that it is as an address says: whoever unfolds, zooms or types there takes a `page`.
-    """
-    return new_page(shared=True)
-
-
-@pytest.fixture
 def phone(new_page: Callable[..., Page]) -> Page:
     """The same in the window of a phone."""
-    return new_page(viewport=PHONE, shared=True)
+    return new_page(viewport=PHONE)
 
 
 def _outside(url: str) -> list[str]:
@@ -262,18 +250,18 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def stage(app: Server, tab: Page) -> Page:
+def stage(app: Server, page: Page) -> Page:
     """That app with its charts, at its first step, the first chart drawn."""
-    at_the_beginning(tab, app, "step")
-    expect(tab.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
-    return tab
+    at_the_beginning(page, app, "step")
+    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    return page
 
 
 @pytest.fixture
-def player(app: Server, tab: Page) -> Page:
+def player(app: Server, page: Page) -> Page:
     """That app with the stepper alone, at its first step; a test leaves it for the next one to begin again."""
-    at_the_beginning(tab, app, "player")
-    return tab
+    at_the_beginning(page, app, "player")
+    return page
 
 
 @pytest.fixture(scope="module")

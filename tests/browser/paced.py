@@ -30,7 +30,7 @@ class Paced:
         self._look()
 
     def _keep_on(self):
-        while not self._over.wait(0.01):
+        while not self._over.wait(0.05):
             self._look()
 
     def _look(self):

@@ -51,8 +51,13 @@ def x_range(page: Page) -> list[float]:
     return ranges
 
 
-def test_all_heads_mark_the_step_say_each_cell_and_open_the_head_that_is_clicked(tab, server):
-    page = open_attention(tab, server)
+def test_a_cell_opens_its_head_and_one_map_keeps_what_is_chosen(page: Page, server: Server):
+    open_attention(page, server)
+    all_heads_mark_the_step_say_each_cell_and_open_the_head_that_is_clicked(page)
+    one_map_keeps_zoom_cell_words_and_what_is_to_be_guessed(page, server)
+
+
+def all_heads_mark_the_step_say_each_cell_and_open_the_head_that_is_clicked(page: Page) -> None:
     assert page.locator(".gf-stepper").bounding_box()["height"] < 160
     assert page.locator(".st-key-overview_cross .gf-chart").bounding_box()["y"] < 620
     for step in range(2):
@@ -77,8 +82,8 @@ def test_all_heads_mark_the_step_say_each_cell_and_open_the_head_that_is_clicked
     np.testing.assert_allclose(tile, drawn(page, MAP), rtol=0, atol=0.003)
 
 
-def test_one_map_keeps_zoom_cell_words_and_what_is_to_be_guessed(tab, server):
-    page = open_attention(tab, server, "&panel=head&layer=2&head=2&log=1&hide=1")
+def one_map_keeps_zoom_cell_words_and_what_is_to_be_guessed(page: Page, server: Server) -> None:
+    open_attention(page, server, "&panel=head&layer=2&head=2&log=1&hide=1")
     start, end = point_at(page, MAP, 0.6, 0.6), point_at(page, MAP, 4.4, 5.4)
     page.mouse.move(*start)
     page.mouse.down()

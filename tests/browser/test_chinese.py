@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import comes_to, menu_link, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
-from tests.browser.story import wait_for_charts
+from tests.browser.story import expect_address, source_box, wait_for_charts
 from tests.pages.test_language import OF_PAGES
 
 BRANCH = OF_PAGES["step"]
@@ -21,7 +21,7 @@ FONT = "element => getComputedStyle(element).fontFamily"
 def opened(server, new_page):
     def open_one(path, language="en", *, page=None, **options):
         page = page or new_page(**options)
-        turn_to(page, f"{server.url}/{path}&lang={language}")
+        turn_to(page, f"{server.url}/{path}&lang={language}" if language else f"{server.url}/")
         return page
 
     return open_one
@@ -95,9 +95,12 @@ def a_lesson_and_its_answer_outlive_it(page):
         states(page, LESSON)
 
 
-def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system(opened):
+def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system_and_terms_are_words(opened, server):
     """Before the family's generic name, which is a serif for headings; nothing is fetched (a fixture watches)."""
-    page = opened(f"step?{written(BRANCH)}", language="", locale="zh-CN")
+    page = opened("?", language="", locale="zh-CN")
+    expect(source_box(page)).to_have_value("我喜欢喝咖啡。")  # a sentence of the browser's language
+    expect_address(page, model=None, src=None)
+    turn_to(page, f"{server.url}/step?{written(BRANCH)}")
     heading(page, "逐步解码", "zh-CN")
     wait_for_charts(page)
     text = page.get_by_test_id("stMain").locator("p").first
@@ -106,6 +109,7 @@ def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system(ope
         assert families.index("PingFang SC") < families.index("serif", families.index("PingFang SC"))
         assert families.startswith('"Source')
         assert all(name in families for name in ("Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC"))
+    a_term_is_underlined_only_where_it_is_a_word(page, server)
 
 
 # ---------------------------------------------------------------- terms of the glossary
@@ -123,15 +127,14 @@ MARKED = """() => {
 COMPOUND = re.compile("个子层")
 
 
-def test_a_term_is_underlined_only_where_it_is_a_word(opened):
-    page = None
+def a_term_is_underlined_only_where_it_is_a_word(page, server):
     for path, wanted in (
         ("attention?model=zh-en&src=我喜欢喝茶。&panel=walk", {"查询", "键", "头"}),
         ("inside?model=zh-en&src=我喜欢喝茶。&inside=model", {"层", "编码器"}),
         ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"束"}),
     ):
-        page = opened(path, "zh", page=page)
-        comes_to(page, lambda wanted=wanted, page=page: wanted <= {word for word, _ in page.evaluate(MARKED)}, True)
+        page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
+        turn_to(page, f"{server.url}/{path}")
+        comes_to(page, lambda wanted=wanted: wanted <= {word for word, _ in page.evaluate(MARKED)}, True)
         marked = page.evaluate(MARKED)
         assert [pair for pair in marked if pair[0] != pair[1] and not COMPOUND.fullmatch(pair[1])] == []
-        page.evaluate("() => CSS.highlights.delete('gf-term')")  # for the next page

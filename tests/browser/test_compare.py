@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import VIEWPORT, comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
 from tests.browser.story import click_candidate, expect_address, wait_for_charts
 
 CHANGED = "attention?model=zh-en&panel=head&layer=3&head=1&do=zero-cross.3.1_zero-cross.2.1_zero-cross.1.1"
@@ -41,9 +41,8 @@ def asked(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_a_changed_run_is_stepped_beside_its_control_and_a_link_shows_both(server, new_page):
-    page = new_page(fresh=True)
-    open_page(page, f"{server.url}/{CHANGED}")
+def test_a_changed_run_is_stepped_beside_its_control_and_a_link_shows_both(server, page):
+    turn_to(page, f"{server.url}/{CHANGED}")
     link = page.get_by_role("link", name="Compare this")
     page.locator(".gf-stepper").press("ArrowRight")
     expect(link).to_have_attribute("href", re.compile("step=2"))  # a step draws it again
@@ -71,38 +70,40 @@ def test_a_changed_run_is_stepped_beside_its_control_and_a_link_shows_both(serve
     assert "b" not in asked(page)
     before, address = said(page), page.url
     expect(page.locator("[class*='compared_left_candidates']")).to_contain_text("step 3")
-    other = new_page(visitor="first")  # a context of its own
-    open_page(other, address)
-    stand_at(other, 3, 3)
-    assert said(other) == before
-    fold(other, FOLDS[2]).locator("summary").click()
+    page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")  # as for somebody else
+    open_page(page, address)
+    stand_at(page, 3, 3)
+    assert said(page) == before
+    fold(page, FOLDS[2]).locator("summary").click()
     for chart in ("compared_left_map", "compared_right_map", "compared_difference"):
-        expect(other.locator(f"[class*='{chart}'] .main-svg").first).to_be_visible()
-    other.locator(".gf-stepper").first.press("ArrowRight")
-    stand_at(other, 4, 4)
-    wait_for_idle(other)
-    expect(fold(other, FOLDS[2]).locator("details[open]")).to_have_count(1)  # a step leaves it open
-    fits_both_windows(other, "compare")
+        expect(page.locator(f"[class*='{chart}'] .main-svg").first).to_be_visible()
+    page.locator(".gf-stepper").first.press("ArrowRight")
+    stand_at(page, 4, 4)
+    wait_for_idle(page)
+    expect(fold(page, FOLDS[2]).locator("details[open]")).to_have_count(1)  # a step leaves it open
+    fits_both_windows(page, "compare")
+    page.set_viewport_size(VIEWPORT)
+    sentences_of_other_lengths_and_a_clicked_branch_are_compared(server, page)
 
 
-def test_sentences_of_other_lengths_and_a_clicked_branch_are_compared(server, tab):
-    turn_to(tab, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
-    box = tab.get_by_role("textbox", name="The other sentence")
+def sentences_of_other_lengths_and_a_clicked_branch_are_compared(server, page):
+    turn_to(page, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
+    box = page.get_by_role("textbox", name="The other sentence")
     box.fill("abcdefgh")
     box.press("Enter")
-    expect(stepper(tab, "b-")).to_be_visible()
-    expect_address(tab, b="src=abcdefgh")
-    stepper(tab, "b-").get_by_role("button", name="Last step").click()
-    expect(stepper(tab, "")).to_have_attribute("data-step", "3")
-    expect(tab.get_by_text("stays at its last step while the other output continues")).to_be_visible()
-    expect_address(tab, b="src=abcdefgh&step=9")
-    stepper(tab, "b-").get_by_role("button", name="First step").click()
-    expect(stepper(tab, "")).to_have_attribute("data-step", "0")
-    expect_address(tab, b="src=abcdefgh")
-    turn_to(tab, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
-    expect(tab.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
-    wait_for_idle(tab)
-    click_candidate(tab, 2, key="compared_left_candidates")
-    expect(fold(tab, "Candidates of this step").locator("details")).to_have_attribute("open", "")
-    comes_to(tab, lambda: bool(re.fullmatch(r"forced=\d+", asked(tab).get("b", ""))), expected=True)
-    expect(tab.get_by_text("The outputs differ from the first piece on")).to_be_visible()
+    expect(stepper(page, "b-")).to_be_visible()
+    expect_address(page, b="src=abcdefgh")
+    stepper(page, "b-").get_by_role("button", name="Last step").click()
+    expect(stepper(page, "")).to_have_attribute("data-step", "3")
+    expect(page.get_by_text("stays at its last step while the other output continues")).to_be_visible()
+    expect_address(page, b="src=abcdefgh&step=9")
+    stepper(page, "b-").get_by_role("button", name="First step").click()
+    expect(stepper(page, "")).to_have_attribute("data-step", "0")
+    expect_address(page, b="src=abcdefgh")
+    turn_to(page, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
+    expect(page.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
+    wait_for_idle(page)
+    click_candidate(page, 2, key="compared_left_candidates")
+    expect(fold(page, "Candidates of this step").locator("details")).to_have_attribute("open", "")
+    comes_to(page, lambda: bool(re.fullmatch(r"forced=\d+", asked(page).get("b", ""))), expected=True)
+    expect(page.get_by_text("The outputs differ from the first piece on")).to_be_visible()

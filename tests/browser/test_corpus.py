@@ -4,13 +4,14 @@ import pytest
 from playwright.sync_api import expect
 
 from glassformer.extensions.corpus.library.tables import CorpusOptions
-from tests.browser.helpers import click_chart, comes_to, fits_both_windows, open_page, press_table, wait_for_idle
+from tests.browser.helpers import click_chart, comes_to, fits_both_windows, press_table, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
 from tests.measured_corpus import measure
 from tools.serve import serve
 
 WORDS = ["abc", "cab", "glass", "noon", "letters", "abcdefgh", "backwards", "hello", "reverse", "words", "many"]
+TALL = {"width": 1280, "height": 2200}
 ALL_HEADS, LEAST, LINE = "corpus_heads", "corpus_least", ".st-key-corpus_line"
 POINTS, HEADS, DIFFERENCES, LINES = "corpus_joined", "corpus_joined_heads", "corpus_beside", "beside_lines"
 CARD = "[class*='st-key-corpus_line']"
@@ -32,7 +33,7 @@ def with_two(tmp_path_factory):
 @pytest.fixture
 def tall(new_page):
     """A page that is high enough to hold everything: marks and rows are clicked by place."""
-    return new_page(viewport={"width": 1280, "height": 2200})
+    return new_page(viewport=TALL)
 
 
 def plot(page, key):
@@ -40,7 +41,7 @@ def plot(page, key):
 
 
 def opened(page, server, view, key):
-    open_page(page, f"{server.url}/corpus?model=reverse&{view}")
+    turn_to(page, f"{server.url}/corpus?model=reverse&{view}")
     expect(page.locator(f".st-key-{key} .main-svg").first).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
 
@@ -51,7 +52,7 @@ def follow(page, name, title):
     wait_for_idle(page)
 
 
-def test_a_heads_worst_line_is_two_clicks_from_its_map_which_leads_back(with_two, tall):
+def test_a_head_a_token_or_a_difference_leads_to_its_line_and_from_there_to_its_map(with_two, tall):
     opened(tall, with_two, "over=largest", ALL_HEADS)
     click_chart(tall, ALL_HEADS, 1, 1)  # layer 2, head 2 of the first block
     expect(tall.locator(f".st-key-{LEAST}")).to_be_visible(timeout=SETTLED_MS)
@@ -67,14 +68,16 @@ def test_a_heads_worst_line_is_two_clicks_from_its_map_which_leads_back(with_two
     comes_to(tall, lambda: tall.url, there)
     expect(tall.locator(LINE)).to_contain_text(f"Line {line}", timeout=SETTLED_MS)
     fits_both_windows(tall, "corpus")
-    open_page(tall, f"{with_two.url}/attention?model=reverse&src=noon&panel=table&kind=cross&layer=2&head=1")
+    turn_to(tall, f"{with_two.url}/attention?model=reverse&src=noon&panel=table&kind=cross&layer=2&head=1")
     tall.get_by_role("link", name="See this head over the corpus").click()
     expect(tall.get_by_role("heading", level=1)).to_have_text("Over a corpus", timeout=SETTLED_MS)
     wait_for_idle(tall)
     expect_address(tall, corpus="head", kind=None, layer="2", head="1", src="noon")
+    tall.set_viewport_size(TALL)
+    a_token_lights_up_in_all_heads_and_a_difference_opens_its_line_in_both_runs(with_two, tall)
 
 
-def test_a_token_lights_up_in_all_heads_and_a_difference_opens_its_line_in_both_runs(with_two, tall):
+def a_token_lights_up_in_all_heads_and_a_difference_opens_its_line_in_both_runs(with_two, tall):
     opened(tall, with_two, "corpus=joined&kind=cross&layer=2&head=1", HEADS)
     click_chart(tall, POINTS, *plot(tall, POINTS).evaluate(MARK, [1, 0]))
     expect(tall.locator(LINE)).to_be_visible(timeout=SETTLED_MS)

@@ -4,14 +4,14 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import fits_both_windows, open_page, wait_for_idle
+from tests.browser.helpers import fits_both_windows, turn_to, wait_for_idle
 
 DONE_MS = 180_000  # a busy machine lets others go first
 VERDICT = re.compile("reverse is healthy: [0-9]+ tests found nothing wrong")
 
 
 def test_it_examines_keeps_the_report_and_leads_on(server, page):
-    open_page(page, f"{server.url}/doctor?model=reverse")
+    turn_to(page, f"{server.url}/doctor?model=reverse")
     verdict = page.get_by_text(VERDICT).first
     expect(verdict).to_be_visible(timeout=DONE_MS)
     wait_for_idle(page)

@@ -11,9 +11,10 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from glassformer import charts
-from tests.browser.components import FIRST_CHART_MS, frame, open_figures, plot
+from tests.browser.components import FIRST_CHART_MS, frame, plot
 from tests.browser.figures import ALLOWED, COUNT, ENTROPIES, HOSTILE, REASON, SHARES, WEIGHTS
 from tests.browser.helpers import chart_menu
+from tests.browser.idle import wait_for_rest
 
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 
@@ -43,7 +44,8 @@ def safe(text):
     return f"'{text}" if FORMULA.match(text) else text
 
 
-def test_maps_are_saved_cell_by_cell_and_exactly(figures, tmp_path):
+def test_all_charts_are_saved_cell_by_cell_and_exactly(figures, tmp_path):
+    bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path)
     for key in ("plain_map", "log_map"):
         rows = table(figures, key, tmp_path)
         assert list(rows[0]) == ["<i>Query</i> number", "<i>Query</i>", "'=Key number", "'=Key", "weight", "note"]
@@ -61,7 +63,7 @@ def test_maps_are_saved_cell_by_cell_and_exactly(figures, tmp_path):
                 assert len(value.lstrip("0.").split("e")[0]) <= 9
 
 
-def test_bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
+def bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
     bars = table(figures, "bars", tmp_path)
     assert [row["piece"] for row in bars] == [*HOSTILE[20:24], *HOSTILE[:4]]
     assert [float(row["probability"]) for row in bars] == SHARES.tolist()
@@ -90,10 +92,11 @@ def test_bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_p
     assert list(stated[0]) == ["what", "'=how much"]
 
 
-def test_pictures_have_the_theme_s_background(app, new_page, figures, tmp_path):
-    dark = open_figures(new_page(color_scheme="dark"), app)
-    for page, is_dark in ((dark, True), (figures, False)):
-        page.bring_to_front()
+def pictures_have_the_theme_s_background(page, tmp_path):
+    for is_dark in (True, False):
+        page.emulate_media(color_scheme="dark" if is_dark else "light")
+        expect(page.locator(".gf-chart-frame").first).to_have_attribute("data-theme", "dark" if is_dark else "light")
+        wait_for_rest(page)
         path, name = saved(page, "curve", "PNG", tmp_path)
         assert name == "curve.png"
         picture = Image.open(path).convert("L")
@@ -104,6 +107,7 @@ def test_pictures_have_the_theme_s_background(app, new_page, figures, tmp_path):
 
 
 def test_no_label_is_markup_on_the_page_in_a_picture_or_in_an_exported_page(figures, new_page, tmp_path):
+    pictures_have_the_theme_s_background(figures, tmp_path)
     assert figures.evaluate("window.hacked") is None
     assert figures.locator(".gf-chart-frame :is(img, a[href*=example])").count() == 0
     expect(plot(figures, "plain_map").locator(".gtitle")).to_have_text("=A <b>map</b> of %{pieces}")

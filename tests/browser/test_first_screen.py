@@ -65,18 +65,18 @@ WIDTHS = (1280, 1024, 850, 390)
         pytest.param(LONG, 35, WIDTHS, marks=pytest.mark.deep),
     ],
 )
-def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, source, least_steps, widths):
-    turn_to(tab, f"{server.url}/step?model=zh-en&src={source}")
+def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, page, source, least_steps, widths):
+    turn_to(page, f"{server.url}/step?model=zh-en&src={source}")
     for width in widths:
-        tab.set_viewport_size({"width": width, "height": 720})
-        wait_for_idle(tab)
-        wait_for_rest(tab)
-        assert tab.locator(".gf-slider").bounding_box()["width"] >= 90
-        tab.locator(".gf-stepper").focus()
-        walk = tab.locator(".gf-stepper").evaluate(WALK)
+        page.set_viewport_size({"width": width, "height": 720})
+        wait_for_idle(page)
+        wait_for_rest(page)
+        assert page.locator(".gf-slider").bounding_box()["width"] >= 90
+        page.locator(".gf-stepper").focus()
+        walk = page.locator(".gf-stepper").evaluate(WALK)
         assert walk["last"] >= least_steps
         assert (len(walk["places"]), walk["cut"]) == (1, []), width
-    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 OPTIONS = "log=1&own=1&words=1&hide=1"
@@ -102,49 +102,49 @@ NOTHING_TO_STEP = {
 SHADES = "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
 
 
-def test_charts_are_on_the_first_screen_and_the_player_stays_where_there_is_something_to_step(server, tab):
-    turn_to(tab, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
-    wait_for_charts(tab)
-    wait_for_rest(tab)
+def test_charts_are_on_the_first_screen_and_the_player_stays_where_there_is_something_to_step(server, page):
+    turn_to(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    wait_for_charts(page)
+    wait_for_rest(page)
     for key in ("candidates", "cross_map"):
-        assert bottom_of(tab, key) <= 720
-    assert player_is_seen(tab)
-    tab.mouse.move(800, 500)
-    tab.mouse.wheel(0, 700)
-    tab.wait_for_function(  # a busy browser scrolls late
+        assert bottom_of(page, key) <= 720
+    assert player_is_seen(page)
+    page.mouse.move(800, 500)
+    page.mouse.wheel(0, 700)
+    page.wait_for_function(  # a busy browser scrolls late
         "() => document.querySelector('.st-key-candidates .gf-chart').getBoundingClientRect().bottom < 300"
     )
-    wait_for_rest(tab)
-    assert player_is_seen(tab)
-    tab.get_by_label("Next step").click()
-    expect(tab.locator(".gf-stepper")).to_have_attribute("data-step", "5")
+    wait_for_rest(page)
+    assert player_is_seen(page)
+    page.get_by_label("Next step").click()
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
     for panel in ("head", "flow"):
-        turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}&{OPTIONS}")
-        chart_is_on_the_first_screen(tab, ATTENTION[panel])
-        assert tab.locator(".st-key-controls_bar").bounding_box()["height"] <= 44
+        turn_to(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}&{OPTIONS}")
+        chart_is_on_the_first_screen(page, ATTENTION[panel])
+        assert page.locator(".st-key-controls_bar").bounding_box()["height"] <= 44
     for where, shaded in NOTHING_TO_STEP.items():
-        turn_to(tab, f"{server.url}/{where}&model=reverse&src=glass")
-        expect(tab.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
-        expect(tab.locator(PLAYER)).to_be_hidden()
+        turn_to(page, f"{server.url}/{where}&model=reverse&src=glass")
+        expect(page.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
+        expect(page.locator(PLAYER)).to_be_hidden()
         if shaded:
-            expect(tab.locator(".gf-note")).to_contain_text(shaded)
-        weights = tab.locator(".gf-source .gf-chip").evaluate_all(SHADES)
+            expect(page.locator(".gf-note")).to_contain_text(shaded)
+        weights = page.locator(".gf-source .gf-chip").evaluate_all(SHADES)
         assert sum(weights) == pytest.approx(1 if shaded else 0, abs=0.02)
-    tab.set_viewport_size({"width": 850, "height": 720})  # beside an open sidebar nothing is squeezed
-    turn_to(tab, f"{server.url}/masks?model=zh-en")
-    wait_for_charts(tab)
-    wait_for_rest(tab)
-    assert min(chart.bounding_box()["width"] for chart in tab.locator(".gf-chart").all()) > 400
-    turn_to(tab, f"{server.url}/glossary")
-    expect(tab.locator(".gf-glossary-entry dd").first).to_be_visible()
-    meanings = tab.locator(".gf-glossary-entry dd").evaluate_all("all => all.map(one => one.clientWidth)")
+    page.set_viewport_size({"width": 850, "height": 720})  # beside an open sidebar nothing is squeezed
+    turn_to(page, f"{server.url}/masks?model=zh-en")
+    wait_for_charts(page)
+    wait_for_rest(page)
+    assert min(chart.bounding_box()["width"] for chart in page.locator(".gf-chart").all()) > 400
+    turn_to(page, f"{server.url}/glossary")
+    expect(page.locator(".gf-glossary-entry dd").first).to_be_visible()
+    meanings = page.locator(".gf-glossary-entry dd").evaluate_all("all => all.map(one => one.clientWidth)")
     assert len(meanings) > 100
     assert min(meanings) > 300
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("where", [*(f"attention?panel={panel}&layer=2" for panel in ATTENTION), *OTHER_PAGES])
-def test_the_chart_of_each_part_is_on_the_first_screen(server, tab, where):
-    turn_to(tab, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
+def test_the_chart_of_each_part_is_on_the_first_screen(server, page, where):
+    turn_to(page, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
     panel = where.partition("panel=")[2].partition("&")[0]
-    chart_is_on_the_first_screen(tab, OTHER_PAGES.get(where) or ATTENTION[panel])
+    chart_is_on_the_first_screen(page, OTHER_PAGES.get(where) or ATTENTION[panel])

@@ -21,7 +21,7 @@ def stage(app, page):
     return page
 
 
-def test_lines_are_those_of_the_weights_and_pointing_asks_no_server(stage):
+def lines_are_those_of_the_weights_and_pointing_asks_no_server(stage):
     lines = expected("cross")
     weights, _ = example("cross")
     assert drawn(stage) == lines.keys()
@@ -51,7 +51,10 @@ def test_lines_are_those_of_the_weights_and_pointing_asks_no_server(stage):
     comes_to(stage, lambda: stage.evaluate("window.sent") > 0, expected=True)  # else nothing was counted
 
 
-def test_pieces_and_heads_are_chosen_by_mouse_and_keyboard_and_python_hears(stage):
+def test_lines_are_those_of_what_is_chosen_markup_is_shown_as_it_is_and_all_is_seen_on_a_phone(stage):
+    lines_are_those_of_the_weights_and_pointing_asks_no_server(stage)
+    token(stage, "query", 2).click()
+    stage.get_by_label("Hide lines below this weight").fill("0.05")
     token(stage, "query", 2).click()
     expect(stage.get_by_text("told: query 2")).to_be_visible()
     stage.mouse.move(5, 5)
@@ -88,6 +91,8 @@ def test_pieces_and_heads_are_chosen_by_mouse_and_keyboard_and_python_hears(stag
     expect(stage.locator(".gf-flow-readout")).to_contain_text("▁q3 looks at ▁k9")
     stage.keyboard.press("Escape")
     expect_view(stage, pinned="", focus="key 8")
+    masked_cells_markup_and_hundreds_of_pieces_are_told_from_lines(stage)
+    it_is_seen_in_the_dark_of_a_phone_and_large(stage)
 
 
 # Counts what the page sends from now on.
@@ -137,7 +142,7 @@ def test_a_choice_outlives_a_step_and_python_may_make_another(stage):
     wait_for_idle(stage)
 
 
-def test_masked_cells_markup_and_hundreds_of_pieces_are_told_from_lines(stage):
+def masked_cells_markup_and_hundreds_of_pieces_are_told_from_lines(stage):
     stage.on("dialog", lambda dialog: pytest.fail("a piece ran as script"))
     choose(stage, "causal")
     token(stage, "query", 2).hover()
@@ -167,9 +172,11 @@ def test_masked_cells_markup_and_hundreds_of_pieces_are_told_from_lines(stage):
     assert box.evaluate("box => box.scrollHeight > box.clientHeight && box.scrollWidth <= box.clientWidth")
 
 
-def test_it_is_seen_in_the_dark_of_a_phone_and_large(app, new_page):
-    page = new_page(color_scheme="dark", viewport=PHONE)
-    open_page(page, f"{app.url}/flow")
+def it_is_seen_in_the_dark_of_a_phone_and_large(page):
+    choose(page, "cross")
+    page.get_by_label("Hide lines below this weight").fill("0.05")
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
     expect_view(page, theme="dark", lines=len(expected("cross")))
     assert page.locator(".gf-flow").evaluate("root => root.scrollWidth <= root.clientWidth")
     first = token(page, "key", 0).bounding_box()

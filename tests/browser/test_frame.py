@@ -36,7 +36,7 @@ def small_app(tmp_path_factory):
         yield running
 
 
-def test_idle_means_that_the_run_has_ended_and_never_comes_before_it(small_app, page):
+def test_idle_means_that_the_run_has_ended_and_never_comes_before_it_and_faults_are_seen(small_app, page, faults):
     assert BackMsg.DESCRIPTOR.fields_by_name["rerun_script"].number == RERUN_SCRIPT
     assert ForwardMsg.DESCRIPTOR.fields_by_name["new_session"].number == NEW_SESSION
     assert ForwardMsg.DESCRIPTOR.fields_by_name["script_finished"].number == SCRIPT_FINISHED
@@ -52,9 +52,10 @@ def test_idle_means_that_the_run_has_ended_and_never_comes_before_it(small_app, 
     assert page.evaluate("window.__glassformerRuns") == {"asked": None, "running": False}
     told = [line.split(" ", 1)[1] for line in last_events(page, 4)]
     assert (told[0].split()[0], told[1:]) == ("pointerdown", ["run asked", "run began", "run ended"])
+    faults_reach_the_test_and_errors_the_log_but_never_the_browser(small_app, page, faults)
 
 
-def test_faults_reach_the_test_and_errors_the_log_but_never_the_browser(small_app, page, faults):
+def faults_reach_the_test_and_errors_the_log_but_never_the_browser(small_app, page, faults):
     open_page(page, f"{small_app.url}/?fail=1")
     assert "a secret path" in small_app.log_text()
     assert "a secret path" not in page.content()
@@ -65,7 +66,7 @@ def test_faults_reach_the_test_and_errors_the_log_but_never_the_browser(small_ap
 
 
 def test_a_tab_that_turns_to_an_address_shows_what_loading_it_shows(server, new_page):
-    page = new_page(fresh=True)
+    page = new_page()
     there = f"{server.url}/masks?model=reverse&src=abc&mask=decoder&query=2&lang=en"
 
     def shown():

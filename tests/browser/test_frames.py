@@ -32,7 +32,7 @@ def shows(page, step):
 
 
 def test_steps_ask_nobody_back_returns_to_each_and_a_click_is_one_at_the_step_that_is_seen(server, new_page):
-    page = new_page(fresh=True)
+    page = new_page()
     sent = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(data)))
     open_page(page, server.url + STEP)

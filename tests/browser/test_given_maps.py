@@ -10,7 +10,7 @@ from tests.browser.helpers import (
     click_chart,
     fits_both_windows,
     menu_link,
-    open_page,
+    turn_to,
     wait_for_idle,
 )
 from tests.browser.story import SETTLED_MS
@@ -19,7 +19,7 @@ MAP, GRID, FLOW = ".st-key-head_map", "overview_encoder", ".gf-flow"
 
 
 def test_from_a_file_to_one_cell_and_back_by_the_address(own_server, page):
-    open_page(page, f"{own_server.url}/attention")
+    turn_to(page, f"{own_server.url}/attention")
     box = page.get_by_role("combobox", name="Checkpoint")
     box.click()
     box.press_sequentially("cat.npz")  # of a long list only what fits below the box is there
@@ -38,8 +38,6 @@ def test_from_a_file_to_one_cell_and_back_by_the_address(own_server, page):
     fits_both_windows(page, "given-maps")
     page.set_viewport_size(VIEWPORT)
     page.go_back()
-    wait_for_idle(page)
-    page.reload()
     wait_for_idle(page)
     expect(page.locator(MAP)).to_contain_text("layer 3, head 2", timeout=SETTLED_MS)
     expect(page).to_have_url(looked)

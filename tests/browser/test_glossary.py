@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, chart_menu, menu_link, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import PHONE, chart_menu, menu_link, turn_to, wait_for_idle
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
@@ -24,7 +24,7 @@ MIDDLE = """word => {
 @pytest.fixture
 def opened(server, new_page):
     def open_one(path, *, least=4, **options):
-        page = new_page(**(options or {"shared": True}))
+        page = new_page(**options)
         page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
         turn_to(page, server.url + path)
         page.wait_for_function("least => CSS.highlights.get('gf-term')?.size >= least", arg=least)
@@ -74,7 +74,7 @@ def test_a_term_is_underlined_once_and_explained_to_mouse_and_keyboard_while_one
     assert "memory" not in page.evaluate(MARKED)  # of a computer
 
 
-def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened):
+def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened, server):
     page = opened("/attention?panel=head&layer=1&head=1&model=reverse&src=abc", visitor="touch", has_touch=True)
     chart_menu(page, "Show this chart large")
     inside = "() => [...CSS.highlights.get('gf-term')].filter(r => r.startContainer.parentElement.closest('dialog'))"
@@ -87,7 +87,9 @@ def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened):
     expect(page.locator("dialog[open]")).to_have_count(1)
     page.keyboard.press("Escape")
     expect(page.locator("dialog[open]")).to_have_count(0)
-    page = opened("/attention", visitor="touch", has_touch=True, viewport=PHONE)
+    page.set_viewport_size(PHONE)
+    page.evaluate("() => CSS.highlights.delete('gf-term')")
+    turn_to(page, f"{server.url}/attention?panel=overview")
     marked(page, "heads")
     page.touchscreen.tap(*page.evaluate(MIDDLE, "heads"))
     expect(tip(page)).to_contain_text("One of several attention computations side by side")
@@ -98,7 +100,7 @@ def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened):
 
 
 def test_the_page_has_all_terms_opens_at_one_and_leads_to_where_each_is_seen(server, page):
-    open_page(page, f"{server.url}/glossary?model=reverse&src=abcdef&term=residual%20stream")
+    turn_to(page, f"{server.url}/glossary?model=reverse&src=abcdef&term=residual%20stream")
     chosen = page.locator('.gf-glossary-entry[aria-current="true"]')
     expect(chosen).to_contain_text("residual stream")
     expect(chosen).to_be_in_viewport()

@@ -34,7 +34,7 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     expect(page).to_have_url(re.compile(r"/open\?model=upload%3A[\w-]{22}$"))
     expect(main).to_contain_text("Only people with this page's address can see the model")
 
-    other = new_page(fresh=True)
+    other = new_page()
     open_page(other, f"{server.url}/open")
     other.get_by_role("combobox", name="File or folder").click()
     expect(other.get_by_role("option", name="lesson")).to_have_count(0)

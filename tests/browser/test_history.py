@@ -1,4 +1,4 @@
-"""One click is one entry of the browser's history, and Back, a reload or a new tab loses nothing."""
+"""One click is one entry of the browser's history, and Back, a reload or a new page loses nothing."""
 
 import re
 from urllib.parse import quote
@@ -6,14 +6,14 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, menu_link, open_page, turn_to, wait_for_idle
 from tests.browser.story import expect_address, source_box
 
 SENTENCE = "I like tea *~' & now."
 OWN = f"?model=en-fr&src={quote(SENTENCE)}&step=2"
 PAGES = ("Positions", "Masks", "Checkpoints", "Attention", "Inside the model", "Start", "Step through decoding")
 SOME = ("Masks", "Checkpoints", "Start")  # without a sentence, or a step
-RELOADED = ("Masks", "Start")  # each by its address alone: tests/pages/test_choices_in_the_address.py
+RELOADED = ("Masks",)  # each by its address alone: tests/pages/test_choices_in_the_address.py
 CHECKPOINT = "English to French (en-fr)"
 
 
@@ -35,9 +35,8 @@ def keeps_all(page, name):
 
 
 @pytest.mark.parametrize("pages", [SOME, pytest.param(PAGES, marks=pytest.mark.deep)], ids=["some", "every"])
-def test_a_click_in_the_menu_is_one_entry_and_back_or_a_reload_keeps_everything(server, new_page, pages):
-    page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
-    open_page(page, f"{server.url}/step{OWN.replace('step=2', 'step=1')}")
+def test_a_click_in_the_menu_is_one_entry_and_back_or_a_reload_keeps_everything(server, page, pages):
+    turn_to(page, f"{server.url}/step{OWN.replace('step=2', 'step=1')}")
     page.locator(".gf-stepper").press("ArrowRight")
     for name in PAGES:
         expect(menu_link(page, name)).to_have_attribute("href", re.compile("step=2"))  # once the step has settled
@@ -53,14 +52,14 @@ def test_a_click_in_the_menu_is_one_entry_and_back_or_a_reload_keeps_everything(
         if name in RELOADED:
             page.reload()
             keeps_all(page, name)
-    open_page(page, there)  # as a new tab does
+    open_page(page, there)  # as a new page does
     keeps_all(page, "Masks")
+    old_and_bare_addresses_are_no_traps_on_the_way_back(server, page)
 
 
-def test_old_and_bare_addresses_are_no_traps_on_the_way_back(server, new_page):
+def old_and_bare_addresses_are_no_traps_on_the_way_back(server, page):
     """Whoever began with the defaults, and typed on another page, comes back to each as it was."""
-    page = new_page(fresh=True)
-    open_page(page, f"{server.url}/positions")
+    turn_to(page, f"{server.url}/positions")
     own = source_box(page).input_value()
     source_box(page).fill("你好。")
     source_box(page).press("Enter")

@@ -4,27 +4,12 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import (
-    chart_menu,
-    click_chart,
-    comes_to,
-    fits_both_windows,
-    hover,
-    open_page,
-    turn_to,
-    wait_for_idle,
-)
+from tests.browser.helpers import chart_menu, click_chart, comes_to, fits_both_windows, hover, turn_to, wait_for_idle
 from tests.browser.made_up import HOSTILE, NAME
 from tests.browser.story import address, browser_step, expect_address, wait_for_charts
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里"
-PARTS = {
-    "model": ("model_diagram", "cost_shares", "cost_curves"),
-    "lens": ("lens_table", "lens_curves", "lens_map"),
-    "ffn": ("ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map"),
-    "pieces": ("piece_neighbours", "piece_map"),
-    "fast": ("tile_scores", "tile_output", "cache_blocks", "cache_places"),
-}
+MODEL, PIECES = ("model_diagram", "cost_shares", "cost_curves"), ("piece_neighbours", "piece_map")
 # Where a block of the diagram is, in the units of its axes.
 BLOCK = """place => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
   const trace = chart.data.find(data => data.customdata.includes(place)), index = trace.customdata.indexOf(place);
@@ -59,8 +44,8 @@ def chart(page, key):
 
 
 def test_a_block_leads_to_its_view_and_back_and_the_diagram_is_never_squeezed(server, new_page):
-    page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
-    open_page(page, f"{server.url}/inside?model=reverse&src=abcdef&step=3")
+    page = new_page()
+    turn_to(page, f"{server.url}/inside?model=reverse&src=abcdef&step=3")
     wait_for_charts(page)
     assert page.evaluate(OUTSIDE) == []
     said = hover(page, "model_diagram", *page.evaluate(BLOCK, "decoder.1.cross_attn"))
@@ -95,7 +80,7 @@ def test_a_block_leads_to_its_view_and_back_and_the_diagram_is_never_squeezed(se
     comes_to(page, lambda: diagram.bounding_box()["height"] >= on_the_page, expected=True)
     comes_to(page, lambda: room.evaluate("room => room.scrollHeight > room.clientHeight"), expected=True)
     page.keyboard.press("Escape")
-    fits_both_windows(page, "inside-model", PARTS["model"])
+    fits_both_windows(page, "inside-model", MODEL)
 
 
 def test_the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page):
@@ -114,7 +99,6 @@ def test_the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page):
     wait_for_idle(page)
     cell, *written = page.evaluate(CELLS)
     assert max(written) <= cell + 4
-    fits_both_windows(page, "inside-lens", PARTS["lens"])
 
 
 def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(server, new_page):
@@ -130,10 +114,6 @@ def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(serv
     expect_address(page, neuron=neuron)
     click_chart(page, "ffn_map", 0, 0)
     comes_to(page, lambda: address(page).get("step", "1"), "1")
-    chosen = address(page)["neuron"]
-    page.reload()
-    wait_for_idle(page)
-    expect(chart(page, "ffn_tokens")).to_contain_text(f"What drives neuron {chosen} of layer 2")
     open_part(page, server, "pieces", "&model=reverse&src=abcdef")
     nearest = page.evaluate(POINTS, "piece_neighbours")[1]
     click_chart(page, "piece_neighbours", nearest["x"] / 2, nearest["y"])
@@ -144,38 +124,38 @@ def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(serv
     expect(chart(page, "piece_neighbours")).to_contain_text("Nearest to d")
 
 
-def test_markup_in_pieces_is_shown_letter_by_letter_and_long_sentences_fit(own_server, tab):
+def test_markup_in_pieces_is_shown_letter_by_letter_and_long_sentences_fit(own_server, page):
     query = f"&model={NAME}&src={'%20'.join(['ba', '%3Cb%3Ex%3C/b%3E', '$x^2$', '%25{y}'])}&side=target"
-    open_part(tab, own_server, "ffn", query)
-    written = [chart(tab, "ffn_effect").locator(".ytick text").all_text_contents()]
-    open_part(tab, own_server, "pieces", query)
-    written.append(chart(tab, "piece_neighbours").locator(".ytick text").all_text_contents())
-    written.append([text for text in chart(tab, "piece_map").locator(".textpoint text").all_text_contents() if text])
+    open_part(page, own_server, "ffn", query)
+    written = [chart(page, "ffn_effect").locator(".ytick text").all_text_contents()]
+    open_part(page, own_server, "pieces", query)
+    written.append(chart(page, "piece_neighbours").locator(".ytick text").all_text_contents())
+    written.append([text for text in chart(page, "piece_map").locator(".textpoint text").all_text_contents() if text])
     for texts in written:
         assert any(text.rstrip("…") and any(piece.startswith(text.rstrip("…")) for piece in HOSTILE) for text in texts)
-    assert tab.locator(".gf-chart b, .gf-chart img, .gf-chart script, .gf-chart a").count() == 0
-    open_part(tab, own_server, "pieces", f"&model=zh-en&src={LONG * 3}")
-    labels, overlaps = tab.evaluate(OVERLAPS, "piece_map")
+    assert page.locator(".gf-chart b, .gf-chart img, .gf-chart script, .gf-chart a").count() == 0
+    open_part(page, own_server, "pieces", f"&model=zh-en&src={LONG * 3}")
+    labels, overlaps = page.evaluate(OVERLAPS, "piece_map")
     assert labels > 20
     assert overlaps == []
-    fits_both_windows(tab, "inside-pieces", PARTS["pieces"])
-    open_part(tab, own_server, "ffn", f"&model=zh-en&side=target&src={LONG * 3}")
-    fits_both_windows(tab, "inside-ffn", PARTS["ffn"])
+    fits_both_windows(page, "inside-pieces", PIECES)  # which leaves a phone
+    for part in ("ffn", "fast"):
+        open_part(page, own_server, part, f"&model=zh-en&side=target&src={LONG * 3}")
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth"), part
 
 
-def test_tiles_and_blocks_are_walked_through_and_a_measurement_stopped(server, tab):
-    open_part(tab, server, "fast", "&model=reverse&src=abcdef&tile_keys=2&block=2")
-    fits_both_windows(tab, "inside-fast", PARTS["fast"])
-    chart(tab, "tile").get_by_role("slider").focus()
-    tab.keyboard.press("ArrowRight")
-    expect_address(tab, tile="2")
-    expect(chart(tab, "tile_output")).to_contain_text("after tile 2 of")
-    expect(chart(tab, "tile_scores")).to_contain_text("Tile 2 of")
-    tab.evaluate("() => document.activeElement.blur()")
-    tab.keyboard.press("ArrowRight")
-    expect(chart(tab, "cache_blocks")).to_contain_text("Blocks of the KV cache at step 2")
-    expect_address(tab, step="2", tile="2")
-    tab.get_by_role("button", name="Measure it on this machine").click()
-    tab.get_by_role("button", name="Stop", exact=True).click()
-    expect(tab.get_by_role("button", name="Measure it on this machine")).to_be_visible()
-    wait_for_idle(tab)
+def test_tiles_and_blocks_are_walked_through_and_a_measurement_stopped(server, page):
+    open_part(page, server, "fast", "&model=reverse&src=abcdef&tile_keys=2&block=2")
+    chart(page, "tile").get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect_address(page, tile="2")
+    expect(chart(page, "tile_output")).to_contain_text("after tile 2 of")
+    expect(chart(page, "tile_scores")).to_contain_text("Tile 2 of")
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    expect(chart(page, "cache_blocks")).to_contain_text("Blocks of the KV cache at step 2")
+    expect_address(page, step="2", tile="2")
+    page.get_by_role("button", name="Measure it on this machine").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("button", name="Measure it on this machine")).to_be_visible()
+    wait_for_idle(page)

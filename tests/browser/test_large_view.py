@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.components import frame, open_figures, plot
+from tests.browser.components import frame, plot
 from tests.browser.figures import all_figures
 from tests.browser.helpers import PHONE, chart_menu, comes_to
 from tests.browser.idle import wait_for_rest
@@ -67,6 +67,8 @@ def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
     expect(figures.locator(LARGE)).to_be_visible()
     figures.mouse.click(3, 3)  # beside it
     expect(figures.locator(LARGE)).to_have_count(0)
+    a_panel_tells_its_trace_and_hover_small_numbers_and_the_weight_behind_a_logarithm(figures)
+    in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(figures)
 
 
 def test_stepping_changes_the_chart_in_the_large_view(stage):
@@ -91,8 +93,10 @@ def test_stepping_changes_the_chart_in_the_large_view(stage):
     stage.mouse.move(5, 5)
 
 
-def test_in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(app, new_page):
-    page = open_figures(new_page(visitor="touch", has_touch=True, viewport=PHONE, color_scheme="dark"), app)
+def in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(page):
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    wait_for_rest(page)
     for key in all_figures():
         group = frame(page, key).locator(".gf-tools").bounding_box()
         chart = plot(page, key).bounding_box()
@@ -121,7 +125,7 @@ def place_in(page, key, axes, column, row):
     )
 
 
-def test_a_panel_tells_its_trace_and_hover_small_numbers_and_the_weight_behind_a_logarithm(figures):
+def a_panel_tells_its_trace_and_hover_small_numbers_and_the_weight_behind_a_logarithm(figures):
     figures.mouse.click(*place_in(figures, "panels", "2", 2, 3))
     expect(figures.get_by_text("panels: curve 1, index (3, 2)")).to_be_visible()
     for key in ("plain_map", "log_map"):

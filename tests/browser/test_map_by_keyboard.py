@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import GROUND, PHONE, comes_to, in_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import GROUND, PHONE, comes_to, in_both_windows, turn_to, wait_for_idle
 from tools import check_javascript
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
@@ -22,7 +22,7 @@ SERIOUS = """async () => {
 
 
 def test_arrows_move_over_a_map_and_the_mouse_over_tiles_and_each_cell_is_told(server, page):
-    open_page(page, f"{server.url}{MAP}")
+    turn_to(page, f"{server.url}{MAP}")
     grid = page.get_by_role("grid").filter(has=page.locator(".gf-grid-cell")).first
     grid.focus()
     said = page.locator(".gf-grid-said").filter(has_text="Query").first
@@ -80,19 +80,19 @@ LONG = "If it rains tomorrow, we will stay at home and read the books that we bo
         pytest.param("attention?model=zh-en&lang=zh", marks=pytest.mark.deep),
     ],
 )
-def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, tab, address):
-    turn_to(tab, f"{server.url}/{address}")
-    for theme, width in in_both_windows(tab):
-        tab.locator(".gf-edge-query").first.wait_for()
-        wait_for_idle(tab)
+def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, page, address):
+    turn_to(page, f"{server.url}/{address}")
+    for theme, width in in_both_windows(page):
+        page.locator(".gf-edge-query").first.wait_for()
+        wait_for_idle(page)
         for hovered in (False, True):
             if hovered:
-                tab.mouse.move(*tab.evaluate(CELL, [1, 1]), steps=3)
-                tab.locator(".gf-edge-at").first.wait_for()
-            charts, covered = tab.evaluate(COVERED)
+                page.mouse.move(*page.evaluate(CELL, [1, 1]), steps=3)
+                page.locator(".gf-edge-at").first.wait_for()
+            charts, covered = page.evaluate(COVERED)
             assert charts == 3
             assert covered == [], (theme, width, hovered)
-        tab.mouse.move(0, 0)
+        page.mouse.move(0, 0)
 
 
 def a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, checkpoint):
@@ -124,17 +124,21 @@ PALE = """async () => (await axe.run(document, { runOnly: ["color-contrast"] }))
   .violations.flatMap(one => one.nodes).map(one => one.html)"""
 
 
+SCHEMES = ("dark", "light")
+SOME = {"attention": SCHEMES, "start": ("light",), "inside": ("dark",)}
+
+
 @pytest.mark.parametrize(
-    "places", [("attention", "start", "inside"), *(pytest.param((one,), marks=pytest.mark.deep) for one in PAGES)]
+    "places", [SOME, *(pytest.param({one: SCHEMES}, marks=pytest.mark.deep) for one in (*SOME, *PAGES))]
 )
 def test_axe_finds_nothing_serious_in_either_theme(server, page, places):
-    for where in places:
+    for where, schemes in places.items():
         turn_to(page, f"{server.url}/{where}?model=reverse&src=abc")
         if not page.evaluate("() => 'axe' in window"):  # a page keeps it while it is turned to other addresses
             assert check_javascript.is_installed() or check_javascript.install()
             page.evaluate((check_javascript.TOOLS / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
         assert page.locator(".st-key-menu nav a").count() > 5  # the menu is looked at, too
-        for scheme in ("dark", "light"):
+        for scheme in schemes:
             page.emulate_media(color_scheme=scheme)
             wait_for_idle(page)
             expect(page.get_by_test_id("stApp")).to_have_css("background-color", GROUND[scheme])

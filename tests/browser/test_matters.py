@@ -1,10 +1,10 @@
-"""On What matters a cell opens its head, one click takes it away or puts it back, and an address shows the same."""
+"""On What matters a cell opens its head, one click takes it away or puts it back, and the address says so."""
 
 import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import click_chart, comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import click_chart, comes_to, fits_both_windows, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
 
@@ -31,39 +31,41 @@ def head(page):
     return tuple(address(page).get(name) for name in ("kind", "layer", "head"))
 
 
-def test_a_cell_of_either_map_opens_its_head_which_can_be_taken_away_and_put_back(server, tab):
-    turn_to(tab, f"{server.url}/matters?model=zh-en&effect=kl&effect_at=step&step=2")
-    is_drawn(tab, EFFECTS)
-    title = tab.locator(f".st-key-{EFFECTS} .gtitle")
+def test_what_is_clicked_opens_and_can_be_taken_away_and_put_back(server, page):
+    turn_to(page, f"{server.url}/matters?model=zh-en&effect=kl&effect_at=step&step=2")
+    is_drawn(page, EFFECTS)
+    title = page.locator(f".st-key-{EFFECTS} .gtitle")
     expect(title).to_have_text(re.compile("^KL divergence at this step with each head ?removed in turn$"))
-    numbers = tab.locator(f".st-key-{EFFECTS} .annotation-text")
+    numbers = page.locator(f".st-key-{EFFECTS} .annotation-text")
     before = numbers.all_text_contents()
-    tab.get_by_label("Next step").click()
-    expect_address(tab, step="3")
-    comes_to(tab, lambda: numbers.all_text_contents() != before, expected=True)
-    wait_for_idle(tab)
+    page.get_by_label("Next step").click()
+    expect_address(page, step="3")
+    comes_to(page, lambda: numbers.all_text_contents() != before, expected=True)
+    wait_for_idle(page)
     # 11 rows and half a row more above, where the first name stands: the last row is layer 3 of cross-attention.
-    click(tab, EFFECTS, 1 / 8, 11.5 / 12)
-    comes_to(tab, lambda: head(tab), (None, "3", "1"))
+    click(page, EFFECTS, 1 / 8, 11.5 / 12)
+    comes_to(page, lambda: head(page), (None, "3", "1"))
     for key in (STEPS, MAP):
-        is_drawn(tab, key)
-    fits_both_windows(tab, "matters-heads", [EFFECTS, GRID, STEPS, MAP])
-    tab.set_viewport_size({"width": 1280, "height": 720})
-    wait_for_idle(tab)
-    click(tab, EFFECTS, 3 / 8, 1.5 / 12)
-    comes_to(tab, lambda: head(tab), ("encoder", "1", "2"))
-    expect(tab.locator(f".st-key-{GRID}")).to_contain_text("Encoder self-attention")
-    click(tab, GRID, 7 / 8, 1 / 2)
-    comes_to(tab, lambda: head(tab), ("encoder", "2", "4"))
-    tab.get_by_role("button", name="Take this head away").click()
-    expect_address(tab, do="zero-encoder.2.4")
-    is_drawn(tab, EFFECTS)
-    tab.get_by_role("button", name="Put this head back").click()
-    expect_address(tab, do=None)
+        is_drawn(page, key)
+    fits_both_windows(page, "matters-heads", [EFFECTS, GRID, STEPS, MAP])
+    page.set_viewport_size({"width": 1280, "height": 720})
+    wait_for_idle(page)
+    click(page, EFFECTS, 3 / 8, 1.5 / 12)
+    comes_to(page, lambda: head(page), ("encoder", "1", "2"))
+    expect(page.locator(f".st-key-{GRID}")).to_contain_text("Encoder self-attention")
+    click(page, GRID, 7 / 8, 1 / 2)
+    comes_to(page, lambda: head(page), ("encoder", "2", "4"))
+    page.get_by_role("button", name="Take this head away").click()
+    expect_address(page, do="zero-encoder.2.4")
+    is_drawn(page, EFFECTS)
+    page.get_by_role("button", name="Put this head back").click()
+    expect_address(page, do=None)
+    wait_for_idle(page)
+    a_part_of_a_logit_is_chosen_taken_away_and_its_pieces_are_seen(page, server)
 
 
-def test_a_part_of_a_logit_is_chosen_taken_away_and_its_pieces_are_seen(page, server):
-    open_page(page, f"{server.url}/matters?model=reverse&src=glass&matters=logit&step=2")
+def a_part_of_a_logit_is_chosen_taken_away_and_its_pieces_are_seen(page, server):
+    turn_to(page, f"{server.url}/matters?model=reverse&src=glass&matters=logit&step=2")
     is_drawn(page, PARTS)
     expect(page.get_by_text(re.compile(r"The \d+ parts add up to .* is rounding"))).to_be_visible()
     click_chart(page, PARTS, 4, 2)  # of the second layer the first head of cross-attention
@@ -76,8 +78,4 @@ def test_a_part_of_a_logit_is_chosen_taken_away_and_its_pieces_are_seen(page, se
     page.locator(TABLE).get_by_role("button", name="More", exact=True).click()
     expect(page.get_by_text("All measurements are made in the changed run")).to_be_visible()
     page.locator(".gf-stepper").press("ArrowRight")
-    expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 3")
-    wait_for_idle(page)
-    page.reload()
-    wait_for_idle(page)
     expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 3")

@@ -4,10 +4,9 @@ import os
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, menu_link, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import PHONE, menu_link, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS
 
 STARTS_MS = 180_000  # the process that opens a pickle imports torch, beside whatever else runs here
@@ -37,13 +36,13 @@ def fill(page, label, text, key="Enter"):
 
 def test_a_tutorials_file_with_its_questions(own_server, page):
     before = processor_seconds(own_server)
-    open_page(page, f"{own_server.url}/open")
+    turn_to(page, f"{own_server.url}/open")
     box = page.get_by_role("combobox", name="File or folder")
     box.fill("../outside.pt")
     box.press("Enter")
     expect(page.get_by_test_id("stAlert")).to_contain_text("There is no model from another program at “../outside.pt”")
     wait_for_idle(page)
-    open_page(page, f"{own_server.url}/open")
+    turn_to(page, f"{own_server.url}/open")
     choose(page, "File or folder", "lesson.pt")
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("questions still need an answer", timeout=STARTS_MS)
@@ -68,27 +67,3 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
     page.set_viewport_size(PHONE)
     wait_for_idle(page)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-@pytest.mark.deep  # without a browser: tests/extensions/importers
-@pytest.mark.parametrize(
-    ("model", "page_name", "shows"),
-    [
-        ("marian", "Step through decoding", NEXT),
-        ("gpt2", "Step through decoding", NEXT),
-        ("bert", "Look at the model's attention", "All heads"),
-    ],
-)
-def test_a_folder_of_hugging_faces(own_server, tab, model, page_name, shows):
-    before = processor_seconds(own_server)
-    turn_to(tab, f"{own_server.url}/open")
-    choose(tab, "File or folder", model)
-    main = tab.get_by_test_id("stMain")
-    fill(tab, "Sentence", "the cat sees a dog")
-    expect(main).to_contain_text("Read as", timeout=SETTLED_MS)
-    main.get_by_role("link", name=page_name).click()
-    wait_for_idle(tab)
-    expect(tab).to_have_url(re.compile(f"model={model}&src=the"))
-    found = tab.get_by_role("button", name=shows).or_(tab.get_by_role("radio", name=shows))
-    expect(found.first).to_be_visible(timeout=SETTLED_MS)
-    assert processor_seconds(own_server) - before < 60

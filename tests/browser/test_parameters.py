@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, expect_address
 
@@ -20,7 +20,7 @@ def title(page):
 
 def test_a_press_on_a_name_opens_it_and_two_checkpoints_are_compared(server, new_page):
     page = new_page(viewport={"width": 1280, "height": 1400})
-    open_page(page, f"{server.url}/doctor?model=zh-en&doctor=parameters&names=encoder+weight")
+    turn_to(page, f"{server.url}/doctor?model=zh-en&doctor=parameters&names=encoder+weight")
     expect(page.locator(f"{TABLE} [role=row]").nth(1)).to_be_attached(timeout=SETTLED_MS)
     expect(page.locator(f"{SPREAD} .main-svg").first).to_be_visible(timeout=SETTLED_MS)
     wait_for_rest(page)

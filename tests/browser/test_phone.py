@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import GROUND, PHONE, open_page, turn_to
+from tests.browser.helpers import GROUND, PHONE, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, click_candidate
 
@@ -47,9 +47,9 @@ def test_the_first_picture_is_near_the_top(server, phone, places):
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_head_unfolds_pieces_slide_the_controls_stay_and_a_forced_piece_moves_no_chart(server, new_page):
+def test_the_head_unfolds_the_controls_stay_and_menus_and_titles_are_whole(server, new_page):
     page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    turn_to(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
     begins = top_of(page, ".st-key-candidates .gf-chart")
     head = page.locator(".st-key-page_head")
     assert head.bounding_box()["height"] <= 49
@@ -92,6 +92,7 @@ def test_the_head_unfolds_pieces_slide_the_controls_stay_and_a_forced_piece_move
     more.click()
     for key in FOLDED:
         expect(page.locator(f".st-key-{key}")).to_be_visible()
+    menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, page)
 
 
 # What of the stepper lies under the two buttons in the corners of the page.
@@ -106,9 +107,8 @@ COVERED = """stepper => {
 }"""
 
 
-def test_menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, new_page):
-    page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
+def menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, page):
+    turn_to(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
     top_of(page, ".st-key-candidates .gf-chart")
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
     wait_for_rest(page)

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from glassformer.components.assets import PLOTLY_FILE
 from tests.browser.components import CELLS, FIRST_CHART_MS, cell_centre, choose_run, plot
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import VIEWPORT, comes_to, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 
 HOSTILE = (
@@ -50,9 +50,11 @@ def test_the_row_of_the_step_is_framed_at_once_and_a_zoom_is_kept(stage):
     wait_for_idle(stage)
     comes_to(stage, lambda: frames(stage), [[0.5, 1.5]])
     comes_to(stage, lambda: stage.evaluate(RANGES), zoomed)
+    stage.get_by_role("button", name="Reset zoom").filter(visible=True).click()
+    clicks_are_told_once_each_and_a_masked_cell_says_why(stage)
 
 
-def test_clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
+def clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
     before = ast.literal_eval(stage.get_by_text(re.compile("^clicks: ")).inner_text().partition(": ")[2])
     for count in (1, 2):
         stage.mouse.click(*cell_centre(stage, 3, 5))
@@ -96,9 +98,12 @@ def test_charts_follow_theme_and_width_and_wait_for_a_place(stage):
     stage.set_viewport_size({"width": 820, "height": 720})
     comes_to(stage, lambda: chart.bounding_box()["width"] < before, expected=True)
     comes_to(stage, lambda: abs(drawn.bounding_box()["width"] - chart.bounding_box()["width"]) <= 2, expected=True)
+    stage.set_viewport_size(VIEWPORT)
+    wait_for_idle(stage)
+    nothing_is_taken_for_markup(stage)
 
 
-def test_nothing_is_taken_for_markup(stage):
+def nothing_is_taken_for_markup(stage):
     choose_run(stage, "hostile")
     comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
     chart = plot(stage, "An attention map.")
@@ -116,7 +121,7 @@ def test_nothing_is_taken_for_markup(stage):
 
 
 def test_its_script_is_loaded_once_and_while_or_where_it_does_not_come_a_chart_says_so(app, new_page):
-    page = new_page(fresh=True)
+    page = new_page()
     loads, held = [], []
     page.on("request", lambda request: loads.append(request.url) if "plotly" in request.url else None)
     page.route("**/plotly-*.js", lambda route: held.append(route))
@@ -134,3 +139,4 @@ def test_its_script_is_loaded_once_and_while_or_where_it_does_not_come_a_chart_s
     page.route("**/plotly-*.js", lambda route: route.fulfill(status=404, body=""))
     open_page(page, f"{app.url}/step")
     expect(page.get_by_text("The chart could not be drawn because its script did not load").first).to_be_visible()
+    page.unroute("**/plotly-*.js")

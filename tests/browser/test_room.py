@@ -4,19 +4,17 @@ import http.client
 import json
 import re
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
 import zxingcpp
 from PIL import Image
-from playwright.sync_api import Error, TimeoutError, expect
+from playwright.sync_api import Error, expect
 
-from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, turn_to
+from tests.browser.helpers import PHONE, menu_link, open_page, turn_to
 from tests.browser.idle import wait_for_idle
 from tests.browser.test_slow_network import slow_down
-from tests.extensions.replicas.redis_server import RedisServer
-from tools.serve import HOST, serve
+from tools.serve import HOST
 
 BAR = ".gf-room-said"
 PANEL = ".st-key-lesson_panel"
@@ -233,49 +231,6 @@ def many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wa
     unfold(first.locator(PANEL))
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
         first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
-
-
-@pytest.mark.deep  # without a browser: tests/deploy/test_replicas.py and tests/extensions/replicas/test_store_away.py
-def test_with_a_store_another_server_goes_on_where_one_was_killed(new_page, tmp_path):
-    teacher, student = new_page(visitor="teacher"), new_page(visitor="first")
-    with RedisServer(tmp_path) as store:
-        said = {"GLASSFORMER_STORE": store.url}
-        with serve(log=tmp_path / "first.log", environment=said) as server:
-            open_page(teacher, f"{server.url}/room")
-            teacher.get_by_role("button", name="Open a room").click()
-            expect(teacher.locator(BAR)).to_contain_text("0 students")
-            code, port = parameters(teacher)["room"], server.port
-            open_page(student, f"{server.url}/step?room={code}")
-            expect(teacher.locator(BAR)).to_contain_text("1 student")
-            teacher.get_by_role("button", name="Ask for votes").click()
-            student.get_by_role("button", name="Vote for B").click()
-            expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
-            server.process.kill()
-        with serve(log=tmp_path / "second.log", environment=said, port=port):
-            for page, there in ((teacher, "1 student"), (student, "the teacher has not opened a page yet")):
-                expect(page.locator(BAR)).to_contain_text(there, timeout=60_000)
-            expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
-            expect(student.get_by_role("button", name="Vote for B")).to_have_count(0)
-            expect(teacher.get_by_text("You are teaching in room")).to_be_visible(timeout=60_000)
-            few = teacher.get_by_text("1 vote. A chart of the choices")
-
-            def shown():  # what was clicked while the page had no server is lost
-                with suppress(TimeoutError):
-                    teacher.get_by_role("button", name="Show the votes").click(timeout=2000)
-                return few.is_visible()
-
-            comes_to(teacher, shown, True)
-            store.stop()
-            for page in (teacher, student):
-                expect(page.locator(BAR)).to_contain_text(f"store of rooms at {HOST}:{store.port} does not answer")
-            expect(teacher.get_by_text("rooms go on by themselves")).to_be_visible()
-            menu_link(teacher, "Masks").click()  # every page goes on
-            teacher.wait_for_url("**/masks?**")
-            wait_for_idle(teacher)
-            store.start()
-            student.wait_for_url("**/masks?**")  # where the teacher has gone meanwhile
-            expect(student.locator(BAR)).to_contain_text(FOLLOWS)
-            expect(teacher.locator(BAR)).to_contain_text("1 student present")
 
 
 def opened(new_page, server, *students):

@@ -10,7 +10,7 @@ from glassformer.runs.loading import SHIPPED, runner
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state.link import Link
-from tests.browser.helpers import PHONE, chart_menu, turn_to
+from tests.browser.helpers import PHONE, chart_menu, open_page, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
 from tests.extensions.saving.hostile_run import TEXTS, hostile
@@ -63,8 +63,11 @@ def table(page, chart):
     return coming.value.path().read_bytes()
 
 
-def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(server, tab, folder, offline):
-    turn_to(tab, f"{server.url}/step?model=zh-en&src=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E我喜欢喝绿茶。&layer=2&head=1")
+def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(server, new_page, folder, offline):
+    tab = new_page()
+    open_page(
+        tab, f"{server.url}/step?model=zh-en&src=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E我喜欢喝绿茶。&layer=2&head=1"
+    )
     wait_for_charts(tab)
     tab.keyboard.press("ArrowRight")
     expect(tab).to_have_url(re.compile("step=2"))
@@ -95,7 +98,8 @@ def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(s
     assert said == []
 
 
-def test_its_pages_are_led_to_and_each_steps(server, tab, folder, offline):
+def test_its_pages_are_led_to_and_each_steps(server, new_page, folder, offline):
+    tab = new_page()
     turn_to(tab, f"{server.url}/attention?model=reverse&src=stone&panel=flow&layer=1&follow=1")
     expect(tab.locator(".gf-flow")).to_be_visible()
     page, said = offline(save(tab, folder, "all pages"))

@@ -36,23 +36,23 @@ def weights(table, shape):
     return table["weight"].to_numpy().astype(np.float32).reshape(shape)
 
 
-def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, tab, checkpoint):
+def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, page, checkpoint, tmp_path):
     trace = checkpoint.run(checkpoint.card.first_example())
-    turn_to(tab, f"{server.url}/attention?model=zh-en")
-    table, name = saved(tab, "overview_cross")
+    turn_to(page, f"{server.url}/attention?model=zh-en")
+    table, name = saved(page, "overview_cross")
     np.testing.assert_array_equal(weights(table, trace.cross.shape), trace.cross)
     assert set(table["checkpoint"]) == {"zh-en"}
     assert set(table["sentence"]) == {trace.query.source}
     assert name == "zh-en_我喜欢喝咖啡_overview-cross_cross-attention-3-layers-4-heads.csv"
-    turn_to(tab, f"{server.url}/attention?model=zh-en&panel=flow&layer=2")
-    tab.get_by_role("button", name="Head 2", exact=True).click()  # a hidden head is saved, too
-    wait_for_idle(tab)  # a rerun gives the file another address
-    table, name = saved(tab, "flow")
+    turn_to(page, f"{server.url}/attention?model=zh-en&panel=flow&layer=2")
+    page.get_by_role("button", name="Head 2", exact=True).click()  # a hidden head is saved, too
+    wait_for_idle(page)  # a rerun gives the file another address
+    table, name = saved(page, "flow")
     np.testing.assert_array_equal(weights(table, trace.cross[1].shape), trace.cross[1])
     assert name == "zh-en_我喜欢喝咖啡_flow_cross-attention-layer-2.csv"
-    turn_to(tab, f"{server.url}/step?model=zh-en&how=sampling&seed=3&temp=2")
-    wait_for_idle(tab)
-    table, name = saved(tab, "candidates")  # which the browser makes
+    turn_to(page, f"{server.url}/step?model=zh-en&how=sampling&seed=3&temp=2")
+    wait_for_idle(page)
+    table, name = saved(page, "candidates")  # which the browser makes
     assert set(table["decoding"]) == {"sampling temperature=2 top_k=0 top_p=1 seed=3"}
     assert set(table["chart"]) == {"Step 1: candidates for the next piece"}
     assert name.startswith("zh-en_我喜欢喝咖啡_sampling-temperature-2-")
@@ -61,20 +61,21 @@ def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, tab, ch
     trace = checkpoint.run(LONG)  # rounded for the browser
     assert trace.encoder_self[0, 0].size > MOST_EXACT
     source = urllib.parse.quote(LONG)
-    turn_to(tab, f"{server.url}/attention?panel=head&kind=encoder&layer=1&head=2&src={source}")
-    table, name = saved(tab, "head_map")
+    turn_to(page, f"{server.url}/attention?panel=head&kind=encoder&layer=1&head=2&src={source}")
+    table, name = saved(page, "head_map")
     np.testing.assert_array_equal(weights(table, trace.encoder_self[0, 1].shape), trace.encoder_self[0, 1])
     assert re.fullmatch(r"zh-en_如果明天.*-[0-9a-f]{8}_head-map_encoder-self-attention-layer-1-head-2\.csv", name)
+    a_picture_has_the_letters_that_the_screen_has(server, page, tmp_path)
 
 
-def test_a_picture_has_the_letters_that_the_screen_has(server, tab, tmp_path):
-    turn_to(tab, f"{server.url}/inside?inside=lens")
-    wait_for_charts(tab)
-    with tab.expect_download() as download:
-        chart_menu(tab.locator(".st-key-lens_map"), "PNG")
-    download.value.save_as(tmp_path / "saved.png")
-    tab.locator(".st-key-lens_map .gf-plot").screenshot(path=tmp_path / "seen.png")
-    seen, saved_picture = (Image.open(tmp_path / name).convert("L") for name in ("seen.png", "saved.png"))
+def a_picture_has_the_letters_that_the_screen_has(server, page, folder):
+    turn_to(page, f"{server.url}/inside?inside=lens")
+    wait_for_charts(page)
+    with page.expect_download() as download:
+        chart_menu(page.locator(".st-key-lens_map"), "PNG")
+    download.value.save_as(folder / "saved.png")
+    page.locator(".st-key-lens_map .gf-plot").screenshot(path=folder / "seen.png")
+    seen, saved_picture = (Image.open(folder / name).convert("L") for name in ("seen.png", "saved.png"))
     ends = []
     for picture in (seen, saved_picture.resize(seen.size)):
         title = np.asarray(picture)[:34]

@@ -1,4 +1,4 @@
-"""A search's tree is readable and opens what is clicked; sliders only look, and draws are stopped and opened."""
+"""A search's tree is readable and opens what is clicked; draws are stopped and opened."""
 
 import re
 
@@ -34,8 +34,8 @@ def overlapping(boxes):
     )
 
 
-def test_the_tree_is_readable_moves_with_the_step_and_opens_what_is_clicked(server, new_page):
-    page = new_page(viewport={"width": 1280, "height": 1100}, shared=True)
+def test_a_tree_opens_what_is_clicked_and_settings_are_tried_and_drawn_with(server, new_page):
+    page = new_page(viewport={"width": 1280, "height": 1100})
     turn_to(page, f"{server.url}/search?how=beam&beam=5&src={FIFTEEN}&step=9")
     expect(page.locator(f".st-key-{TREE} .main-svg").first).to_be_visible()
     wait_for_rest(page)
@@ -74,44 +74,34 @@ def test_the_tree_is_readable_moves_with_the_step_and_opens_what_is_clicked(serv
     wait_for_idle(page)
     expect(page.get_by_role("heading", name="Step through decoding")).to_be_visible()
     assert browser_step(page) > 1
+    settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page)
 
 
-def test_settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, tab):
-    turn_to(tab, f"{server.url}/search?model=reverse&src=glasses&search=sampling")
-    expect(tab.locator(".st-key-search_before .main-svg").first).to_be_visible()
-    tab.locator(".st-key-try_temperature").get_by_role("slider").focus()
-    for _ in range(4):
-        tab.keyboard.press("ArrowRight")
-    wait_for_idle(tab)
-    expect_address(tab, try_temp="1.2", how=None)
-    tab.get_by_role("button", name="Use these settings").click()
-    wait_for_idle(tab)
-    expect_address(tab, how="sampling", temp="1.2", try_temp=None)
-
-    turn_to(tab, f"{server.url}/search?search=draws&draws=200&try_temp=1.1&src={FIFTEEN}")
-    tab.get_by_role("button", name="Draw 200 times").click()
-    tab.get_by_role("button", name="Cancel").click()
-    expect(tab.get_by_text("Stopped.")).to_be_visible()
-    tab.get_by_text("20 draws", exact=True).click()
-    tab.get_by_role("button", name="Draw 20 times").click()
-    expect(tab.get_by_text("20 draws gave")).to_be_visible(timeout=60_000)
-    wait_for_idle(tab)
-    tab.locator(".st-key-search_draws .js-plotly-plot .nsewdrag").click(position={"x": 200, "y": 12})
-    wait_for_idle(tab)
-    link = tab.get_by_role("link", name="Step through this draw")
+def settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page):
+    turn_to(page, f"{server.url}/search?search=draws&draws=200&try_temp=1.1&src={FIFTEEN}")
+    page.get_by_role("button", name="Draw 200 times").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+    page.get_by_text("20 draws", exact=True).click()
+    page.get_by_role("button", name="Draw 20 times").click()
+    expect(page.get_by_text("20 draws gave")).to_be_visible(timeout=60_000)
+    wait_for_idle(page)
+    page.locator(".st-key-search_draws .js-plotly-plot .nsewdrag").click(position={"x": 200, "y": 12})
+    wait_for_idle(page)
+    link = page.get_by_role("link", name="Step through this draw")
     expect(link).to_be_visible()
-    seed = address(tab)["opened_seed"]
+    seed = address(page)["opened_seed"]
     link.click()
-    wait_for_idle(tab)
-    expect_address(tab, how="sampling", seed=seed)
+    wait_for_idle(page)
+    expect_address(page, how="sampling", seed=seed)
 
-    turn_to(tab, f"{server.url}/search?search=drafts&src={FIFTEEN}")
-    chart = tab.locator(".st-key-search_drafts")
+    turn_to(page, f"{server.url}/search?search=drafts&src={FIFTEEN}")
+    chart = page.locator(".st-key-search_drafts")
     expect(chart.get_by_text(re.compile("The whole model made 1 pass instead of"))).to_be_visible()
-    tab.get_by_role("combobox", name="Draft", exact=True).click()
-    tab.get_by_role("option", name="Fewer layers").click()
-    wait_for_idle(tab)
-    expect_address(tab, draft="layers")
+    page.get_by_role("combobox", name="Draft", exact=True).click()
+    page.get_by_role("option", name="Fewer layers").click()
+    wait_for_idle(page)
+    expect_address(page, draft="layers")
     for _ in range(2):
-        tab.get_by_role("button", name="Next step").click()
+        page.get_by_role("button", name="Next step").click()
     expect(chart.get_by_text(re.compile("Step 3: "))).to_be_visible()

@@ -12,6 +12,7 @@ from tests.browser.helpers import (
     open_page,
     press_table,
     table_rows,
+    turn_to,
     wait_for_idle,
 )
 from tests.browser.story import SETTLED_MS, expect_address
@@ -58,7 +59,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, new_page
     expect_address(page, src="abc", job=None)
     menu_link(page, "A file of sentences").click()
     expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
-    open_page(page, there)
+    turn_to(page, there)
     expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
 
     run(page, server, LONG * 180)

@@ -26,7 +26,8 @@ def slow_down(page):
 
 
 def test_at_every_moment_something_can_be_read(server, new_page):
-    page = new_page(shared=True)
+    page = new_page()
+    page.emulate_media(reduced_motion="no-preference")  # what says that it is loading fades in
     address = f"{server.url}/masks?model=reverse&src=abc&lang=en"
     if not page.url.startswith(f"{server.url}/"):
         open_page(page, address)  # scripts are kept from here on

@@ -16,10 +16,10 @@ WATCH = """() => {
     for (const one of list.getEntries()) if (!one.hadRecentInput) moved.push([one.value, ...one.sources.map(told)]);
   }).observe({ type: "layout-shift", buffered: true });
 }"""
-# The pages that moved most.
-WHERE = {"inside": VIEWPORT, "masks": PHONE}
+# The page that moved most.
+WHERE = {"masks": PHONE}
 OTHERS = [
-    *("start", "step", "attention", "positions", "search", "forcing", "compare", "matters", "wrong"),
+    *("start", "step", "attention", "inside", "positions", "search", "forcing", "compare", "matters", "wrong"),
     *("checkpoints", "lessons", "teachers", "open", "doctor", "training", "sentences", "corpus", "glossary"),
 ]
 

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, VIEWPORT, comes_to, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, VIEWPORT, comes_to, menu_link, turn_to, wait_for_idle
 from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import (
     SETTLED_MS,
@@ -30,7 +30,7 @@ REVERSE = "?model=reverse&src=abcdef"
 
 
 def test_a_typed_sentence_grows_and_branches_and_its_address_shows_the_same(own_server, new_page):
-    page = open_step(new_page(fresh=True), own_server)
+    page = open_step(new_page(), own_server)
     type_source(page, "abcdef")
     arrive(page, 1)
     seen = [output(page)]
@@ -85,8 +85,14 @@ def test_a_typed_sentence_grows_and_branches_and_its_address_shows_the_same(own_
     expect(source_box(page)).to_have_value("abcdef")
 
 
-def test_results_of_a_search_are_stepped_through_and_played(own_server, tab):
-    page = open_step(tab, own_server, "?model=reverse&src=abc")
+def test_a_search_is_played_a_guess_waited_for_and_a_piece_forced_or_hidden(own_server, page):
+    results_of_a_search_are_stepped_through_and_played(own_server, page)
+    candidates_stay_hidden_and_play_waits_until_somebody_guesses(own_server, page)
+    a_piece_is_forced_by_its_letters_and_one_of_the_sentence_hidden_by_a_click(own_server, page)
+
+
+def results_of_a_search_are_stepped_through_and_played(own_server, page):
+    open_step(page, own_server, "?model=reverse&src=abc")
     switch(page, "Beam")
     comes_to(page, lambda: [text.split()[0] for text in outputs(page)], ["1.", "2.", "3.", "4."])
     listed = outputs(page)
@@ -125,7 +131,7 @@ def test_a_slow_connection_never_throws_the_reader_back(own_server, new_page):
 
 
 def test_markup_is_literal_everywhere_and_nothing_is_wider_than_a_phone(own_server, new_page):
-    page = open_step(new_page(fresh=True), own_server, f"?model={NAME}&how=sampling&seed=1&max=40")
+    page = open_step(new_page(), own_server, f"?model={NAME}&how=sampling&seed=1&max=40")
     type_source(page, f"{IMAGE} :streamlit: www.example.org a@b.co -> x $x^2$ **b** 😀")
     expect(page.locator(".gf-source .gf-chip").nth(1)).to_contain_text(IMAGE)
     page.keyboard.press("End")
@@ -159,8 +165,8 @@ def test_markup_is_literal_everywhere_and_nothing_is_wider_than_a_phone(own_serv
     assert main.locator("img, script, iframe, .katex, p a, td b, td i, td a").count() == 0
 
 
-def test_candidates_stay_hidden_and_play_waits_until_somebody_guesses(server, tab):
-    page = open_step(tab, server, REVERSE)
+def candidates_stay_hidden_and_play_waits_until_somebody_guesses(own_server, page):
+    open_step(page, own_server, REVERSE)
     switch(page, "Hide candidates until I guess")
     wait_for_charts(page)
     expect(page.locator(".st-key-candidates")).to_have_count(0)
@@ -180,13 +186,9 @@ def test_candidates_stay_hidden_and_play_waits_until_somebody_guesses(server, ta
     page.wait_for_timeout(300)  # a step of play
     assert browser_step(page) == 2
     expect_address(page, step="2", guess="1")
-    page.reload()
-    wait_for_idle(page)
-    expect(page.locator(".gf-stepper")).to_be_visible()
-    comes_to(page, lambda: (output(page), browser_step(page)), ("f?", 2))
 
 
-def test_a_piece_is_forced_by_its_letters_and_one_of_the_sentence_hidden_by_a_click(own_server, page):
+def a_piece_is_forced_by_its_letters_and_one_of_the_sentence_hidden_by_a_click(own_server, page):
     open_step(page, own_server, "?model=zh-en")
     field = page.get_by_role("textbox", name="Force another piece here")
     field.fill("glasshouse")
@@ -201,7 +203,7 @@ def test_a_piece_is_forced_by_its_letters_and_one_of_the_sentence_hidden_by_a_cl
     expect(said).to_have_count(0)
     expect(page.get_by_role("textbox", name="Force another piece here")).to_have_value("")
 
-    open_page(page, f"{own_server.url}/step?model=filling&src=the+quick+fox&hidden=2")
+    turn_to(page, f"{own_server.url}/step?model=filling&src=the+quick+fox&hidden=2")
     chips = page.locator(".gf-stepper .gf-source .gf-chip")
     expect(chips.nth(1)).to_have_attribute("aria-pressed", "true", timeout=SETTLED_MS)
     chips.nth(2).click()

@@ -88,7 +88,7 @@ def test_quick_presses_are_one_report_and_it_plays_to_its_end(player):
     expect(player.locator(".gf-text")).to_have_text("one")
 
 
-def test_keys_are_left_alone_while_typing_and_under_a_dialog(player):
+def keys_are_left_alone_while_typing_and_under_a_dialog(player):
     player.get_by_label("typing").click()
     player.keyboard.press("ArrowRight")
     player.keyboard.press("End")
@@ -99,7 +99,7 @@ def test_keys_are_left_alone_while_typing_and_under_a_dialog(player):
     expect_step(player, 0)
 
 
-def test_guess_mode_gives_nothing_away(player):
+def test_guess_mode_gives_nothing_away_and_keys_are_left_alone(player):
     switch(player, "guess")
     player.evaluate("document.activeElement.blur()")
     for step in (3, 4):
@@ -115,6 +115,9 @@ def test_guess_mode_gives_nothing_away(player):
     assert not any(player.locator(".gf-target .gf-chip").evaluate_all(WEIGHTS))
     switch(player, "guess")
     expect(player.locator(".gf-now")).to_contain_text("w4")
+    player.evaluate("document.activeElement.blur()")
+    player.keyboard.press("Home")
+    keys_are_left_alone_while_typing_and_under_a_dialog(player)
 
 
 def test_python_moves_it_and_a_rerun_or_another_page_leaves_its_keys_in_order(app, stage, new_page):
@@ -140,7 +143,7 @@ def test_python_moves_it_and_a_rerun_or_another_page_leaves_its_keys_in_order(ap
     expect(stage.locator(".gf-stepper .gf-caption")).to_have_text("It ended.")
     stage.keyboard.press("ArrowRight")
     expect(stage.get_by_text("Nothing to draw yet.")).to_be_visible()
-    page = new_page(fresh=True)
+    page = new_page()
     open_page(page, f"{app.url}/player")  # its session goes on wanting that step
     page.keyboard.press("End")
     expect(page.get_by_text("python: plain step 23")).to_be_visible()
@@ -161,15 +164,15 @@ STRONGEST = """list => {
 }"""
 
 
-def test_the_source_piece_that_is_looked_at_is_in_view(server, tab):
-    turn_to(tab, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
-    tab.keyboard.press("Home")
-    expect_step(tab, 0)
+def test_the_source_piece_that_is_looked_at_is_in_view(server, page):
+    turn_to(page, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
+    page.keyboard.press("Home")
+    expect_step(page, 0)
     seen = []
     for step in range(1, 21):
-        tab.keyboard.press("ArrowRight")
-        expect_step(tab, step)
-        tab.evaluate("() => new Promise(requestAnimationFrame)")  # at the next frame the list is scrolled
-        seen.append(tab.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
+        page.keyboard.press("ArrowRight")
+        expect_step(page, step)
+        page.evaluate("() => new Promise(requestAnimationFrame)")  # at the next frame the list is scrolled
+        seen.append(page.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
     assert all(whole for _, whole in seen)
     assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room

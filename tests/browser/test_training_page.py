@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, click_chart, comes_to, hover, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import PHONE, click_chart, comes_to, hover, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import SETTLED_MS, address, charts_are_drawn, expect_address, source_box
@@ -55,8 +55,8 @@ def stands_at(page, step):
 
 
 def test_keys_and_play_move_through_it_and_each_rest_is_one_entry(grown, new_page):
-    page = new_page(fresh=True)
-    open_page(page, f"{grown.url}/attention{HERE}&panel=head")
+    page = new_page()
+    turn_to(page, f"{grown.url}/attention{HERE}&panel=head")
     charts_are_drawn(page)
     box, menu, name = (page.locator(part).bounding_box() for part in (SIDE, ".st-key-menu", ".st-key-model"))
     assert name["y"] + name["height"] <= box["y"] + 2 < box["y"] + box["height"] <= menu["y"] + 2
@@ -71,8 +71,6 @@ def test_keys_and_play_move_through_it_and_each_rest_is_one_entry(grown, new_pag
     page.go_back()
     stands_at(page, 1200)
     page.go_forward()
-    stands_at(page, 0)
-    page.reload()
     stands_at(page, 0)
     expect_address(page, step="3")
 
@@ -105,8 +103,8 @@ def test_keys_and_play_move_through_it_and_each_rest_is_one_entry(grown, new_pag
 
 
 def test_marks_tiles_rows_and_cells_open_their_snapshots(grown, new_page):
-    page = new_page(fresh=True)
-    open_page(page, f"{grown.url}/training?model=grown&src=abcdef&step=3")
+    page = new_page()
+    turn_to(page, f"{grown.url}/training?model=grown&src=abcdef&step=3")
     charts_are_drawn(page)
     click_chart(page, LOSSES, *plot(page, LOSSES).evaluate(MARK, 219))
     expect_address(page, model="grown@219", src="abcdef", step="3")
@@ -116,7 +114,7 @@ def test_marks_tiles_rows_and_cells_open_their_snapshots(grown, new_page):
     page.go_back()
     expect_address(page, model="grown@219", src="abcdef", step="3")
 
-    open_page(page, f"{grown.url}/attention{HEAD}")
+    turn_to(page, f"{grown.url}/attention{HEAD}")
     charts_are_drawn(page)
     expect(page.locator(f"{STRIP} .annotation")).to_have_count(len(STEPS))
     strip = plot(page, "over_training")
@@ -135,7 +133,7 @@ def test_marks_tiles_rows_and_cells_open_their_snapshots(grown, new_page):
     screenshot(page, "strip-phone", whole=True)
     page.set_viewport_size({"width": 1280, "height": 720})
 
-    open_page(page, f"{grown.url}/training?model=grown&src=abcdef&training=sentence")
+    turn_to(page, f"{grown.url}/training?model=grown&src=abcdef&training=sentence")
     charts_are_drawn(page)
     table = page.locator(".gf-grown tbody tr")
     expect(table).to_have_count(len(STEPS))
@@ -147,29 +145,13 @@ def test_marks_tiles_rows_and_cells_open_their_snapshots(grown, new_page):
     expect_address(page, model="grown@1200", layer="2", head="2", training="sentence")
 
 
-@pytest.mark.deep  # what two runs beside each other do: tests/browser/test_compare.py
-def test_two_snapshots_are_compared_and_each_side_has_its_slider(grown, page):
-    open_page(page, f"{grown.url}/compare?model=grown&src=abcdef&b=model%3Dgrown%40219")
-    other = page.locator(".st-key-b-training_time .gf-moments")
-    expect(other.locator(".gf-moment")).to_contain_text("Step 219")
-    expect(page.get_by_text("Right: grown\u2060@219")).to_be_visible()
-    other.locator(".gf-slider").press("ArrowRight")
-    expect_address(page, model="grown", b="model=grown@1200")
-    wait_for_idle(page)
-    page.locator(f"{SIDE} .gf-slider").press("Home")
-    expect_address(page, model="grown@0", b="model=grown@1200")
-    expect(page.get_by_text("Left: grown\u2060@0")).to_be_visible()
-    wait_for_idle(page)
-    expect(other.locator(".gf-moment")).to_contain_text("Step 1,200")
-
-
 def test_a_card_of_markup_has_its_curves_on_a_phone_and_its_command_letter_by_letter(own_server, new_page):
-    page = new_page(viewport=PHONE, color_scheme="dark", visitor="mobile", has_touch=True, is_mobile=True)
-    open_page(page, f"{own_server.url}/training?model={NAME}")
+    page = new_page(viewport=PHONE, color_scheme="dark")
+    turn_to(page, f"{own_server.url}/training?model={NAME}")
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text(f"train {IMAGE}", timeout=SETTLED_MS)
     assert main.locator("pre img, pre script").count() == 0
-    open_page(page, f"{own_server.url}/training?model=reverse")
+    turn_to(page, f"{own_server.url}/training?model=reverse")
     charts_are_drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for chart in (LOSSES, "training_scores", "training_rates"):

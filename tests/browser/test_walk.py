@@ -1,4 +1,4 @@
-"""How one weight came to be is followed from key to key in every chart, after a step or a reload, too."""
+"""How one weight came to be is followed from key to key in every chart, and after a step."""
 
 import re
 
@@ -38,8 +38,8 @@ def framed(page: Page, key: str) -> list[float]:
     )
 
 
-def test_a_weight_is_chosen_in_any_chart_and_followed_in_all(own_server, tab):
-    page = walk(tab, own_server, WALK)
+def test_a_weight_is_chosen_in_any_chart_and_followed_in_all(own_server, page):
+    walk(page, own_server, WALK)
     assert not {"layer", "head", "query", "key"} & address(page).keys()
     summary = page.get_by_text(re.compile("^In layer"))
     layer, query = re.findall(r"In layer (\d).*the query (.*?) gives the key", summary.inner_text())[0]
@@ -77,14 +77,11 @@ def test_a_weight_is_chosen_in_any_chart_and_followed_in_all(own_server, tab):
     click_chart(page, MAPS[2], 4, 1)
     expect_address(page, query="4", key="2")
     assert page.locator(f".st-key-{MAPS[1]}").count() == 1  # it stays open
-    page.reload()
-    wait_for_idle(page)
-    wait_for_charts(page)
     comes_to(page, lambda: framed(page, MAP), pytest.approx([1, 3]))
 
 
 def test_markup_is_shown_letter_by_letter_and_nothing_overflows(own_server, new_page):
-    page = new_page(fresh=True)
+    page = new_page()
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     src = "%3Cimg/src=x/onerror=alert(1)%3E$x%5E2$%60c%60:red[x]**b**"

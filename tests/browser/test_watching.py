@@ -35,14 +35,14 @@ def start(page, url):
 
 
 @pytest.fixture
-def paced(fresh_server):
-    with Paced(fresh_server) as found:
+def paced(server):
+    with Paced(server) as found:
         yield found
 
 
-def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_server, paced):
-    page, paced.may = new_page(fresh=True), 4
-    start(page, f"{fresh_server.url}/training?training=watch")
+def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, server, paced):
+    page, paced.may = new_page(), 4
+    start(page, f"{server.url}/training?training=watch")
     # As soon as it has a model that is the one in the sidebar, with a slider.
     page.wait_for_url(re.compile("model=training%3A"), timeout=TRAINED)
     expect(page.locator(SLIDER)).to_contain_text("The checkpoint itself")
@@ -82,23 +82,23 @@ def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_serve
 
 
 @pytest.fixture
-def people(new_page, fresh_server):
+def people(new_page, server):
     """A teacher, three students, the code of their room."""
     teacher, *students = [new_page(visitor=name) for name in ("teacher", "first", "second", "third")]
-    open_page(teacher, f"{fresh_server.url}/room")
+    open_page(teacher, f"{server.url}/room")
     teacher.get_by_role("button", name="Open a room").click()
     expect(teacher.locator(BAR)).to_contain_text("0 students")
     code = parameters(teacher)["room"]
     for student in students:
-        open_page(student, f"{fresh_server.url}/?room={code}")
+        open_page(student, f"{server.url}/?room={code}")
     expect(teacher.locator(BAR)).to_contain_text("3 students")
     return teacher, students, code
 
 
 @pytest.mark.deep
-def test_a_class_follows_a_training_and_predicts_its_loss(people, fresh_server):
+def test_a_class_follows_a_training_and_predicts_its_loss(people, server):
     teacher, students, code = people
-    open_page(teacher, f"{fresh_server.url}/training?training=watch&room={code}")
+    open_page(teacher, f"{server.url}/training?training=watch&room={code}")
     teacher.get_by_role("button", name="Start training").click()
     teacher.wait_for_url(re.compile("model=training%3A"))
     for student in students:
@@ -111,7 +111,7 @@ def test_a_class_follows_a_training_and_predicts_its_loss(people, fresh_server):
         expect(student.get_by_text(re.compile("^A. below"))).to_be_visible()
         student.get_by_role("button", name=f"Vote for {letter}").click()
         expect(student.locator(f"{BAR} + span")).to_have_text("Your vote is in.")
-    others_vote(fresh_server.port, code, round_=1, choices=[2, 2])
+    others_vote(server.port, code, round_=1, choices=[2, 2])
     # The training answers: here as it is over before the minute is.
     teacher.get_by_role("button", name="Stop the training").click()
     for page in (teacher, *students):

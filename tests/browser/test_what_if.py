@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from glassformer.extensions.effects.wrong.mistake_cards import CARDS
-from tests.browser.helpers import comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import comes_to, fits_both_windows, turn_to, wait_for_idle
 from tests.browser.story import charts_are_drawn, expect_address, output
 
 CHIP = "Cross-attention, layer 1, head 2: writes nothing"
@@ -14,8 +14,8 @@ HEAD = "/attention?model=reverse&src=glass&panel=head&layer=1&head=2&step=6"
 LONG = "all => all.filter(one => one.textContent.length > 40).map(one => [one.textContent, one.clientWidth])"
 
 
-def test_a_change_is_made_taken_back_and_carried_to_another_page(server, page):
-    open_page(page, f"{server.url}{HEAD}")
+def test_a_change_is_made_taken_back_and_carried_to_another_page_and_mistakes_lead_to_compare(server, page):
+    turn_to(page, f"{server.url}{HEAD}")
     chip = page.get_by_role("button", name=CHIP)
     page.get_by_role("button", name="Take this head away").click()
     expect(chip).to_be_visible()
@@ -27,7 +27,7 @@ def test_a_change_is_made_taken_back_and_carried_to_another_page(server, page):
     expect_address(page, do=None)
     page.go_back()
     expect(chip).to_be_visible()
-    open_page(page, there.replace("/attention?", "/step?"))
+    turn_to(page, there.replace("/attention?", "/step?"))
     expect(chip).to_be_visible()
     assert output(page) != "ssalg"
     page.get_by_role("button", name="Show the unchanged run").click()
@@ -39,29 +39,28 @@ def test_a_change_is_made_taken_back_and_carried_to_another_page(server, page):
     dialog.get_by_role("button", name="Change it", exact=True).click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="writes nothing")).to_be_visible()
+    wait_for_idle(page)
+    cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page)
 
 
-# ---------------------------------------------------------------- What goes wrong
-
-
-def test_cards_of_mistakes_are_walked_through_and_lead_to_compare(server, tab):
-    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass")
+def cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page):
+    turn_to(page, f"{server.url}/wrong?model=reverse&src=glass")
     for place, card in enumerate(CARDS[:3], start=1):  # what each changes: tests/pages/transcripts
         named = re.escape(f"{place} of {len(CARDS)}: {card.said.title}")
         shown = re.compile(f"^{named}( – changes nothing in this sentence)?$")
-        expect(tab.get_by_role("combobox", name="Mistake")).to_have_value(shown)
-        charts_are_drawn(tab)
-        right, wrong = tab.get_by_test_id("stMetricValue").all_inner_texts()
+        expect(page.get_by_role("combobox", name="Mistake")).to_have_value(shown)
+        charts_are_drawn(page)
+        right, wrong = page.get_by_test_id("stMetricValue").all_inner_texts()
         assert right != wrong, card.mistake
-        texts = tab.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
+        texts = page.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
         assert [one for one in texts.evaluate_all(LONG) if one[1] < 260] == []
-        tab.get_by_role("button", name="Next mistake").click()
-    fits_both_windows(tab, "wrong")
-    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
-    tab.get_by_role("link", name="Compare both runs, step by step").click()
-    expect(tab.get_by_role("heading", level=1)).to_have_text("Compare")
-    wait_for_idle(tab)
-    expect_address(tab, do="scale-all.off.1", src="glass")
-    tab.go_back()
-    expect(tab.get_by_role("heading", level=1)).to_have_text("What goes wrong")
-    expect(tab.get_by_text(re.compile("From piece 3 on, the output is different"))).to_be_visible()
+        page.get_by_role("button", name="Next mistake").click()
+    fits_both_windows(page, "wrong")
+    turn_to(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
+    page.get_by_role("link", name="Compare both runs, step by step").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
+    wait_for_idle(page)
+    expect_address(page, do="scale-all.off.1", src="glass")
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("What goes wrong")
+    expect(page.get_by_text(re.compile("From piece 3 on, the output is different"))).to_be_visible()

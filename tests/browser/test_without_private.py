@@ -12,15 +12,13 @@ OFF = {"GLASSFORMER_STREAMLIT_PRIVATE": "off"}
 
 
 @pytest.fixture(scope="module")
-def plain_server(profile, tmp_path_factory):
+def plain_server(tmp_path_factory):
     with serve(log=tmp_path_factory.mktemp("plain") / "app.log", environment=OFF) as running:
-        first = profile.new_page()  # may be told that a page was not found, which is one of the losses
-        open_page(first, f"{running.url}/start?model=reverse")
-        first.close()
         yield running
 
 
 def test_steps_links_and_clicks_arrive_and_the_log_says_what_is_lost_once_each(plain_server, page):
+    open_page(page, f"{plain_server.url}/start?model=reverse")  # may say that a page was not found: one of the losses
     told = [line for line in plain_server.log_text().splitlines() if "A private part of Streamlit" in line]
     for use in (*REPLACED, SCRIPT, UPLOADS, PAGE):
         assert sum(use.lost in line for line in told) == 1
