@@ -37,7 +37,7 @@ def draw_charts(run: StepperRun, step: int) -> None:
     sources = [chip.piece for chip in run.source]
     weights = np.roll(run.shading, step, axis=0)
     names = {"query_axis": "Query", "key_axis": "Key", "allowed": None}
-    title = "A map of <b>pieces</b>"
+    title = "A map of <b>tokens</b>"
     figure = charts.heatmap_spec(weights, queries=pieces, keys=sources, title=title, colour="source", **names)
     follow_steps(figure, range(len(pieces)), n_rows=len(pieces), n_columns=len(sources))
     click = plotly_view(figure, key="map", alt="An attention map.", height=420, on_click=lambda: None)
@@ -52,7 +52,7 @@ def draw_charts(run: StepperRun, step: int) -> None:
     plotly_view(masked, key="masked", alt="A causal map.", height=420, on_click=lambda: None)
     shares = np.linspace(0.5, 0.01, min(8, len(pieces)))
     bars = charts.candidates(pieces[:8], shares, ids=list(range(100, 100 + len(shares))), chosen=1)
-    picked = plotly_view(bars, key="bars", alt="Likeliest pieces.", height=340, on_click=lambda: None)
+    picked = plotly_view(bars, key="bars", alt="Likeliest tokens.", height=340, on_click=lambda: None)
     st.text(f"picked: {picked.customdata if picked else None}")
     plotly_view(
         charts.attention_bar(weights[step], sources, allowed=None, title="Shares"),

@@ -41,7 +41,7 @@ def draw() -> None:
         queries=pieces(name, len(allowed), "q")[:rows],
         keys=pieces(name, allowed.shape[1], "k"),
         query_axis="Reads → predicts (query)",
-        key_axis="Source piece (key)",
+        key_axis="Source token (key)",
         query_side="target",
         key_side="source",
         weights=weights[:, :rows],

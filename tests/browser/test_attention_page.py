@@ -72,7 +72,7 @@ def all_heads_mark_the_step_say_each_cell_and_open_the_head_that_is_clicked(page
     assert "about" not in masked
     tile = [row[14:21] for row in drawn(page, GRID)[7:14]]
     said = hover(page, GRID, 14 + 3, 7 + 2)
-    assert said.startswith("Layer 2, head 3Source piece (query) 3: aSource piece (key) 4: s")
+    assert said.startswith("Layer 2, head 3Source token (query) 3: aSource token (key) 4: s")
     assert "rounded" in said
     click_chart(page, GRID, 14 + 3, 7 + 2)
     expect(page.locator(f".st-key-{MAP}")).to_be_visible()
@@ -115,10 +115,10 @@ def one_map_keeps_zoom_cell_words_and_what_is_to_be_guessed(page: Page, server: 
 
     open_attention(page, server, "&panel=head&kind=encoder&layer=2&head=3")
     before = drawn(page, MAP)
-    toggle(page, "Merge pieces into words")
+    toggle(page, "Merge tokens into words")
     comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [2, 2])
     expect_address(page, words="1")
-    toggle(page, "Merge pieces into words")
+    toggle(page, "Merge tokens into words")
     comes_to(page, lambda: drawn(page, MAP), before)
     open_attention(page, server, "&panel=head&kind=decoder&guess=1&step=3")
     comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [3, 3, 3])

@@ -9,7 +9,7 @@ from tests.browser.helpers import VIEWPORT, comes_to, fits_both_windows, open_pa
 from tests.browser.story import click_candidate, expect_address, wait_for_charts
 
 CHANGED = "attention?model=zh-en&panel=head&layer=3&head=1&do=zero-cross.3.1_zero-cross.2.1_zero-cross.1.1"
-FOLDS = ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs")
+FOLDS = ("Both outputs, token by token", "Candidates of this step", "The same map in both runs")
 
 
 def stepper(page, slot):
@@ -106,4 +106,4 @@ def sentences_of_other_lengths_and_a_clicked_branch_are_compared(server, page):
     click_candidate(page, 2, key="compared_left_candidates")
     expect(fold(page, "Candidates of this step").locator("details")).to_have_attribute("open", "")
     comes_to(page, lambda: bool(re.fullmatch(r"forced=\d+", asked(page).get("b", ""))), expected=True)
-    expect(page.get_by_text("The outputs differ from the first piece on")).to_be_visible()
+    expect(page.get_by_text("The outputs differ from the first token on")).to_be_visible()

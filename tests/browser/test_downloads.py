@@ -69,7 +69,7 @@ def bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
     assert [float(row["probability"]) for row in bars] == SHARES.tolist()
     assert [row["note"] for row in bars] == ["", "chosen", *[""] * 6]
     shares = table(figures, "shares", tmp_path)
-    assert [row["Source piece"] for row in shares] == [safe(piece) for piece in HOSTILE]
+    assert [row["Source token"] for row in shares] == [safe(piece) for piece in HOSTILE]
     for row, weight, is_open in zip(shares, WEIGHTS[6], ALLOWED[6], strict=True):
         assert row["note"] == ("" if is_open else REASON)
         assert row["Weight"] == "" if not is_open else np.float32(row["Weight"]) == weight
@@ -78,7 +78,7 @@ def bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
     assert [float(row["Entropy (bits)"]) for row in curve] == ENTROPIES.tolist()
     assert [row["Step"] for row in curve] == [str(step) for step in range(1, COUNT + 1)]
     lines = table(figures, "lines", tmp_path)
-    assert [(row["series"], row["Epoch"], row["Loss (nats per piece)"]) for row in lines] == [
+    assert [(row["series"], row["Epoch"], row["Loss (nats per token)"]) for row in lines] == [
         ("Dev loss", "1", "2.5"), ("Dev loss", "2", "2.25"), ("Dev loss", "3", "2.125"),
         ("Training loss", "1", "3"), ("Training loss", "2", ""), ("Training loss", "3", "2"),
     ]  # fmt: skip

@@ -143,7 +143,7 @@ def test_a_choice_outlives_a_step_and_python_may_make_another(stage):
 
 
 def masked_cells_markup_and_hundreds_of_pieces_are_told_from_lines(stage):
-    stage.on("dialog", lambda dialog: pytest.fail("a piece ran as script"))
+    stage.on("dialog", lambda dialog: pytest.fail("a token ran as script"))
     choose(stage, "causal")
     token(stage, "query", 2).hover()
     expect_view(stage, lines=len(expected("causal", query=2)))
@@ -151,12 +151,12 @@ def masked_cells_markup_and_hundreds_of_pieces_are_told_from_lines(stage):
     assert values[3:] == ["masked"] * 4
     assert "masked" not in values[:3]
     choose(stage, "hostile")
-    expect(stage.locator(".gf-flow-key .gf-flow-piece")).to_have_count(16)
-    shown = stage.locator(".gf-flow-key .gf-flow-piece").all_inner_texts()
+    expect(stage.locator(".gf-flow-key .gf-flow-token")).to_have_count(16)
+    shown = stage.locator(".gf-flow-key .gf-flow-token").all_inner_texts()
     assert shown == [*HOSTILE[:-1], "⟨U+202E⟩evil"]
     assert stage.locator(".gf-flow :is(img, a, code, script), .gf-flow-token :is(b, i)").count() == 0
     long = token(stage, "key", 13)
-    assert long.locator(".gf-flow-piece").evaluate("piece => piece.scrollWidth > piece.clientWidth")
+    assert long.locator(".gf-flow-piece").evaluate("token => token.scrollWidth > token.clientWidth")
     assert long.get_attribute("title") == HOSTILE[13]
     picture = ElementTree.fromstring(save(stage, "SVG").decode())
     assert set(HOSTILE[:13]) < {node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")}

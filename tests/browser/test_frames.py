@@ -28,7 +28,7 @@ def stopped(server):
 
 
 def shows(page, step):
-    expect(page.locator(TITLES).first).to_have_text(f"Step {step}: candidates for the next piece")
+    expect(page.locator(TITLES).first).to_have_text(f"Step {step}: candidates for the next token")
 
 
 def test_steps_ask_nobody_back_returns_to_each_and_a_click_is_one_at_the_step_that_is_seen(server, new_page):

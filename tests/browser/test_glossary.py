@@ -9,7 +9,7 @@ from tests.browser.helpers import PHONE, chart_menu, menu_link, turn_to, wait_fo
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
-DATA = ".gf-pieces, .gf-text, bdi, input, button, a, svg, code"
+DATA = ".gf-tokens, .gf-text, bdi, input, button, a, svg, code"
 IN_DATA = """data => [...CSS.highlights.get("gf-term")]
   .filter(range => range.startContainer.parentElement.closest(data))
   .map(range => range.toString())"""
@@ -54,7 +54,7 @@ def test_a_term_is_underlined_once_and_explained_to_mouse_and_keyboard_while_one
     expect(tip(page)).to_be_hidden()
     stop = page.get_by_role("note", name="output so far", exact=True)
     stop.focus()
-    expect(tip(page)).to_contain_text("The pieces that the decoder has written")
+    expect(tip(page)).to_contain_text("The tokens that the decoder has written")
     expect(stop).to_have_attribute("aria-describedby", tip(page).get_attribute("id"))
     page.keyboard.press("Escape")
     expect(tip(page)).to_be_hidden()

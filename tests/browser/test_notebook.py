@@ -33,15 +33,15 @@ def test_runs_step_in_their_frames_without_a_network(new_page, book):
     page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     page.goto(book.as_uri())
     one, two = (page.frame_locator(f"div:nth-of-type({n}) > iframe") for n in (1, 2))
-    expect(one.locator(TITLES)).to_have_text("Step 2: candidates for the next piece")
+    expect(one.locator(TITLES)).to_have_text("Step 2: candidates for the next token")
     one.locator(".gf-next").click()
-    expect(one.locator(TITLES)).to_have_text("Step 3: candidates for the next piece")
-    expect(two.locator(TITLES)).to_have_text(["Step 1: candidates for the next piece"] * 2)
+    expect(one.locator(TITLES)).to_have_text("Step 3: candidates for the next token")
+    expect(two.locator(TITLES)).to_have_text(["Step 1: candidates for the next token"] * 2)
     # One stepper moves both; the shorter run stays at its end.
     two.locator(".gf-last").first.click()
-    expect(two.locator(TITLES)).to_have_text([f"Step {n}: candidates for the next piece" for n in (6, 4)])
+    expect(two.locator(TITLES)).to_have_text([f"Step {n}: candidates for the next token" for n in (6, 4)])
     two.locator(".gf-back").last.click()
-    expect(two.locator(TITLES)).to_have_text(["Step 3: candidates for the next piece"] * 2)
+    expect(two.locator(TITLES)).to_have_text(["Step 3: candidates for the next token"] * 2)
     # A frame is no taller than what it shows; what stands there for no scripts is folded.
     for frame in page.locator("div > iframe").all():
         tall = frame.evaluate("(one) => [one.offsetHeight, one.contentDocument.documentElement.scrollHeight]")
@@ -49,5 +49,5 @@ def test_runs_step_in_their_frames_without_a_network(new_page, book):
     assert page.locator("details[open]").count() == 0
     page.locator("body > iframe").scroll_into_view_if_needed()  # unseen, a frame of another origin may not draw
     apart = page.frame_locator("body > iframe")
-    expect(apart.frame_locator("iframe").locator(TITLES)).to_have_text("Step 2: candidates for the next piece")
+    expect(apart.frame_locator("iframe").locator(TITLES)).to_have_text("Step 2: candidates for the next token")
     assert said == []

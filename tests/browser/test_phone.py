@@ -65,7 +65,7 @@ def test_the_head_unfolds_the_controls_stay_and_menus_and_titles_are_whole(serve
     assert place["height"] <= 56
     for key in ("End", "Home"):
         page.locator(".gf-stepper").press(key)
-        for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
+        for row in (".gf-source .gf-tokens", ".gf-target .gf-tokens"):
             assert len(set(page.locator(f"{row} .gf-chip").evaluate_all(TOPS))) == 1
         now = page.locator(".gf-target .gf-now").bounding_box()
         assert 0 <= now["x"] <= PHONE["width"] - now["width"]
@@ -108,7 +108,7 @@ COVERED = """stepper => {
 
 
 def menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, page):
-    turn_to(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
+    turn_to(page, f"{server.url}/step?lesson=one-token.3&model=en-fr&lang=en")
     top_of(page, ".st-key-candidates .gf-chart")
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
     wait_for_rest(page)

@@ -60,7 +60,7 @@ def clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
         stage.mouse.click(*cell_centre(stage, 3, 5))
         expect(stage.get_by_text("clicks: " + str([*before, *[(3, 5)] * count]), exact=True)).to_be_visible()
         wait_for_idle(stage)
-    bar = plot(stage, "Likeliest pieces.").locator(".bars .point").nth(2)
+    bar = plot(stage, "Likeliest tokens.").locator(".bars .point").nth(2)
     bar.scroll_into_view_if_needed()
     wait_for_rest(stage)
     box = bar.bounding_box()
@@ -88,11 +88,11 @@ def test_charts_follow_theme_and_width_and_wait_for_a_place(stage):
     wait_for_rest(stage)
     comes_to(stage, lambda: abs(drawn.bounding_box()["width"] - before) <= 2, expected=True)
     assert said == []
-    stage.evaluate("window.keptPlot = document.querySelector(\"[aria-label='Likeliest pieces.']\")")
+    stage.evaluate("window.keptPlot = document.querySelector(\"[aria-label='Likeliest tokens.']\")")
     stage.emulate_media(color_scheme="dark")
     expect(stage.locator(".gf-stepper")).to_have_attribute("data-theme", "dark")
     comes_to(stage, lambda: title.evaluate("node => getComputedStyle(node).fill") != light, expected=True)
-    chosen = plot(stage, "Likeliest pieces.").locator(".bars .point path").nth(1)
+    chosen = plot(stage, "Likeliest tokens.").locator(".bars .point path").nth(1)
     expect(chosen).to_have_css("fill", "rgb(240, 163, 94)")
     assert stage.evaluate("window.keptPlot.isConnected")
     stage.set_viewport_size({"width": 820, "height": 720})
@@ -107,7 +107,7 @@ def nothing_is_taken_for_markup(stage):
     choose_run(stage, "hostile")
     comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
     chart = plot(stage, "An attention map.")
-    expect(chart.locator(".gtitle")).to_have_text("A map of <b>pieces</b>")
+    expect(chart.locator(".gtitle")).to_have_text("A map of <b>tokens</b>")
     expect(chart.locator(".ytick text").first).to_contain_text(HOSTILE[0])
     rows = chart.locator(".ytick text").all_text_contents()
     assert [re.sub("[\u2068\u2069]", "", row) for row in rows[:11]] == [*HOSTILE[:10], "%{customdata[…"]
@@ -115,7 +115,7 @@ def nothing_is_taken_for_markup(stage):
         stage.mouse.move(*cell_centre(stage, place, 4))
         expect(chart.locator(".hoverlayer")).to_contain_text(f"Query {place + 1}: {piece}")
     assert stage.locator(".gf-chart :is(a[href*=example], img)").count() == 0
-    chips = stage.locator(".gf-source .gf-piece").all_text_contents()
+    chips = stage.locator(".gf-source .gf-token").all_text_contents()
     assert chips[:4] == ["<s>", "</s>", "<br>", "<b>x</b>"]
     assert stage.locator(".gf-stepper :is(a, img, s, br)").count() == 0
 

@@ -80,20 +80,20 @@ def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(s
     assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
     for n in (2, 3):
         for one in (page, tab):
-            expect(one.locator(TITLES).first).to_have_text(f"Step {n}: candidates for the next piece")
+            expect(one.locator(TITLES).first).to_have_text(f"Step {n}: candidates for the next token")
         for place, key in enumerate(("candidates", "entropy", "cross_row", "cross_map")):
             assert table(page, page.locator(".gf-chart-frame").nth(place)) == table(tab, tab.locator(f".st-key-{key}"))
         for one in (page, tab):
             one.keyboard.press("ArrowRight")
     page.get_by_role("button", name="中文").click()
-    expect(page.locator(TITLES).first).to_have_text("第 4 步：下一个子词的候选")
+    expect(page.locator(TITLES).first).to_have_text("第 4 步：下一个词元的候选")
     page.locator(".gf-saved-theme").click()
     expect(page.locator(".gf-chart-frame").first).to_have_attribute("data-theme", "dark")
     page.get_by_role("button", name="English").click()
     assert live(page).startswith(f"{server.url}/step?model=zh-en")
     assert "step=4" in live(page)
     page.keyboard.press("Home")
-    expect(page.locator(TITLES).first).to_have_text("Step 1: candidates for the next piece")
+    expect(page.locator(TITLES).first).to_have_text("Step 1: candidates for the next token")
     assert "step=" not in live(page)
     assert said == []
 

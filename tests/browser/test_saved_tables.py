@@ -54,7 +54,7 @@ def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, page, c
     wait_for_idle(page)
     table, name = saved(page, "candidates")  # which the browser makes
     assert set(table["decoding"]) == {"sampling temperature=2 top_k=0 top_p=1 seed=3"}
-    assert set(table["chart"]) == {"Step 1: candidates for the next piece"}
+    assert set(table["chart"]) == {"Step 1: candidates for the next token"}
     assert name.startswith("zh-en_我喜欢喝咖啡_sampling-temperature-2-")
     likeliest = np.exp(np.sort(trace.log_probs[0])[-10:]).sum()
     np.testing.assert_allclose(table["probability"][:10].sum(), likeliest, rtol=1e-4)

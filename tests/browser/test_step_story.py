@@ -190,10 +190,10 @@ def candidates_stay_hidden_and_play_waits_until_somebody_guesses(own_server, pag
 
 def a_piece_is_forced_by_its_letters_and_one_of_the_sentence_hidden_by_a_click(own_server, page):
     open_step(page, own_server, "?model=zh-en")
-    field = page.get_by_role("textbox", name="Force another piece here")
+    field = page.get_by_role("textbox", name="Force another token here")
     field.fill("glasshouse")
     field.press("Enter")
-    said = page.get_by_text("is not a single piece of this model")
+    said = page.get_by_text("is not a single token of this model")
     expect(said).to_have_count(1)
     wait_for_idle(page)
     expect(field).to_have_value("glasshouse")
@@ -201,15 +201,15 @@ def a_piece_is_forced_by_its_letters_and_one_of_the_sentence_hidden_by_a_click(o
     page.get_by_role("button", name="▁glass", exact=True).click()
     expect(page.locator(CAPTION)).to_contain_text("you chose ‘▁glass’")
     expect(said).to_have_count(0)
-    expect(page.get_by_role("textbox", name="Force another piece here")).to_have_value("")
+    expect(page.get_by_role("textbox", name="Force another token here")).to_have_value("")
 
     turn_to(page, f"{own_server.url}/step?model=filling&src=the+quick+fox&hidden=2")
     chips = page.locator(".gf-stepper .gf-source .gf-chip")
     expect(chips.nth(1)).to_have_attribute("aria-pressed", "true", timeout=SETTLED_MS)
     chips.nth(2).click()
-    expect(page.get_by_text("Token 3: candidates for the hidden piece")).to_be_visible(timeout=SETTLED_MS)
+    expect(page.get_by_text("Token 3: candidates for the hidden token")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
     expect_address(page, hidden="3")
     chips.nth(3).press("Enter")
-    expect(page.get_by_text("Token 4: candidates for the hidden piece")).to_be_visible(timeout=SETTLED_MS)
+    expect(page.get_by_text("Token 4: candidates for the hidden token")).to_be_visible(timeout=SETTLED_MS)
     expect(page.locator(".gf-stepper .gf-controls")).to_be_hidden()  # there is nothing to step through

@@ -121,7 +121,7 @@ def test_marks_tiles_rows_and_cells_open_their_snapshots(grown, new_page):
     assert strip.evaluate(FRAMED) == -1
     said = hover(page, "over_training", *strip.evaluate(TILE, 4))
     assert "Step 2,208" in said
-    assert "Source piece (key) 4: d" in said
+    assert "Source token (key) 4: d" in said
     click_chart(page, "over_training", *strip.evaluate(TILE, 2))
     expect_address(page, model="grown@219", panel="training", layer="2", head="1", step="2")
     comes_to(page, lambda: strip.evaluate(FRAMED), 2)

@@ -63,4 +63,4 @@ def cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page):
     expect_address(page, do="scale-all.off.1", src="glass")
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("What goes wrong")
-    expect(page.get_by_text(re.compile("From piece 3 on, the output is different"))).to_be_visible()
+    expect(page.get_by_text(re.compile("From token 3 on, the output is different"))).to_be_visible()
