@@ -8,6 +8,7 @@ import asyncio
 import atexit
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from glassformer.extensions.training_page.trainings import Training, Trainings
@@ -17,6 +18,7 @@ from glassformer.server.model_runner import BusyError
 from glassformer.server.parts import ServerPart
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.listing import Entry, entry_at
 from transformer.checkpoint.snapshots import AT, steps
@@ -164,6 +166,10 @@ GROWS_SECONDS: Final = 3.0  # between checks of a running training
 
 class TrainingBlocks(PageBlocks):
     """Nothing that is seen."""
+
+    def leads_to(self, path: str, run: Link) -> Link | None:
+        """To the cards that start a training; an address without a part shows curves, as it always has."""
+        return replace(run, view=run.view.but(training_panel="watch")) if path == "training" else None
 
     def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
         """Have the page drawn again when the training of the main slot has another snapshot, or has ended."""

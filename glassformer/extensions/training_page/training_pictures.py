@@ -118,14 +118,14 @@ def epochs_of(curve: Curve, moments: Sequence[SnapshotInfo]) -> list[float]:
 ARRIVED = "watch_arrived"  # in the session: the training that the user has just opened
 TRAINING = Page(
     "training",
-    say("Training"),
+    say("Watch it learn"),
     panel="training_panel",
     entries=(
         PartEntry("curves", say("Curves"), "glassformer.extensions.training_page.training_panels:curves"),
         PartEntry(
             "sentence", say("Your sentence"), "glassformer.extensions.training_page.training_panels:your_sentence"
         ),
-        PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
+        PartEntry("watch", say("Train a small model"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
     ),
 )
 CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)

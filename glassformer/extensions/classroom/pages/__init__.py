@@ -9,5 +9,5 @@ from transformer.i18n import say
 HERE = Path(__file__).parent
 PAGES = (
     PageEntry(50, HERE / "lessons.py", say("Lessons")),
-    PageEntry(51, HERE / "teachers.py", say("Plan and handouts"), SECTION),
+    PageEntry(53, HERE / "teachers.py", say("Plan and handouts"), SECTION),
 )

@@ -208,9 +208,10 @@ def draw() -> None:
         polling.results(public)
     else:
         _outside(code)
-    st.caption(KEPT_SHARED if ROOMS.is_shared else KEPT)
-    if not ROOMS.is_shared:
-        st.caption(MEANT_FOR)
+    with st.expander(say("What is kept of a room")):
+        st.caption(KEPT_SHARED if ROOMS.is_shared else KEPT)
+        if not ROOMS.is_shared:
+            st.caption(MEANT_FOR)
 
 
 def _outside(code: str) -> None:

@@ -8,6 +8,6 @@ from transformer.i18n import say
 HERE = Path(__file__).parent
 SECTION = say("Teach")
 PAGES = (
-    PageEntry(52, HERE / "room.py", say("A room"), SECTION),
-    PageEntry(53, HERE / "projector.py", say("A room"), SECTION, is_listed=False),
+    PageEntry(51, HERE / "room.py", say("A room"), SECTION),
+    PageEntry(52, HERE / "projector.py", say("A room"), SECTION, is_listed=False),
 )

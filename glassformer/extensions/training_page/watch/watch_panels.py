@@ -128,22 +128,22 @@ def _form() -> None:
             st.button(title, key=key, on_click=_start, args=(chosen,), icon=icon, width="stretch")
             st.caption(about)
     at_cards = st.container()
-    st.subheader(say("Or choose the settings yourself"), divider=False)
-    for name, value in vars(Choices()).items():
-        st.session_state.setdefault(f"{_KEY}{name}", value)
-    _task()
-    pairs = _pairs() if st.session_state[f"{_KEY}task"] == OWN else None
-    chosen = _choices()
-    fits = (chosen.task != OWN or pairs is not None) and _said_before(chosen, pairs)
-    _busy()
-    st.button(
-        say("Start training"),
-        key=f"{_KEY}start",
-        type="primary",
-        icon=":material/play_arrow:",
-        on_click=_start,
-        disabled=not fits,
-    )
+    with st.expander(say("Or choose the settings yourself")):
+        for name, value in vars(Choices()).items():
+            st.session_state.setdefault(f"{_KEY}{name}", value)
+        _task()
+        pairs = _pairs() if st.session_state[f"{_KEY}task"] == OWN else None
+        chosen = _choices()
+        fits = (chosen.task != OWN or pairs is not None) and _said_before(chosen, pairs)
+        _busy()
+        st.button(
+            say("Start training"),
+            key=f"{_KEY}start",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=_start,
+            disabled=not fits,
+        )
     if (problem := st.session_state.get(PROBLEM)) is not None:  # beside what was clicked
         with at_cards if st.session_state.get(FROM_CARD) else st.container():
             st.error(drawing.with_code(problem))
