@@ -111,10 +111,10 @@ def _measure(shape: str, path: Path, options: argparse.Namespace) -> tuple[Times
             for threads in options.threads:
                 if _ask(worker, "write", batch, threads) != expected:
                     sys.exit(
-                        f"{shape}, {batch} at once: other pieces than Hugging Face's: {program}, {threads} threads"
+                        f"{shape}, {batch} at once: other tokens than Hugging Face's: {program}, {threads} threads"
                     )
         pieces = [i for ids in expected for i in ids]
-        print(f"{shape}, {batch} at once: all write the same {len(pieces)} pieces, {len(set(pieces))} different ones.")
+        print(f"{shape}, {batch} at once: all write the same {len(pieces)} tokens, {len(set(pieces))} different ones.")
     right = {
         batch: {draft: _ask(workers[Program("trace", draft)], "right", batch, 1) for draft in DRAFTS[1:]}
         for batch in options.batches
@@ -235,7 +235,7 @@ class _Side:
             name = draft.name
             right += next((t for t, (a, b) in enumerate(zip(guess, ids, strict=False)) if a != b), len(ids))
             whole += list(guess) == ids
-        return f"{name} {right} of {sum(map(len, written))} pieces, {whole} of {len(written)} outputs"
+        return f"{name} {right} of {sum(map(len, written))} tokens, {whole} of {len(written)} outputs"
 
     def _cut(self, rows: Iterable[Ids]) -> list[Ids]:
         """Rows up to their end piece."""

@@ -111,7 +111,7 @@ def main() -> None:
     sys.exit(1 if wrong else 0)
 
 
-HEAD = ("", "draft", "sentences", "without a draft", "pieces right", "drafts right", "step by step", "other pieces",
+HEAD = ("", "draft", "sentences", "without a draft", "tokens right", "drafts right", "step by step", "other tokens",
         "other text", "other candidates", "other in a batch", "others of `write`", "nats apart, most")  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def aligned_outputs_spec(
     """
     wrong = [row for row in (first, *follow) if row is not None and not 0 <= row < len(rows)]
     if wrong:
-        raise ValueError(f"Row {wrong[0]} of {len(rows)} aligned pieces.")
+        raise ValueError(f"Row {wrong[0]} of {len(rows)} aligned tokens.")
     crossed = any(row.p_crossed is not None for row in rows)
     layout = _aligned_layout(rows, title, crossed=crossed, first=first)
     if not rows:

@@ -85,7 +85,7 @@ def candidates_spec(
     shares = [None] * count if drawn_from is None else drawn_from
     rules = [None] * count if rules is None else rules
     if {len(probabilities), len(ids), len(ranks), len(shares), len(rules)} != {count}:
-        raise ValueError(f"{count} pieces need as many probabilities, ids, ranks, rules and shares to be drawn.")
+        raise ValueError(f"{count} tokens need as many probabilities, ids, ranks, rules and shares to be drawn.")
     rows = [
         _Row(
             label=_label(piece, place == chosen, _MARKS.get(rule or "", "")),

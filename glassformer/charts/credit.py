@@ -58,7 +58,7 @@ class Column:
 def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title: str, piece_axis: str) -> Spec:
     """Draw the measures of each piece, the first piece on top; a click's index is (row, column)."""
     if any(np.shape(column.values) != (len(pieces),) for column in columns):
-        raise ValueError(f"{len(pieces)} pieces: give one number for each in every column.")
+        raise ValueError(f"{len(pieces)} tokens: give one number for each in every column.")
     layout = base_layout(title, "", piece_axis)
     names = [_named(column.name) if column.meaning else literal(column.name) for column in columns]
     layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "tickvals": list(range(len(columns))), "side": "top"}

@@ -52,7 +52,7 @@ def lens_table_spec(
     """
     values = np.asarray(probabilities, np.float32)
     if values.ndim != 2 or values.shape != np.shape(chosen) or [values.shape[1]] * len(depths) != [*map(len, pieces)]:
-        raise ValueError(f"{values.shape} probabilities for {len(depths)} depths: give one for each piece.")
+        raise ValueError(f"{values.shape} probabilities for {len(depths)} depths: give one for each token.")
     layout = base_layout(title, say("Rank among the candidates"), "")
     count = values.shape[1]
     layout["xaxis"] |= {"range": [-0.5, count - 0.5], "tickvals": list(range(count)), "fixedrange": True}

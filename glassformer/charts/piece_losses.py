@@ -45,7 +45,7 @@ def piece_losses_spec(
     all pieces, in nats; None draws no line.
     """
     if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
-        raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")
+        raise ValueError(f"{len(pieces)} tokens need as many losses, places, ranks and likeliest tokens.")
     layout = base_layout(title, piece_axis, LOSS) | {"height": 380, "bargap": 0.25}
     along(layout, pieces)
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}

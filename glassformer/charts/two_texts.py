@@ -39,7 +39,7 @@ def two_texts_spec(
     place both end with the same `tail` pieces.
     """
     if [*map(len, texts)] != [*map(len, probabilities)]:
-        raise ValueError("Give one probability for each piece.")
+        raise ValueError("Give one probability for each token.")
     drawn = window(max(map(len, texts)), parts_at)
     rows = [
         (name, [_cell(name, text, each, i, parts_at, tail) if i < len(text) else None for i in drawn])
@@ -107,7 +107,7 @@ def shift_spec(
     long text shows only the bands around that place: `layout.meta.first` is the first place drawn.
     """
     if {len(reads), len(losses)} != {len(labels)}:
-        raise ValueError(f"{len(labels)} labels need as many pieces that are read, and losses.")
+        raise ValueError(f"{len(labels)} labels need as many tokens that are read, and losses.")
     drawn = window(len(labels), chosen)
     above = [_input(reads[i], i, chosen) for i in drawn]
     below = [_label(labels[i], i, float(losses[i]), guessing, i == chosen) for i in drawn]

@@ -65,11 +65,11 @@ class StepperRun:
         """Refuse a run whose parts do not fit together."""
         steps = len(self.target)
         if len(self.texts) != steps:
-            raise ValueError(f"{len(self.texts)} texts for {steps} output pieces: give one text for each step.")
+            raise ValueError(f"{len(self.texts)} texts for {steps} output tokens: give one text for each step.")
         shape = (1 if self.still else steps, len(self.source))
         if self.shading is not None and self.shading.shape != shape:
             raise ValueError(
-                f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source pieces."
+                f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source tokens."
             )
 
     def without_numbers(self) -> StepperRun:

@@ -49,7 +49,8 @@ def draw(run: OpenRun) -> None:
         said = say("This encoder-only model generates no output, so there is no choice of tokens to show.")
         st.info(said, icon=":material/info:")
         return
-    decoding_line(run.checkpoint)
+    if run.slot == MAIN:
+        decoding_line(run.checkpoint)
     row = controls.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)

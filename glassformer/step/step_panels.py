@@ -20,6 +20,7 @@ from glassformer.shared.clicks import pressed
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
+from glassformer.state.view import MAIN
 from glassformer.step import hidden_piece_panels, step_pictures
 from glassformer.step.block_strip import ModelBlock, picture, shown_block, strip
 from transformer.errors import GlassformerError, QueryError
@@ -327,7 +328,7 @@ def _hypothesis_label(run: OpenRun, index: int) -> str:
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how it is decoded, the parts below it, and what can be done with the head that is chosen."""
     sentence(run, chosen=hidden_piece_panels.chosen(run), asks=was_refused(run), large=True)
-    if run.trace.n_steps:
+    if run.trace.n_steps and run.slot == MAIN:
         decoding_line(run.checkpoint)
     cover_box.part(lambda: parts(run))
     for blocks in page_blocks():

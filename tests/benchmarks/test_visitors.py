@@ -99,10 +99,10 @@ def test_another_sentence_draws_neither_the_sidebar_nor_the_page_around_it_again
 
         translated, nothing, again = typed("我喜欢喝绿茶。"), typed(""), typed("你好。")
         switched = typed("Hello, how are you?")  # another checkpoint reads it: the whole page is of that one
-    assert {"selectbox", "slider", "text_input"} <= set(opened.elements)
+    choices = opened.elements.count("selectbox")  # the checkpoint is one of them
     for rerun in (translated, nothing, again):
         assert "text_input" in rerun.elements
-        assert not {"selectbox", "slider"} & set(rerun.elements)
-    assert {"selectbox", "slider"} <= set(switched.elements)
+        assert rerun.elements.count("selectbox") < choices
+    assert switched.elements.count("selectbox") == choices
     assert "stepper" not in nothing.drawn
     assert len({rerun.drawn["stepper"] for rerun in (opened, translated, again, switched)}) == 4

@@ -75,7 +75,7 @@ class School:
 
     def visitors(self):
         """Cookies of two visitors, of a replica each, as soon as the proxy knows both."""
-        return until(lambda: sorted(found) if len(found := {self.ask("/start")[1] for _ in range(2)}) == 2 else None)
+        return until(lambda: sorted(found) if len(found := {self.ask("/step")[1] for _ in range(2)}) == 2 else None)
 
     def kill(self):
         """End the replicas at once."""
@@ -111,7 +111,7 @@ class School:
     def home(self, cookie):
         """The replica that has the visitors of a cookie."""
         before = {one.port: self.pages(one.port) for one in self.replicas}
-        assert self.ask("/start", cookie=cookie)[:2] == (200, "")
+        assert self.ask("/step", cookie=cookie)[:2] == (200, "")
         [found] = [one for one in self.replicas if self.pages(one.port) > before[one.port]]
         return found
 
@@ -208,7 +208,7 @@ def test_a_room_is_the_same_at_both_replicas_and_survives_the_restart_of_one_and
         assert heard.until("room")["question"] == "class"
         ending.process.send_signal(signal.SIGTERM)
         until(lambda: school.answers(ending.port, "/readyz") == 503)
-        assert until(lambda: school.ask("/start", cookie=cookie)[1]) == other  # while this one still serves
+        assert until(lambda: school.ask("/step", cookie=cookie)[1]) == other  # while this one still serves
         assert school.answers(ending.port, "/healthz") == 200
         assert heard.until("ended") is None  # the stream ends, the room does not
     with Listening(school, f"{path}/events?token={tokens[0]}", other) as heard:
@@ -220,7 +220,7 @@ def test_a_room_is_the_same_at_both_replicas_and_survives_the_restart_of_one_and
     [killed] = [one for one in school.replicas if one is not ending]
     began = time.monotonic()
     os.killpg(killed.pid, signal.SIGKILL)
-    assert school.ask("/start", cookie=other)[:2] == (200, cookie)  # the very next request
+    assert school.ask("/step", cookie=other)[:2] == (200, cookie)  # the very next request
     with Listening(school, f"{path}/events?token={tokens[1]}", cookie) as heard:
         assert heard.until("room")["question"] == "class"
     assert time.monotonic() - began < 10
@@ -234,7 +234,7 @@ def test_without_its_store_a_replica_is_not_ready_but_pages_are_served(school):
     school.redis.stop()
     until(lambda: "store" in school.ask("/readyz", port=left.port)[2])
     time.sleep(3)  # HAProxy has asked, too
-    assert school.ask("/start")[0] == 200
+    assert school.ask("/step")[0] == 200
     school.redis.start()
     until(lambda: school.answers(left.port, "/readyz") == 200)
 

@@ -11,7 +11,7 @@ from transformer.i18n import PSEUDO, Sentence, said, say
 @pytest.mark.parametrize("kind", [GlassformerError, CheckpointError])
 def test_an_error_keeps_its_sentence(kind):
     error = kind(say("{name} holds {n:,} tokens; {most:,} are read.", name="a.model", n=1200, most=1000))
-    assert str(error) == "a.model holds 1,200 pieces; 1,000 are read."
+    assert str(error) == "a.model holds 1,200 tokens; 1,000 are read."
     assert type(str(error)) is str
     assert said(error.sentence, PSEUDO).replace("·", "") == "⟦a.model hoolds 1,200 piieecees; 1,000 aaree reeaad.⟧"
     again = pickle.loads(pickle.dumps(error))

@@ -91,7 +91,7 @@ def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
     or that a word has no character.
     """
     if sum(pieces) != sum(words):
-        raise ValueError(f"the pieces have {sum(pieces)} characters, the words {sum(words)}")
+        raise ValueError(f"the tokens have {sum(pieces)} characters, the words {sum(words)}")
     if 0 in words:
         raise ValueError(f"word {list(words).index(0)} has no character")
     piece_ends, word_ends = np.cumsum(pieces, dtype=np.int64), np.cumsum(words, dtype=np.int64)

@@ -65,10 +65,10 @@ def site_table(parts: Anatomy, config: ModelConfig | None = None) -> dict[str, s
         sites[f"{stack.name}.{{layer}}.output"] = "[batch, token, d_model] the residual stream after the layer"
         sites[f"{stack.name}.output"] = "[batch, token, d_model] after the final norm, if there is one"
     if parts.writes:
-        sites["logits"] = "[batch, token, tgt_vocab] scores of the next piece, before the softmax"
+        sites["logits"] = "[batch, token, tgt_vocab] scores of the next token, before the softmax"
     if parts.fills:
         sites |= {f"mlm_head.{name}": text for name, text in _MLM_HEAD.items()}
-        sites["logits"] = "[batch, token, tgt_vocab] scores of the piece at each token, before the softmax"
+        sites["logits"] = "[batch, token, tgt_vocab] scores of the token at each place, before the softmax"
     return sites
 
 

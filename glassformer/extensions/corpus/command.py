@@ -174,7 +174,7 @@ def _report(run: Plan, out: Path) -> None:
     found = scores(run.folder)
     print(f"{run.about['checkpoint']} over {', '.join(run.about['files'])}: {found.n_lines:,} lines, 95 % intervals")
     for name, figure, form in (
-        ("loss, nats per piece", found.loss, ".4f"),
+        ("loss, nats per token", found.loss, ".4f"),
         ("exact", found.exact, ".2%"),
         ("BLEU", found.bleu, ".2f"),
         ("chrF", found.chrf, ".2f"),
@@ -182,7 +182,7 @@ def _report(run: Plan, out: Path) -> None:
         if figure:
             print(f"  {name:<22}{_said(figure, form)}")
     if found.heads:
-        print("  Alignment error rate, by the row that predicts a piece; by the row that reads it:")
+        print("  Alignment error rate, by the row that predicts a token; by the row that reads it:")
     for head in found.heads:
         print(
             f"    layer {head.layer}, head {head.head:<3}  {_said(head.predicts, '.1%')};  {_said(head.reads, '.1%')}"

@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="decides which texts are used (default 0)")
     parser.add_argument(
-        "--reported", type=float, metavar="LOSS", help="the loss that training reported, in nats per piece"
+        "--reported", type=float, metavar="LOSS", help="the loss that training reported, in nats per token"
     )
     add_device(parser)
     form = parser.add_mutually_exclusive_group()

@@ -94,7 +94,7 @@ def judge(model: Transformer, *, written: int, right: int) -> None:
         before = _pays(known)
         known.written, known.right = known.written + written, known.right + right
         if before and not _pays(known):
-            _LOG.info("drafts are not used any more: only %d of %d pieces were right", known.right, known.written)
+            _LOG.info("drafts are not used any more: only %d of %d tokens were right", known.right, known.written)
 
 
 def failed(model: Transformer, draft: Draft, error: Exception) -> None:

@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="one source per line, or source TAB reference")
     parser.add_argument("--csv", type=Path, metavar="OUT.csv", help="write the whole table")
     parser.add_argument("--beam", type=int, default=0, metavar="N", help="number of beams (default: greedy)")
-    parser.add_argument("--max-new", type=int, default=128, metavar="N", help="most pieces to write (default 128)")
+    parser.add_argument("--max-new", type=int, default=128, metavar="N", help="most tokens to write (default 128)")
     parser.add_argument("--force", action="store_true", help="replace an existing OUT.csv")
     add_device(parser)
 
@@ -89,7 +89,7 @@ def _print(results: list[LineResult]) -> None:
         if one.problem is not None:
             print(f"error: line {one.line.number}: {one.problem}", file=sys.stderr)
             continue
-        numbers = [_number("log-probability per piece", one.mean_log_prob), _number("chrF", one.chrf)]
+        numbers = [_number("log-probability per token", one.mean_log_prob), _number("chrF", one.chrf)]
         said = "; ".join([*filter(None, numbers), *["cut"] * (one.ended is False)])
         print(one.line.number, one.line.source, one.output, said, sep="\t")
 
@@ -98,12 +98,12 @@ def _print_summary(found: Summary) -> None:
     print(f"{found.n - found.n_failed:,} of {found.n:,} lines.")
     named = {
         "chrF of all": found.chrf,
-        "log-probability per piece, in nats": found.log_prob,
+        "log-probability per token, in nats": found.log_prob,
         "entropy, in bits": found.entropy,
-        "length ratio (pieces written / read)": found.length_ratio,
-        "repeated pairs of pieces (%)": _percent(found.repeated),
+        "length ratio (tokens written / read)": found.length_ratio,
+        "repeated pairs of tokens (%)": _percent(found.repeated),
         "ended by themselves (%)": _percent(found.ended),
-        "unknown pieces (%)": _percent(found.unknown),
+        "unknown tokens (%)": _percent(found.unknown),
     }
     for name, value in named.items():
         if value is not None:

@@ -80,7 +80,7 @@ def _costs(left: Sequence[object], right: Sequence[object]) -> list[list[int]]:
 def kl_divergences(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """KL(left ‖ right) = Σ p · (ln p − ln q) of each step [T], in nats, at least 0, of log-probabilities [T, V]."""
     if left.shape != right.shape:
-        raise ValueError(f"{left.shape} log-probabilities and {right.shape}: give those of the same pieces.")
+        raise ValueError(f"{left.shape} log-probabilities and {right.shape}: give those of the same tokens.")
     return np.array([_divergence(p, q) for p, q in zip(left, right, strict=True)], dtype=np.float64)
 
 

@@ -214,7 +214,7 @@ def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make, monkeyp
 
 def reverse(*more, epochs=1):
     words = (
-        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --tokens char"
+        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
     )
     words += f" --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
     rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))

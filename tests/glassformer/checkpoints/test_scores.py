@@ -35,7 +35,7 @@ def test_a_field_of_any_type_is_shown_as_a_text(name):
 
 def test_gaps_that_were_filled_are_no_translations():
     counts = {"texts": 9, "pieces": 80, "loss": 0.05, "exact": 0.99}
-    record = {"file": "test.tsv", "measure": "each token hidden alone", **counts}
+    record = {"file": "test.tsv", "measure": "each piece hidden alone", **counts}
     (row,) = other_rows([record])
     assert list(row) == ["File", "Guessed right", "Loss (nats per token)", "Tokens", "Texts"]
     assert row["Guessed right"] == "99.0%"

@@ -114,7 +114,7 @@ def test_the_types_of_a_run_name_what_python_sends():
 
 def test_cell_labels_are_not_sent_for_every_cell():
     weights = np.eye(40, dtype=np.float32)
-    pieces = [f"▁token{place}" for place in range(40)]
+    pieces = [f"▁piece{place}" for place in range(40)]
     figure = charts.heatmap(weights, queries=pieces, keys=pieces, allowed=None, title="A map")
     sent = figure_json(figure)
     assert len(sent) < 20_000

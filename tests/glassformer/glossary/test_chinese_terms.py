@@ -29,7 +29,7 @@ INSTEAD = {
     "target": "目标",
 }
 # Words that are so often no terms, or have so many Chinese ones, that looking for them finds nothing.
-EVERYDAY = {"memory", "piece", "room", "value"}
+EVERYDAY = {"memory", "room", "token", "value"}
 # Beginnings of sentences in which a word is a name in code, or in which Chinese does without it.
 LEFT_OUT = (
     "Each line joins a query to a key it attends to. Its colour shows the head",

@@ -1,4 +1,4 @@
-"""A page says that it is loading before any script has come, and the bare address leads to the start page."""
+"""A page says that it is loading before any script has come, and the bare address leads to the first page."""
 
 import gzip
 
@@ -66,13 +66,13 @@ def test_streamlit_is_told_that_the_app_is_above_a_page(path, base, told):
 @pytest.mark.parametrize(
     ("query", "page"),
     [
-        ("", "start"),
-        ("embed=true&embed_options=dark_theme", "start?embed=true&embed_options=dark_theme"),
+        ("", "step"),
+        ("embed=true&embed_options=dark_theme", "step?embed=true&embed_options=dark_theme"),
         ("src=", "step?src="),
         ("model=en-fr&src=a%20%26+b&lang=qps", "step?model=en-fr&src=a%20%26+b&lang=qps"),
     ],
 )
-def test_the_bare_address_leads_to_the_start_page_or_as_before_to_the_step_page(query, page):
+def test_the_bare_address_leads_to_the_first_page(query, page):
     assert leads_to(query) == page
     for base, path, sent_on in (("", "/", True), ("", "/attention", False), ("glass", "/glass/", True)):
         client = TestClient(RootRedirectMiddleware(PlainTextResponse("the app"), base))

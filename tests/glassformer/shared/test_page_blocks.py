@@ -44,6 +44,6 @@ def test_pages_of_extensions_stand_where_their_places_say(monkeypatch):
     monkeypatch.setattr(PageEntry, "page", lambda entry: entry.script.stem)
     monkeypatch.setattr(page_blocks, "provided", lambda _: ((PageEntry(2, Path("b.py"), "B", "Later"),),))
     own = [PageEntry(3, Path("c.py"), "C", "Later"), PageEntry(1, Path("a.py"), "A")]
-    assert by_section(own) == {"": ["a"], "Later": ["b", "c"]}
+    assert by_section(own) == {"A": ["a"], "Later": ["b", "c"]}
     monkeypatch.setattr(page_blocks, "provided", lambda _: ())
-    assert by_section(own) == {"": ["a"], "Later": ["c"]}
+    assert by_section(own) == {"A": ["a"], "Later": ["c"]}

@@ -29,7 +29,7 @@ def test_a_line_that_cannot_be_read_costs_no_other(typed, capsys):
     assert [error[: len("error: line 3:")] for error in errors[:3]] == [f"error: line {n}:" for n in (3, 4, 5)]
     assert "characters" in errors[0]
     assert "not UTF-8" in errors[1]
-    assert "pieces" in errors[2]
+    assert "tokens" in errors[2]
     assert errors[3] == "error: 3 of 5 lines could not be translated."
 
 

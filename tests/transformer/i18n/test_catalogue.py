@@ -59,7 +59,7 @@ def test_what_is_not_translated_or_not_well_stays_english(polish):
 
 def test_the_scripts_get_their_words(polish):
     assert browser_words(polish) == {"Save": "Zapisz", "{n} token": ["{n} kawałek", "{n} kawałki", "{n} kawałków"]}
-    assert browser_words("qps") == {"Save": "⟦Saavee⟧", "{n} token": ["⟦{n} piieecee⟧", "⟦{n} piieecees⟧"]}
+    assert browser_words("qps") == {"Save": "⟦Saavee⟧", "{n} token": ["⟦{n} tookeen⟧", "⟦{n} tookeens⟧"]}
     assert browser_words("en") == {}
 
 

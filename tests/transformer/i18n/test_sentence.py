@@ -47,7 +47,7 @@ def test_braces_of_a_value_are_text_and_a_doubled_brace_is_one():
 def test_a_sentence_inside_another_is_said_too():
     sentence = say("{pieces} in {where}.", pieces=say_n("{n} token", "{n} tokens", 2), where="data")
     assert sentence == "2 tokens in data."
-    assert said(sentence, PSEUDO) == "⟦‹2 piieecees› iin data.·⟧"
+    assert said(sentence, PSEUDO) == "⟦‹2 tookeens› iin data.·⟧"
 
 
 def test_a_paragraph_is_made_of_the_sentences_that_a_function_yields():

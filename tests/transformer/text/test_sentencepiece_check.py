@@ -88,7 +88,7 @@ def test_a_model_that_is_cut_off(model, kept):
         (UNK + field(1, field(1, b"a") + field(2, b"x")), "token 1 has a field 2 of the wrong type"),
         (UNK + field(2, field(44, b"?" * 1000)), "with 1,000 bytes"),
         (UNK + field(3, field(2, b"\0\0\0\0" + b"ok\0" + b"x" * 999 + b"\0")), "with 999 bytes; the limit is 64"),
-        (field(2, field(3, 1)), "no tokens"),
+        (field(2, field(3, 1)), "no pieces"),
         (UNK + piece("a\0b"), "SentencePiece cannot use this file"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

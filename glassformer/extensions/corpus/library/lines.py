@@ -139,7 +139,7 @@ class Item:
     ids: tuple[int, ...]  # the pieces that are predicted
     first: int  # the decoder's row that predicts the first of them
     step: int | None  # the decoder's row of step 0; None where the output has no steps
-    source: tuple[int, ...]  # the pieces of `src_ids`, as numbers of `Pieces`
+    source: tuple[int, ...]  # the pieces of `src_ids`, as numbers of a shard's pieces
     read: tuple[int, ...]  # those of `read_ids`
     n_source: int  # pieces of the source
     output: str | None = None  # what the model wrote; None if it read a reference

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
     from transformer.runs.query import Beam, Greedy
 
-ROW_NAMES = {"predicts": "Row that predicts the piece", "reads": "Row that has read the piece"}
+ROW_NAMES = {"predicts": "Row that predicts the token", "reads": "Row that has read the token"}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +131,7 @@ def _score_pairs(
     if not checkpoint.model.anatomy.writes:
         found = score_gaps(checkpoint, held_out)
         print(
-            f"{held_out.name}, SHA-256 {held_out.sha256}: {found['texts']:,} texts, {found['pieces']:,} pieces, each "
+            f"{held_out.name}, SHA-256 {held_out.sha256}: {found['texts']:,} texts, {found['pieces']:,} tokens, each "
             f"hidden alone: loss {found['loss']} nats, {found['exact']:.2%} guessed right"
         )
         return [found]
@@ -157,7 +157,7 @@ def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:
         found = f"BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}, {scores.exact:.1%} exact"
         print(f"{decoding_name(decoding)}{penalty}: {found}")
         if scoring.n_cut:
-            print(f"  {scoring.n_cut:,} outputs were cut after {scoring.max_new} pieces.")
+            print(f"  {scoring.n_cut:,} outputs were cut after {scoring.max_new} tokens.")
     print(f"BLEU: {scorings[0].scores.signature}\nchrF: {scorings[0].scores.chrf_signature}")
     if scorings[0].n_unread:
         print(f"{scorings[0].n_unread:,} sources cannot be read (too long or empty); their outputs count as empty.")

@@ -24,7 +24,7 @@ SETTINGS: Final[Mapping[str, str | None]] = {  # fields of `TrainSettings`, each
     "schedule": "the way down",
     "warmup": "steps until the highest rate, at most half of all",
     "smoothing": None,
-    "sampling": "alpha for random splits into pieces; 0: none",
+    "sampling": "alpha for random splits into tokens; 0: none",
     "clip": None,
     "weight_decay": None,
     "average": "score and keep the mean of the parameters after so many epochs",
@@ -69,9 +69,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--heads", type=int, default=4)
     model.add_argument("--kv-heads", type=int, default=0, help="key-value heads, shared by the heads; 0: as many")
     model.add_argument("--d-ff", type=int, default=1024)
-    model.add_argument("--src-vocab", type=int, default=6000, help="most source pieces")
-    model.add_argument("--tgt-vocab", type=int, default=5000, help="most target pieces")
-    model.add_argument("--shared-vocab", action="store_true", help="one vocabulary (of --src-vocab pieces)")
+    model.add_argument("--src-vocab", type=int, default=6000, help="most source tokens")
+    model.add_argument("--tgt-vocab", type=int, default=5000, help="most target tokens")
+    model.add_argument("--shared-vocab", action="store_true", help="one vocabulary (of --src-vocab tokens)")
     model.add_argument("--pieces", choices=("unigram", "bpe", "char"), default="unigram")
     model.add_argument("--norm", choices=get_args(NormPlace), default="pre")
     model.add_argument("--activation", choices=get_args(Activation), default="relu")
@@ -89,7 +89,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "--no-causal-mask",
         action="store_false",
         dest="causal_mask",
-        help="a deliberate mistake: the decoder sees the pieces that it has to predict, so the loss nears 0 and its "
+        help="a deliberate mistake: the decoder sees the tokens that it has to predict, so the loss nears 0 and its "
         "output is worthless (`checkpoints/reverse-leak` was trained like this)",
     )
     training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")

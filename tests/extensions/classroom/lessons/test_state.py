@@ -86,5 +86,5 @@ def test_whatever_a_browser_says_is_read_without_an_error(text):
 
 def test_what_is_too_long_is_passed_over():
     assert not list(answer_storage.read(json.dumps([ROW] * 3000)))
-    many = [[f"one-token.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
+    many = [[f"one-piece.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
     assert len(list(answer_storage.read(json.dumps(many)))) == predictions.MOST

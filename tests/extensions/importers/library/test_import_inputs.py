@@ -45,7 +45,7 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
     assert "source.model: has" in str(preview(tmp_path / "all").report)
     with pytest.raises(CheckpointError, match="two embedding tables; give one tokenizer for each side"):
         preview(path, given=ImportInputs(source))
-    with pytest.raises(CheckpointError, match=r"target.model: has .* pieces, but the embedding table"):
+    with pytest.raises(CheckpointError, match=r"target.model: has .* tokens, but the embedding table"):
         preview(path, given=ImportInputs(target, source))
 
 

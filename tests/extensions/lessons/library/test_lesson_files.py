@@ -108,7 +108,7 @@ FAULTS = [
     ((*STEP, "reveal"), {"same": {"en": "x" * (MAX_CHARACTERS + 1), "zh": "一"}}, "longer than 600"),
     ((*ASK, "oracle"), "eval", "expected one of .*branch"),
     ((*ASK, "kind"), "opinion", "expected one of finding, law"),
-    ((*ASK, "form"), "essay", "expected one of choice, number, token"),
+    ((*ASK, "form"), "essay", "expected one of choice, number, piece"),
     ((*ASK, "within"), -1, "at least 0"),
     ((*ASK, "within"), float("nan"), "at least 0, found nan"),
     ((*ASK, "choices"), {"same": "the same"}, "expected the type dict"),

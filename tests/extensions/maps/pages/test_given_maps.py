@@ -22,9 +22,9 @@ from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from transformer import given_maps, load_maps, save_maps
 
-OTHERS = [
-    ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
-] + [TRAINING]
+OTHERS = [ROOT / "pages" / "explore" / f"{name}.py" for name in ("step", "positions", "masks", "inside", "forcing")] + [
+    TRAINING
+]
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def test_gaps_are_scored_by_the_command(tmp_path, capsys):
     path.write_text("".join(f"{text}\n" for text, _ in TEXTS) + "x" * 99, encoding="utf-8")
     held_out = read_held_out(path, checkpoint.config)
     record = score_gaps(checkpoint, held_out)
-    assert (record["texts"], record["measure"]) == (len(TEXTS), "each token hidden alone")
+    assert (record["texts"], record["measure"]) == (len(TEXTS), "each piece hidden alone")
     assert main(["evaluate", str(tmp_path / "encoder"), "--pairs", str(path), "--record"]) == 0
     assert f"{record['exact']:.2%} guessed right" in capsys.readouterr().out
     assert load(tmp_path / "encoder").card.scores == (record,)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
 
 def options(job, name, *more):
     """A training without dropout, whose draws differ from process to process."""
-    model = "--layers=1 --d-model=16 --heads=2 --d-ff=16 --src-vocab=40 --shared-vocab --tokens=char --dropout=0"
+    model = "--layers=1 --d-model=16 --heads=2 --d-ff=16 --src-vocab=40 --shared-vocab --pieces=char --dropout=0"
     how = "--epochs=2 --batch-tokens=800 --rate=0.01 --warmup=5 --precision=fp32 --device=cpu"
     files = [f"--train={job.train}", f"--dev={job.dev}", f"--out={job.out.with_name(name)}"]
     return ["train", *files, *model.split(), *how.split(), *more]

@@ -62,7 +62,7 @@ def test_the_costliest_piece_is_that_of_the_largest_loss(read):
     ids, losses, _ = losses_by_hand(read, read.picked["reference"])
     answer = training_questions.costliest_piece(read)
     place = int(losses.argmax())
-    assert answer.right == f"token-{place + 1}"
+    assert answer.right == f"piece-{place + 1}"
     assert answer.values["piece"] == read.checkpoint.tgt_tokenizer.piece(ids[place])
     assert answer.values["loss"] == pytest.approx(losses[place], abs=1e-3)
     assert answer.values["share"] == pytest.approx(losses[place] / losses.sum(), abs=1e-3)
