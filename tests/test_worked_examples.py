@@ -21,8 +21,8 @@ for script in sys.argv[1:]:
     page.query_params.update({"model": "reverse", "src": "glass"})
     page.run()
     assert not page.exception, page.exception
-assert "Tokens" in [page.title for pages in provided("pages") for page in pages]
-main(["tokens", "checkpoints/reverse", "ab"])
+assert "Pieces" in [page.title for pages in provided("pages") for page in pages]
+main(["pieces", "checkpoints/reverse", "ab"])
 """
 
 
@@ -41,7 +41,7 @@ def tree(tmp_path):
     (root / "glassformer" / "agreement" / "__init__.py").write_text('"""The page Agreement."""\n', encoding="utf-8")
     (line,) = [block for block in blocks("page.md") if block.startswith("PageEntry")]
     put(root / "main.py", LISTED, f"{LISTED}\n    {line.rstrip()},\n")
-    put(root / "glassformer" / "extensions" / "__init__.py", '"replicas",', '"replicas",\n    "tokens",')
+    put(root / "glassformer" / "extensions" / "__init__.py", '"replicas",', '"replicas",\n    "pieces",')
     return root
 
 

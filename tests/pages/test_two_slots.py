@@ -10,7 +10,7 @@ from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, keys_of, payload, view
 
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
-CHARTS = (step_pictures.candidates.key, step_pictures.cross_map.key, step_pictures.entropy.key, "head_map")
+CHARTS = (step_pictures.candidates.key, step_pictures.cross_map.key, "head_map")
 
 
 @pytest.fixture

@@ -5,14 +5,13 @@ The second is a run of another checkpoint on a sentence of its own.
 
 import streamlit as st
 
-from glassformer.attention.attention_panels import map_controls
 from glassformer.attention.maps_panel import map_and_cell
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head, source_box
 from glassformer.runs import loading
 from glassformer.runs.open_run import open_run
-from glassformer.shared import controls, page_style
+from glassformer.shared import page_style
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND
 from glassformer.step import step_panels
@@ -33,7 +32,6 @@ def follow() -> None:
             run = open_run(loading.open_checkpoint(loading.usable()[name]), kind="cross", slot=slot)
             if run is not None:
                 sentence(run, compact=True)
-                map_controls(run, controls.bar(run.slot), "head")
                 step_panels.parts(run)
                 map_and_cell(run)
                 run.publish()

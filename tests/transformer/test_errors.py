@@ -13,7 +13,7 @@ def test_an_error_keeps_its_sentence(kind):
     error = kind(say("{name} holds {n:,} tokens; {most:,} are read.", name="a.model", n=1200, most=1000))
     assert str(error) == "a.model holds 1,200 tokens; 1,000 are read."
     assert type(str(error)) is str
-    assert said(error.sentence, PSEUDO).replace("·", "") == "⟦a.model hoolds 1,200 piieecees; 1,000 aaree reeaad.⟧"
+    assert said(error.sentence, PSEUDO).replace("·", "") == "⟦a.model hoolds 1,200 tookeens; 1,000 aaree reeaad.⟧"
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), said(again.sentence, PSEUDO)) == (kind, said(error.sentence, PSEUDO))
 

@@ -79,8 +79,8 @@ def test_a_card_that_cannot_start_says_so_beside_the_cards(watch, server, monkey
     monkeypatch.setattr(server, "begin", refuses)
     test = watch()
     check(button(test, str(PRESETS["leak"][0])).click().run())
-    order = [one.value for one in test.main if one.type in ("error", "subheader")]
-    assert order[:2] == ["The server is full\\.", "Or choose the settings yourself"]
+    order = [one.value for one in test.main if one.type == "error"]
+    assert order == ["The server is full\\."]
 
 
 def test_pairs_of_ones_own(watch):
