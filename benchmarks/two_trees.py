@@ -23,7 +23,7 @@ from benchmarks.app import by_stepper, resident_mb
 from benchmarks.raw_client import RawClient
 from tools.serve import Server, serve
 
-PAGES = ("start", "step", "attention", "inside", "positions", "masks", "search", "forcing")
+PAGES = ("step", "attention", "inside", "positions", "masks", "search", "forcing")
 VISITS = 10  # in a row, of which the median counts: after a rest a server looks for garbage
 STEPS = 10  # of a run, after its first picture
 WORK = ("decode", "trace")
