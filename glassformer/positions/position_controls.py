@@ -136,7 +136,7 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionS
         first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
         if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
             _choose_side(parts, slot)
-        if panel in ("table", "similarity"):
+        if panel == "table":
             _choose_count(config.max_len, slot)
         if panel == "similarity":
             controls.choose(controls.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
@@ -181,16 +181,22 @@ def choose_dims(table: PositionTable) -> None:
     )
 
 
+def choose_count(table: PositionTable) -> None:
+    """Draw the choice of how many positions are drawn."""
+    _choose_count(table.checkpoint.config.max_len, table.slot)
+
+
 def choose_shift(table: PositionTable) -> None:
-    """Draw the choice of the shift and of the pair of dimensions."""
-    left, right = st.columns(2)
+    """Draw the choice of the shift."""
     if table.most_shift > 1:
-        with left:
-            controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
-    with right:
-        kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
-        pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
-        controls.menu(kept, say("Pair of dimensions"), pairs)
+        controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
+
+
+def choose_pair(table: PositionTable) -> None:
+    """Draw the choice of the pair of dimensions."""
+    kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
+    pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
+    controls.menu(kept, say("Pair of dimensions"), pairs)
 
 
 def _take_pair(slot: Slot, pair: int) -> None:
@@ -253,7 +259,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
         if panel != "sentence":  # that part has a choice of layers of its own
             _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
             _choose_count(config.max_len, slot)
-    st.caption(drawing.plain(joined(" ", [instead_of_a_table(config), *_cross(config)])))
+    drawing.explain(*map(drawing.plain, (instead_of_a_table(config), *_cross(config))))
     return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 

@@ -299,7 +299,7 @@ def _state(seen: JobStatus, n: int) -> str:
 def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
     """Draw the draws that are there; `link` opens one of them elsewhere, but for its seed."""
     show(sampling_pictures.drawn, scene, take=partial(_open, scene.slot))
-    st.markdown(drawing.plain(joined(" ", said_of(scene.every, scene.n))))
+    drawing.explain(*map(drawing.plain, said_of(scene.every, scene.n)))
     if scene.chosen is not None and scene.seed is not None:
         _opened(scene.every[scene.chosen], scene.seed, scene.slot, checkpoint, link)
     _table(scene)

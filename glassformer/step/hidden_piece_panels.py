@@ -156,4 +156,4 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         mean=float(found.losses.mean()),
         value=found.pseudo_perplexity,
     )
-    st.markdown(drawing.plain(joined(" ", [written, perplexity])))
+    drawing.explain(drawing.plain(written), drawing.plain(perplexity))

@@ -135,6 +135,8 @@ def _label(proto: Any) -> str:
     """What a box that unfolds is called."""
     if proto is None:
         return ""
+    if type(proto).__name__ == "Block":
+        proto = proto.popover
     fields = [field.name for field in proto.DESCRIPTOR.fields] if hasattr(proto, "DESCRIPTOR") else []
     label = next((text for name in ("label", "title") if name in fields and (text := getattr(proto, name))), "")
     kind = type(proto).__name__.lower()

@@ -32,6 +32,9 @@ CSV = "head_table_csv"
 OPEN_WIDTH = 118  # pixels
 _LEAST_COLUMN = 74
 MOST_WITHOUT_SCROLLING = 24  # heads
+HOW_TO_USE = say(
+    "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for its formula."
+)
 A_WEIGHT_IS_NO_CAUSE = say(
     "These numbers show where a head puts its weights and how large its output is, for this sentence only; another "
     "sentence can give different numbers. They do not show what the head is for: a weight is not a cause. Only "
@@ -65,8 +68,7 @@ def _measures(run: AnyRun) -> None:
     )
     draw_below(measured)
     _table(measured)
-    st.caption(_scope(measured))
-    st.caption(A_WEIGHT_IS_NO_CAUSE)
+    drawing.explain(HOW_TO_USE, _scope(measured), A_WEIGHT_IS_NO_CAUSE)
 
 
 def _scope(found: pictures.Heads) -> str:
@@ -181,11 +183,6 @@ def _table(found: pictures.Heads) -> None:
         column_config=columns,
         alt=say("Measures of every head of {attention}, one row per head.", attention=KIND_NAMES[kind]),
     )
-    said = say(
-        "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
-        "its formula."
-    )
-    st.caption(said)
     drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
 
 

@@ -59,9 +59,9 @@ def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
     """
     both = attempt(lambda: crossed_of(pair))
     if pair.is_one_model:
-        st.caption(ONE_MODEL)
+        drawing.explain(ONE_MODEL)
     elif not pair.share_vocabulary:
-        st.caption(OTHER_PIECES)
+        drawing.explain(OTHER_PIECES)
     if not cover_box.covered(pair_pictures.outputs.key):
         with place:
             said = [verdict(pair), *([] if both is None else [effect(pair, both[0])])]
