@@ -70,7 +70,7 @@ def chosen(run: AnyRun) -> None:
     with row:
         kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
         kept = controls.field(run.slot, "kind")
-        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind)
+        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True)
     ATTENTION.entry(run).draw(run, row)
 
 
@@ -105,11 +105,11 @@ def map_controls(run: AnyRun, row: Any, panel: AttentionPanel) -> None:
     """Draw which layer and head, and what is rarely changed."""
     with row:
         n_layers, n_heads = _sizes(run)
-        layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
+        layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers, width=None)
         head = None
         if panel != "flow":  # that part shows several, and has its own choice
             kept = controls.field(run.slot, "head", forgets=("heads",))
-            head = controls.menu_of_heads(kept, n_heads, disabled=layer is None)
+            head = controls.menu_of_heads(kept, n_heads, disabled=layer is None, width=None)
         if panel != "table":
             _more(run, panel, several=layer is None or head is None)
 
@@ -132,8 +132,8 @@ def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -
     shown = shown if query is None else shown | {"query": query}
     layer, head, *_ = controls.together(run.slot, shown, key="one_")
     n_layers, n_heads = _sizes(run)
-    controls.menu_of_layers(layer, n_layers, all_together=False)
-    controls.menu_of_heads(head, n_heads, all_together=False)
+    controls.menu_of_layers(layer, n_layers, all_together=False, width=None)
+    controls.menu_of_heads(head, n_heads, all_together=False, width=None)
 
 
 def _more(run: AnyRun, panel: str, *, several: bool) -> None:

@@ -49,7 +49,7 @@ def draw(run: OpenRun) -> None:
         said = say("This encoder-only model generates no output, so there is no choice of tokens to show.")
         st.info(said, icon=":material/info:")
         return
-    decoding_line(run.checkpoint)
+    decoding_line(run.checkpoint, short=True)
     row = controls.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)

@@ -46,10 +46,10 @@ NOTHING = say("Nothing to measure: in every row of these maps, the mask closes a
 def draw(run: AnyRun, row: Any) -> None:
     """Draw the part "What heads do" of the Attention page, with its controls in `row`."""
     map_controls(run, row, "table")
-    below(run, partial(_measures, run))
+    below(run, partial(_measures, run, row))
 
 
-def _measures(run: AnyRun) -> None:
+def _measures(run: AnyRun, row: Any) -> None:
     missing = say("The measure “share of the output norm” is missing.")
     heads = None if isinstance(run, OpenMaps) else attempt(partial(pictures.written, run), missing=missing)
     measured = attempt(lambda: pictures.heads_of(run, loading, heads))
@@ -58,7 +58,7 @@ def _measures(run: AnyRun) -> None:
     if not measured.measures:
         st.info(NOTHING, icon=":material/info:")
         return
-    with st.container(horizontal=True, gap="small", key=run.key("measure_choices")):
+    with row:
         _choose_measure(measured)
         _open_by_measure(measured)
     drawing.beside(

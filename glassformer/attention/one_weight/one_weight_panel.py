@@ -82,7 +82,9 @@ def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], Written | None] | Pictu
             show(part, o)
         elif (written := part(o)) is not None:
             heading, said, formula = written
-            st.markdown(joined("\n", [heading, "", "$$", formula, "$$"]), help=said)
+            if heading:
+                st.markdown(heading, help=said)
+            st.latex(formula, help=None if heading else said)
 
 
 # ---------------------------------------------------------------- choosing a cell

@@ -49,8 +49,8 @@ def draw(table: PositionTable | PositionScene, run: OpenRun | None) -> None:
 def _starts(o: Start) -> None:
     pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(o.pieces)}
     kept = controls.field(o.slot, PLACES[o.side], key=TOKEN)
-    controls.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
     show(pictures.strengths, o)
+    controls.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
     show(pictures.rows, o)
     drawing.explain(drawing.plain(_who_drowns_whom(o)))
 

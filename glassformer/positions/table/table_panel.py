@@ -21,6 +21,7 @@ def draw(table: PositionTable, run: OpenRun | None) -> None:
     if note := position_controls.about_layout(table.checkpoint.config):
         drawing.explain(drawing.plain(note))
     {"table": _table, "similarity": _similarity, "shift": _shift}[table.view.of(PositionsLook).positions_panel](table)
+    position_controls.choose_side(table)
 
 
 # ------------------------------------------------------------------------------------------------ the table
