@@ -247,9 +247,11 @@ def _told(card: Card, found: MistakeResult, run: OpenRun) -> None:
             st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
             if not of.model:
                 _number(of, number)
-    if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
+    if not of.model:
+        st.caption(of.name)
+    else:  # both numbers are of one of the two models: they stand apart from what each writes
         with st.container(border=True, key=run.key(LOSSES)):
-            st.caption(say("Both losses were computed with “{model}”", model=of.model))
+            st.caption(say("Both losses were computed with “{model}”", model=of.model), help=of.name)
             for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
                 with column:
                     st.caption(label)
@@ -267,7 +269,7 @@ def _number(measure: CardMeasure, number: float | None) -> None:
         value = written(f"{number:.2g}") if number else say("exactly 0")
     else:
         value = format(number, measure.form)
-    st.metric(measure.name, value, label_visibility="collapsed", width="content", help=measure.name)
+    st.metric(measure.name, value, label_visibility="collapsed", width="content")
 
 
 def output(trace: Trace, first: int | None) -> str:
