@@ -27,12 +27,6 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
 
-HOW_TO_READ_PERPLEXITY = say(
-    "Each point is the perplexity 1 / p of one token with probability p: the model was as unsure as if it were "
-    "guessing among that many equally likely tokens. 1 means certain. The line is e to the power of the mean loss "
-    "so far; it ends at the perplexity of the whole text."
-)
-PERPLEXITY = say("Perplexity (logarithmic)")
 _MOST_MARKED = 200  # points with a size that can be hit
 
 

@@ -68,20 +68,6 @@ def numbered(count: int) -> dict[int, str]:
     return {place: str(place + 1) for place in range(count)}
 
 
-def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) -> tuple[int | None, int | None]:
-    """Draw the choices of a layer and of a head, each with all together as the first; what there is not is let go."""
-    let_go(slot, n_layers, n_heads)
-    layer = choose(field(slot, "layer"), layer_label, {None: ALL, **numbered(n_layers)})
-    head = choose(
-        field(slot, "head"),
-        say("Head"),
-        {None: ALL, **numbered(n_heads)},
-        disabled=layer is None,
-        help=say("Choose a layer first, then one of its heads.") if layer is None else None,
-    )
-    return layer, head
-
-
 def menu_of_layers(
     kept: ControlBinding, n_layers: int, *, all_together: bool = True, width: int | None = NARROW
 ) -> int | None:

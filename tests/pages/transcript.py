@@ -150,7 +150,9 @@ def _element(kind: str, proto: Any) -> Iterator[str]:
         yield from _table(kind, proto)
     else:
         fields = {field.name: value for field, value in proto.ListFields()}
-        help = fields.pop("help", "") if kind in ("markdown", "caption", "latex") else ""  # else it is of a control, as its label
+        help = (
+            fields.pop("help", "") if kind in ("markdown", "caption", "latex") else ""
+        )  # else it is of a control, as its label
         said = [_plain(str(fields[name])) for name in SHOWN if isinstance(fields.get(name), str | int | float | bool)]
         options = [getattr(one, "content", one) for one in fields.get("options", ())]
         if isinstance(fields.get("default"), int) and not isinstance(fields.get("default"), bool) and options:
