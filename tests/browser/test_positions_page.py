@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, turn_to, wait_for_idle
-from tests.browser.story import expect_address, type_source, wait_for_charts
+from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, turn_to
+from tests.browser.story import charts_are_drawn, expect_address, type_source, wait_for_charts
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 4
 POINTS = "document.querySelector('.st-key-position_points .js-plotly-plot')"
@@ -20,8 +20,7 @@ AT = """([key, curve, place]) => {
 
 def choose(page, group, option):
     page.get_by_role("radiogroup", name=group).get_by_text(option, exact=True).click()
-    wait_for_idle(page)
-    wait_for_charts(page)
+    charts_are_drawn(page)
 
 
 def click_mark(page, key, curve, place):
@@ -39,7 +38,7 @@ def test_a_walk_through_the_parts(server, page):
     assert all(abs(cosines[place][place] - 1) < 1e-6 for place in range(13))
     choose(page, "Part", "Shift")
     page.evaluate(ZOOM)
-    page.get_by_role("slider", name="Shift k (positions)").press("ArrowRight")
+    page.locator(".st-key-shift").get_by_role("slider").press("ArrowRight")
     expect(page.locator(".st-key-position_points")).to_contain_text("shifted by 2")
     expect_address(page, shift="2")
     assert page.evaluate(f"{POINTS}._fullLayout.xaxis.range[1]") == 40
