@@ -29,7 +29,6 @@ AGGREGATE_HELP: Final = say(
     "How several heads are combined into one map. Rollout traces the weights through the layers, up to the chosen "
     "layer; the text under the map gives the formula."
 )
-SCALES: Final = ("log_scale", "own_scale")
 PIECES: Final = {
     "words": (
         say("Merge tokens into words"),
@@ -64,14 +63,28 @@ def _still(run: OpenRun) -> Still | None:
 
 
 def chosen(run: AnyRun) -> None:
-    """Draw the row of controls and the chosen part, which adds its own to the row."""
-    row = controls.bar(run.slot)
-    with row:
+    """Draw the choice of a part, a menu of what is looked at, and the chosen part, which adds its own to the menu."""
+    with controls.bar(run.slot):
         choose_part(ATTENTION, run.slot, ATTENTION.offered(run))
+        row = st.popover(_which(run), icon=":material/tune:", key=run.key("which"))
+    with row:
         kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
         kept = controls.field(run.slot, "kind")
-        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
+        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True)
     ATTENTION.entry(run).draw(run, row)
+
+
+def _which(run: AnyRun) -> str:
+    """The attention, layer and head that are looked at: what the menu is called in which they are chosen."""
+    view, of_all = run.view, ATTENTION.entry(run).name not in ("walk", "training")  # these choose one by themselves
+    said = [KINDS[view.kind]]
+    if view.layer is not None:
+        said.append(say("layer {n}", n=view.layer + 1))
+    if view.layer is not None and view.head is not None:
+        said.append(say("head {n}", n=view.head + 1))
+    elif of_all:
+        said.append(say("all heads"))
+    return joined(", ", said)
 
 
 def below(run: AnyRun, draw: Callable[[], object]) -> None:
@@ -81,23 +94,24 @@ def below(run: AnyRun, draw: Callable[[], object]) -> None:
         return
     otherwise(run)
     cover_box.part(lambda: attempt(draw))
+    if ATTENTION.entry(run).name != "walk":  # that chooses a head by itself
+        for_head(run, run.view.layer, run.view.head)
 
 
 # ------------------------------------------------------------------------------------------------ what parts share
 
 
 def map_controls(run: AnyRun, row: Any, panel: AttentionPanel) -> None:
-    """Draw which layer and head, a menu of what is rarely changed, and what can be done with the chosen head."""
+    """Draw which layer and head, and what is rarely changed."""
     with row:
         n_layers, n_heads = _sizes(run)
-        layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
+        layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers, width=None)
         head = None
         if panel != "flow":  # that part shows several, and has its own choice
             kept = controls.field(run.slot, "head", forgets=("heads",))
-            head = controls.menu_of_heads(kept, n_heads, disabled=layer is None)
+            head = controls.menu_of_heads(kept, n_heads, disabled=layer is None, width=None)
         if panel != "table":
             _more(run, panel, several=layer is None or head is None)
-    for_head(run, run.view.layer, run.view.head)
 
 
 def for_head(run: AnyRun, layer: int | None, head: int | None) -> None:
@@ -118,28 +132,24 @@ def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -
     shown = shown if query is None else shown | {"query": query}
     layer, head, *_ = controls.together(run.slot, shown, key="one_")
     n_layers, n_heads = _sizes(run)
-    controls.menu_of_layers(layer, n_layers, all_together=False)
-    controls.menu_of_heads(head, n_heads, all_together=False)
+    controls.menu_of_layers(layer, n_layers, all_together=False, width=None)
+    controls.menu_of_heads(head, n_heads, all_together=False, width=None)
 
 
 def _more(run: AnyRun, panel: str, *, several: bool) -> None:
-    """Draw the menu of how colours and pieces are shown, as far as a part has them."""
+    """Draw how colours and pieces are shown, as far as a part has them."""
     slot, together = run.slot, panel == "head" and several
     ways = _pieces_of(run) if panel != "overview" else ()
-    names = (*SCALES * (panel != "flow"), *ways, *["aggregate"] * together)
-    if not names:
-        return
-    with controls.more(slot, *names):
-        if together:
-            label = say("Several heads as one map")
-            rolls = can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
-            known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
-            controls.menu(controls.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
-        if panel != "flow":
-            _scales(slot, log=panel == "head" and is_spread_thin(run.visible))
-        for name in ways:
-            label, help = PIECES[name]
-            controls.switch(controls.field(slot, name), label, help=help)
+    if together:
+        label = say("Several heads as one map")
+        rolls = can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
+        known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
+        controls.menu(controls.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
+    if panel != "flow":
+        _scales(slot, log=panel == "head" and is_spread_thin(run.visible))
+    for name in ways:
+        label, help = PIECES[name]
+        controls.switch(controls.field(slot, name), label, help=help)
 
 
 def _pieces_of(run: AnyRun) -> tuple[str, ...]:

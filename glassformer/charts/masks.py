@@ -23,11 +23,6 @@ HOW_TO_READ_BATCH = say(
     "Each row is one sentence of the batch, each column one position. Hatched positions are padding, added only to "
     "make all rows equally long."
 )
-HOW_TO_READ_OWN = say(
-    "The mask before broadcasting. Along an axis of size 1, it is stored once and repeated to fit the scores "
-    "[batch, head, query, key]. Grey cells are False: the query may not attend to the key."
-)
-HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Each block is one sentence of the batch.")])
 HOW_TO_READ: dict[Convention, str] = {
     "bool": say(
         "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
@@ -80,55 +75,6 @@ def padded_batch_spec(
         padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
         data.append(_cells(~real, theme.MASK_COLOR, of_cell(names, padding)) | text)
     return {"data": [*data, *hatching], "layout": layout, "how_to_read": HOW_TO_READ_BATCH}
-
-
-def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str], colour: Colour) -> Spec:
-    """Draw a mask at its own shape: one block of rows, or blocks side by side, one per sentence.
-
-    The mask is bool [batch or 1, 1, query or 1, key], True = may attend; `sentences` are their names if the batch
-    axis is not 1.
-    """
-    n_batch, n_heads, n_queries, n_keys = mask.shape
-    if n_heads != 1 or n_batch not in (1, len(sentences)):
-        raise ValueError(f"A mask {mask.shape} of {len(sentences)} sentences: give one [batch or 1, 1, query, key].")
-    rows_are_sentences = n_queries == 1
-    blocks = [mask[:, 0, 0]] if rows_are_sentences else list(mask[:, 0])
-    row_name = SENTENCE if rows_are_sentences else say("Query")
-    layout = base_layout(title, say("Key"), row_name)
-    layout["height"] = int(np.clip(150 + 34 * n_batch, 184, 290)) if rows_are_sentences else 320
-    layout["yaxis"] |= {"range": [len(blocks[0]) + 0.5, 0.5], "showgrid": False, **_counted(len(blocks[0]))}
-    if rows_are_sentences:
-        layout["yaxis"] |= {"tickmode": "array", "tickvals": list(range(1, n_batch + 1))}
-        layout["yaxis"] |= {"ticktext": [literal(label) for label in sentences]}
-    bare = {"showgrid": False, "zeroline": False, "automargin": True}
-    data = []
-    for place, block in enumerate(blocks):
-        name = "" if place == 0 else str(place + 1)
-        of = say("Key ({sentence})", sentence=place + 1) if len(blocks) > 1 else say("Key")
-        width = [place / len(blocks) + 0.02 * bool(place), (place + 1) / len(blocks)]
-        layout[f"xaxis{name}"] = {"title": {"text": of, "standoff": 8}, "domain": width, **_counted(n_keys), **bare}
-        layout[f"xaxis{name}"] |= {"range": [0.5, n_keys + 0.5]}
-        data.append(_block(block, f"x{name}", row_name, colour))
-    read = HOW_TO_READ_BLOCKS if len(blocks) > 1 else HOW_TO_READ_OWN
-    return {"data": data, "layout": layout, "how_to_read": read}
-
-
-def _counted(count: int) -> dict[str, Any]:
-    """Whole numbers from 1, about six of them."""
-    return {"tickmode": "linear", "tick0": 1, "dtick": max(1, -(-count // 6))}
-
-
-def _block(block: np.ndarray, axis: str, row_name: str, colour: Colour) -> Spec:
-    gap = 1 if max(block.shape) <= 32 else 0
-    says = hover(
-        say("{rows} {row}, key {column}", rows=row_name, row="%{y}", column="%{x}"),
-        say("{value} (1 = True, may attend)", value="<b>%{z}</b>"),
-    )
-    colours = [[0, theme.MASK_COLOR], [1, _open(colour)]]
-    return cells(block.astype(np.int8), (0, 1), colours, says, gaps=(gap, gap), named=False) | {
-        **{"x0": 1, "y0": 1, "xaxis": axis, "yaxis": "y"},
-        "colorbar": {"title": {"text": say("True = 1")}},  # not drawn; the table's column is called so
-    }
 
 
 def mask_map_spec(

@@ -15,7 +15,7 @@ from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.view import Slot
-from transformer.i18n import joined, say, say_n
+from transformer.i18n import say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Parting, Score
 
@@ -56,13 +56,12 @@ def _forced(run: OpenRun) -> None:
         return
     score = scene.score
     drawing.notes([note for note in score.notes if note not in run.trace.notes])
-    st.markdown(summary(run, score))
+    first, *more = summary(run, score)
+    st.markdown(first)
     take = partial(look_at, run.slot, 0 if score.written is None else run.trace.n_steps)
     drawing.beside(lambda: _texts(scene, take), lambda: show(forcing_pictures.candidates, scene), widths=(3, 2))
-    drawing.beside(
-        lambda: show(forcing_pictures.losses, scene, take=take),
-        lambda: show(forcing_pictures.perplexity, scene, take=take),
-    )
+    show(forcing_pictures.losses, scene, take=take)
+    drawing.explain(*more)
     _table(run, score)
 
 
@@ -79,8 +78,8 @@ def _texts(scene: Forced, take: partial[None]) -> None:
     if n > MOST:
         st.caption(say("Only the tokens around the chosen one are shown; the other charts show all {n:,}.", n=n))
     if parted is not None and not is_own(scene.run):  # with itself it agrees
-        st.markdown(joined(" ", told(scene, parted)))
         show(forcing_pictures.texts, scene, take=take)
+        drawing.explain(*told(scene, parted))
 
 
 def _instead(run: OpenRun) -> None:
@@ -103,7 +102,7 @@ def _instead(run: OpenRun) -> None:
 # ------------------------------------------------------------------------------------------------ words
 
 
-def summary(run: OpenRun, score: Score) -> str:
+def summary(run: OpenRun, score: Score) -> list[str]:
     """The numbers of the whole reference; and of the unchanged model beside them, where something is changed."""
     said: list[str] = [
         say_n(
@@ -131,7 +130,7 @@ def summary(run: OpenRun, score: Score) -> str:
             say("These are the losses of the prompt itself: each token is predicted from the tokens before it. To "
                 "judge what follows the prompt, add a reference.")
         )  # fmt: skip
-    return joined(" ", said)
+    return said
 
 
 def _changed(run: OpenRun, score: Score) -> Iterator[str]:

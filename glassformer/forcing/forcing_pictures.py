@@ -11,14 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.charts import theme
 from glassformer.charts.bands import place_in_bands
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import candidates_spec
-from glassformer.charts.grammar import level, stroke
-from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
-from glassformer.charts.piece_losses import PIECE, piece_losses_spec
+from glassformer.charts.piece_losses import piece_losses_spec
 from glassformer.charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
 from glassformer.charts.two_texts import HOW_TO_READ_SHIFT, shift_spec, two_texts_spec
 from glassformer.forcing import ForcingLook
@@ -30,12 +27,6 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
 
-HOW_TO_READ_PERPLEXITY = say(
-    "Each point is the perplexity 1 / p of one token with probability p: the model was as unsure as if it were "
-    "guessing among that many equally likely tokens. 1 means certain. The line is e to the power of the mean loss "
-    "so far; it ends at the perplexity of the whole text."
-)
-PERPLEXITY = say("Perplexity (logarithmic)")
 _MOST_MARKED = 200  # points with a size that can be hit
 
 
@@ -234,34 +225,3 @@ def losses(scene: Forced) -> Plot:
     )
     alt = say("The loss of each of the {n} given tokens, the mean loss, and the loss of random guessing.", n=len(score))
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_LOSSES, clicked=place_below(len(score)))
-
-
-@JUDGED.picture("forcing_perplexity", say("Perplexity by position"))
-def perplexity(scene: Forced) -> Plot:
-    """The perplexity of each right piece, and of all up to each; a click means a place."""
-    score = scene.score
-    n, n_pieces = len(score), len(score.vocabulary)
-    alone, so_far = score.perplexities, score.running_perplexity
-    values = np.concatenate([alone, so_far])
-    top = np.log10(max(n_pieces, float(np.max(values, initial=1, where=np.isfinite(values)))))
-    ticks = {"tickvals": [10**i for i in range(int(top) + 2)], "tickformat": ",d"}
-    scale = Scale(PERPLEXITY, {"type": "log", "range": [-0.08, float(top) + 0.3]} | ticks)
-    marker = {"color": theme.SOURCE_COLOR, "size": 8 if n <= _MOST_MARKED else 4}
-    dots = {"marker": marker, "name": say("this token")}
-    line = stroke(theme.NEUTRAL_COLOR, 2.5) | {"name": say("all so far")}
-    number, clicks = "%{y:,.4~g}", range(n)
-    drawn = lines(
-        say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
-        Axis(PIECE, score.pieces),
-        scale,
-        [
-            Series(say("perplexity of this token"), alone, dots, "markers", number, clicks=clicks, chosen=scene.place),
-            Series(say("perplexity so far"), so_far, line, "lines", number, clicks=clicks),
-        ],
-        height=380,
-        top=94,
-        note=say("dashed: guessing among all {n:,} tokens", n=n_pieces),
-        shapes=[level(float(n_pieces), "dash", xref="x domain")],
-    )
-    alt = say("The perplexity of each of {n} tokens, and of the text up to and including that token.", n=len(score))
-    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_PERPLEXITY, clicked=place_below(len(score)))

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
-def decoding_line(checkpoint: Checkpoint) -> None:
-    """Draw how the run is decoded, with what changes it, and whether a class has to guess first."""
+def decoding_line(checkpoint: Checkpoint, *, short: bool = False) -> None:
+    """Draw how the run is decoded, with what changes it, and whether a class has to guess first; folded if `short`."""
     if not anatomy(checkpoint.config).writes:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="decoding"):
@@ -34,7 +34,10 @@ def decoding_line(checkpoint: Checkpoint) -> None:
         said = say("{how}, up to {n} tokens", how=how, n=st.session_state[session.MAX_NEW])
         with st.popover(said, icon=":material/tune:", type="tertiary", key="decoding_menu"):
             _decoding(checkpoint)
-        hide_candidates()
+            if short:
+                hide_candidates()
+        if not short:
+            hide_candidates()
         for blocks in page_blocks():
             if (draw := blocks.in_class()) is not None:
                 draw()

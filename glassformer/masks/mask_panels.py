@@ -24,7 +24,7 @@ from glassformer.masks.scene import (
 )
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import choose_part, show, show_beside
+from glassformer.runs.show import choose_part, show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
@@ -192,18 +192,23 @@ def _masks(scene: MasksScene) -> None:
     with right:
         show(mask_pictures.as_additive, scene)
     own = scene.run.checkpoint.config.of(scene.batch.parts.attention(scene.kind).stack)
-    st.markdown(drawing.plain(mask_texts.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
-    st.caption(drawing.plain(mask_texts.about_batch(scene.batch)))
-    show_beside(mask_pictures.batch, mask_pictures.own, scene, gap="medium")
-    st.subheader(say("Two conventions"), divider=False)
-    st.code(mask_texts.CONVERSION, language="python")
-    st.warning(mask_texts.TORCH, icon=":material/warning:")
+    if len(scene.batch.traces) > 1:
+        show(mask_pictures.batch, scene)
     cells, different = _differences(scene)
-    if cells:
-        st.caption(drawing.plain(mask_texts.agreement(cells, different)))
-    if scene.batch.parts.writes:
-        st.caption(drawing.plain(mask_texts.without_mask(scene.batch)))
-    with st.expander(say("Common mistakes")):
+    drawing.explain(
+        *map(
+            drawing.plain,
+            (
+                mask_texts.about_mask(scene.name, scene.masks, n_heads=own.n_heads),
+                mask_texts.about_batch(scene.batch),
+                mask_texts.agreement(cells, different) if cells else "",
+                mask_texts.without_mask(scene.batch) if scene.batch.parts.writes else "",
+            ),
+        )
+    )
+    with st.expander(say("In code: two conventions, common mistakes"), type="compact"):
+        st.code(mask_texts.CONVERSION, language="python")
+        st.warning(mask_texts.TORCH, icon=":material/warning:")
         st.markdown(mask_texts.MISTAKES)
 
 
@@ -228,9 +233,9 @@ def _one_row(scene: MasksScene) -> None:
         return
     show(mask_pictures.one_row, scene)
     about = mask_texts.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
-    st.markdown(drawing.plain(about))
+    drawing.explain(drawing.plain(about))
     if scene.run.view.layer is None or scene.run.view.head is None:
-        st.caption(say("A mean over heads has no scores of its own, so one head is shown instead."))
+        drawing.explain(say("A mean over heads has no scores of its own, so one head is shown instead."))
     with st.expander(say("The numbers of this row")):
         st.dataframe(_numbers(row, scene.axes.keys), hide_index=True)
 
@@ -253,7 +258,7 @@ def _checks(scene: MasksScene) -> None:
     """Run both checks on the selected sentence and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
-        st.caption(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
+        drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
 
 
 def _causality(scene: MasksScene) -> mask_pictures.Check | None:

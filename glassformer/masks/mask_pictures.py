@@ -118,26 +118,6 @@ def _sentences(count: int) -> list[str]:
     return [say("Sentence {n}", n=place + 1) for place in range(count)]
 
 
-@WHOLE.picture("mask_own", say("The mask before broadcasting"), follows="still")
-def own(scene: MasksScene) -> Plot:
-    """The mask before broadcasting."""
-    mask, title = scene.masks.own(scene.name), NAMES[scene.name]
-    spec = charts.mask_own_shape_spec(
-        mask,
-        title=say("{mask} before broadcasting, shape {shape}", mask=title, shape=list(mask.shape)),
-        sentences=_sentences(len(scene.batch.traces)),
-        colour=scene.axes.key_side,
-    )
-    alt = say(
-        "{mask} mask before broadcasting, shape {shape}: {closed} of {all} entries are False.",
-        mask=title,
-        shape=list(mask.shape),
-        closed=int((~mask).sum()),
-        all=mask.size,
-    )
-    return Plot(spec=spec, alt=alt)
-
-
 # ------------------------------------------------------------------------------------------------ one row
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel
 from glassformer.positions.positions_page import (
     DEFAULT_COUNT,
@@ -27,7 +25,6 @@ from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import position_study as study
-from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import short
@@ -132,11 +129,9 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionS
     _settle(checkpoint, slot)
     with controls.bar(slot):
         panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
-        parts = anatomy(config)
-        first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
-        if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
-            _choose_side(parts, slot)
-        if panel in ("table", "similarity"):
+        if panel == "sentence" and len(anatomy(config).stacks) > 1:
+            _choose_side(anatomy(config), slot)
+        if panel == "table":
             _choose_count(config.max_len, slot)
         if panel == "similarity":
             controls.choose(controls.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
@@ -181,16 +176,28 @@ def choose_dims(table: PositionTable) -> None:
     )
 
 
+def choose_count(table: PositionTable) -> None:
+    """Draw the choice of how many positions are drawn."""
+    _choose_count(table.checkpoint.config.max_len, table.slot)
+
+
+def choose_side(table: PositionTable) -> None:
+    """Draw the choice of the side, where each has a table of its own."""
+    if table.alone:
+        _choose_side(anatomy(table.checkpoint.config), table.slot)
+
+
 def choose_shift(table: PositionTable) -> None:
-    """Draw the choice of the shift and of the pair of dimensions."""
-    left, right = st.columns(2)
+    """Draw the choice of the shift."""
     if table.most_shift > 1:
-        with left:
-            controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
-    with right:
-        kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
-        pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
-        controls.menu(kept, say("Pair of dimensions"), pairs)
+        controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
+
+
+def choose_pair(table: PositionTable) -> None:
+    """Draw the choice of the pair of dimensions."""
+    kept = controls.ControlBinding(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
+    pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
+    controls.menu(kept, say("Pair of dimensions"), pairs)
 
 
 def _take_pair(slot: Slot, pair: int) -> None:
@@ -253,7 +260,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
         if panel != "sentence":  # that part has a choice of layers of its own
             _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
             _choose_count(config.max_len, slot)
-    st.caption(drawing.plain(joined(" ", [instead_of_a_table(config), *_cross(config)])))
+    drawing.explain(*map(drawing.plain, (instead_of_a_table(config), *_cross(config))))
     return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 

@@ -47,7 +47,6 @@ PAGE = Page(
 DEFAULT_COUNT = 64
 DISTANCE_AXIS = say("Distance: key's position − query's position (tokens)")
 MOST_CELLS = 32_768  # 128 positions of 256 dimensions: 130 kB
-MOST_MEASURED = 512  # positions in which waves are looked for
 MOST_SHIFTED = 512  # positions that a shift is measured on
 FOLLOWS = 1e-3
 """A table nearer to the formula than this is the formula, rounded."""
@@ -105,12 +104,6 @@ class PositionTable:
     def fit(self) -> study.ShiftFit:
         """The best linear map of the shift."""
         return study.fit_shift(self.measured, self.shift)
-
-    @cached_property
-    def waves(self) -> study.Periods | None:
-        """The strongest waves; None where there are too few positions to look for some."""
-        values = self.values[:MOST_MEASURED]
-        return study.strongest_waves(values) if len(values) >= 3 else None
 
     @cached_property
     def similar(self) -> np.ndarray:

@@ -13,8 +13,10 @@ SEARCH = Page(
     kind=lambda view: "cross",
     entries=(
         PartEntry("tree", say("Beam tree"), "glassformer.search.tree_panel:draw"),
-        PartEntry("sampling", say("Before the draw"), "glassformer.search.search_panels:before"),
-        PartEntry("draws", say("Many draws"), "glassformer.search.search_panels:many_draws"),
+        PartEntry("sampling", say("Sampling"), "glassformer.search.search_panels:sampled"),
+        PartEntry(
+            "draws", say("Many draws"), "glassformer.search.search_panels:many_draws", is_there=lambda run: False
+        ),  # old addresses name it
     ),
 )
 NO_TEXT: Final = say("(no text)")

@@ -1,4 +1,4 @@
-"""The page How pieces are chosen: its row of parts, and of these Before the draw and Many draws."""
+"""The page How tokens are chosen: its row of parts, and of these Sampling."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def draw(run: OpenRun) -> None:
         st.info(said, icon=":material/info:")
         return
     if run.slot == MAIN:
-        decoding_line(run.checkpoint)
+        decoding_line(run.checkpoint, short=True)
     row = controls.bar(run.slot)
     with row:
-        choose_part(SEARCH, run.slot)
+        choose_part(SEARCH, run.slot, SEARCH.offered(run))
     cover_box.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
 
 
@@ -130,8 +130,8 @@ def take(how: Sampling) -> None:
 # ------------------------------------------------------------------------------------------------ the part
 
 
-def before(run: OpenRun, row: Any) -> None:
-    """Draw the part; it adds no controls to `row`."""
+def sampled(run: OpenRun, row: Any) -> None:
+    """Draw one step before its draw, and then many draws of the whole output."""
     if run.visible.covered:
         said = say("This part would give the answer away. Reveal the step on the Step page first.")
         st.info(said, icon=":material/visibility_off:")
@@ -140,6 +140,7 @@ def before(run: OpenRun, row: Any) -> None:
     scene = sampling_pictures.before(run)
     if scene is not None:
         show(sampling_pictures.shares, scene)
+    _many(run, row)
 
 
 MOST_KEPT = 64  # of 200 draws each about 100 kB
@@ -194,7 +195,12 @@ def jobs() -> Draws:
 
 
 def many_draws(run: OpenRun, row: Any) -> None:
-    """Draw it, with its controls in `row`."""
+    """Draw the draws alone, as old addresses ask for them."""
+    sliders(run)
+    _many(run, row)
+
+
+def _many(run: OpenRun, row: Any) -> None:
     if run.view.guess:
         said = say(
             "Draws would give the answer away. To see them, turn off “Hide candidates until I guess” in the sidebar."
@@ -206,7 +212,6 @@ def many_draws(run: OpenRun, row: Any) -> None:
         controls.choose(
             controls.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
-    sliders(run)
     wanted = SamplingRequest(loading.visitor(), *sampling_pictures.to_draw(run), run.view.of(SearchLook).first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
@@ -300,7 +305,7 @@ def _state(seen: JobStatus, n: int) -> str:
 def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
     """Draw the draws that are there; `link` opens one of them elsewhere, but for its seed."""
     show(sampling_pictures.drawn, scene, take=partial(_open, scene.slot))
-    st.markdown(drawing.plain(joined(" ", said_of(scene.every, scene.n))))
+    drawing.explain(*map(drawing.plain, said_of(scene.every, scene.n)))
     if scene.chosen is not None and scene.seed is not None:
         _opened(scene.every[scene.chosen], scene.seed, scene.slot, checkpoint, link)
     _table(scene)

@@ -68,35 +68,23 @@ def numbered(count: int) -> dict[int, str]:
     return {place: str(place + 1) for place in range(count)}
 
 
-def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) -> tuple[int | None, int | None]:
-    """Draw the choices of a layer and of a head, each with all together as the first; what there is not is let go."""
-    let_go(slot, n_layers, n_heads)
-    layer = choose(field(slot, "layer"), layer_label, {None: ALL, **numbered(n_layers)})
-    head = choose(
-        field(slot, "head"),
-        say("Head"),
-        {None: ALL, **numbered(n_heads)},
-        disabled=layer is None,
-        help=say("Choose a layer first, then one of its heads.") if layer is None else None,
-    )
-    return layer, head
-
-
-def menu_of_layers(kept: ControlBinding, n_layers: int, *, all_together: bool = True) -> int | None:
+def menu_of_layers(
+    kept: ControlBinding, n_layers: int, *, all_together: bool = True, width: int | None = NARROW
+) -> int | None:
     """Draw the choice of a layer as a menu that names itself, for a row without labels above."""
     layers: dict[int | None, str] = {place: say("Layer {n}", n=place + 1) for place in range(n_layers)}
     every: dict[int | None, str] = {None: say("All layers")} if all_together else {}
-    return menu(kept, say("Layer"), every | layers, bare=True, width=NARROW)
+    return menu(kept, say("Layer"), every | layers, bare=True, width=width)
 
 
 def menu_of_heads(
-    kept: ControlBinding, n_heads: int, *, all_together: bool = True, disabled: bool = False
+    kept: ControlBinding, n_heads: int, *, all_together: bool = True, disabled: bool = False, width: int | None = NARROW
 ) -> int | None:
     """Draw the choice of a head likewise."""
     heads: dict[int | None, str] = {place: say("Head {n}", n=place + 1) for place in range(n_heads)}
     every: dict[int | None, str] = {None: say("All heads")} if all_together else {}
     help = say("Choose a layer first, then one of its heads.") if disabled else None
-    return menu(kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=NARROW)
+    return menu(kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=width)
 
 
 def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:

@@ -62,6 +62,13 @@ def notes(sentences: Sequence[str]) -> None:
         st.info(joined("  \n", map(plain, sentences)), icon=":material/info:")
 
 
+def explain(*said: str) -> None:
+    """Say more of what is shown, in Markdown, folded: the pictures come first."""
+    if any(said):
+        with st.expander(say("In words"), type="compact"):
+            st.markdown(joined(" ", filter(None, said)))
+
+
 def beside(*draw: Callable[[], object], widths: Sequence[int] = (), gap: Literal["medium", "large"] = "large") -> None:
     """Draw things beside each other, in columns of such widths relative to each other; alike if not given."""
     for column, one in zip(st.columns(widths or len(draw), gap=gap), draw, strict=True):

@@ -251,7 +251,5 @@ RULES = styled("""
   [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
   /* What can be done with a head comes after its picture, as do the menus of what can be clicked in one. */
   :--layout:has(> [class*="of_head"]) { order: 1; }
-  [class*="measure_choices"] > * { flex: 1 1 0 !important; min-width: 0; }
-  [class*="walk_choices"] :--column:first-child { order: 1; }
 }
 """)

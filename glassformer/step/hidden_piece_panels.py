@@ -69,13 +69,11 @@ def draw(run: OpenRun) -> None:
         return
     pieces, place = controls.labelled(run.trace.src_pieces), hidden_place(run)
     kept = replace(controls.field(run.slot, "hidden", key=CHOICE), value=place)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        controls.menu(kept, say("Hidden token"), pieces, bare=True, width=240)
-        said = say(
-            "The model does not see the token chosen here. To hide a different token, click it in the sentence "
-            "above, or click a bar."
-        )
-        st.markdown(said, width="content")
+    said = say(
+        "The model does not see the token chosen here. To hide a different token, click it in the sentence above, or "
+        "click a bar."
+    )
+    controls.menu(kept, say("Hidden token"), pieces, width=240, help=said)
     drawing.beside(partial(_gap, run, gap, place), partial(_turns, run, gap, place))
 
 
@@ -156,4 +154,4 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         mean=float(found.losses.mean()),
         value=found.pseudo_perplexity,
     )
-    st.markdown(drawing.plain(joined(" ", [written, perplexity])))
+    drawing.explain(drawing.plain(written), drawing.plain(perplexity))

@@ -71,12 +71,10 @@ def stated() -> dict[str, Any]:
 
 def all_figures() -> dict[str, dict[str, Any]]:
     """Each chart by its key, which is also its alternative text."""
-    weights = np.where(ALLOWED[6], WEIGHTS[6], 0)
     return {
         "plain_map": hostile_map(),
         "log_map": hostile_map(log=True, marked_cell=(5, 4), limits=None),
         "bars": charts.candidates_spec(HOSTILE[20:24] + HOSTILE[:4], SHARES, ids=range(8), chosen=1),
-        "shares": charts.attention_bar_spec(weights, HOSTILE, title="Shares", allowed=ALLOWED[6], mask_reason=REASON),
         "curve": unsure_curve(ENTROPIES, HOSTILE, 3, MEASURES["entropy"])["spec"],
         "lines": lines(),
         "panels": panels(),

@@ -37,7 +37,7 @@ def title(page: Page, key: str) -> str:
 
 
 def toggle(page: Page, label: str) -> None:
-    page.get_by_role("button", name="Options").click()
+    page.locator(".st-key-which").get_by_role("button").click()
     page.get_by_test_id("stPopoverBody").locator("label").filter(has_text=label).last.click()
     wait_for_idle(page)
     page.keyboard.press("Escape")

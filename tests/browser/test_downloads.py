@@ -68,11 +68,6 @@ def bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
     assert [row["piece"] for row in bars] == [*HOSTILE[20:24], *HOSTILE[:4]]
     assert [float(row["probability"]) for row in bars] == SHARES.tolist()
     assert [row["note"] for row in bars] == ["", "chosen", *[""] * 6]
-    shares = table(figures, "shares", tmp_path)
-    assert [row["Source token"] for row in shares] == [safe(piece) for piece in HOSTILE]
-    for row, weight, is_open in zip(shares, WEIGHTS[6], ALLOWED[6], strict=True):
-        assert row["note"] == ("" if is_open else REASON)
-        assert row["Weight"] == "" if not is_open else np.float32(row["Weight"]) == weight
     curve = table(figures, "curve", tmp_path)
     assert [row["text"] for row in curve] == [safe(piece) for piece in HOSTILE]
     assert [float(row["Entropy (bits)"]) for row in curve] == ENTROPIES.tolist()

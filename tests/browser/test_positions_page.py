@@ -2,14 +2,14 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, turn_to, wait_for_idle
-from tests.browser.story import expect_address, type_source, wait_for_charts
+from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, turn_to
+from tests.browser.story import charts_are_drawn, expect_address, type_source, wait_for_charts
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 4
-ERRORS = "document.querySelector('.st-key-position_errors .js-plotly-plot')"
+POINTS = "document.querySelector('.st-key-position_points .js-plotly-plot')"
 ZOOM = f"""async () => {{
   const Plotly = await [...window.__glassformerPlotly.values()][0];
-  await Plotly.relayout({ERRORS}, {{ "xaxis.range": [0, 40] }}); }}"""
+  await Plotly.relayout({POINTS}, {{ "xaxis.range": [0, 40] }}); }}"""
 # The middle of a bar's height, or a mark, of a curve.
 AT = """([key, curve, place]) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`), trace = chart._fullData[curve];
@@ -20,8 +20,7 @@ AT = """([key, curve, place]) => {
 
 def choose(page, group, option):
     page.get_by_role("radiogroup", name=group).get_by_text(option, exact=True).click()
-    wait_for_idle(page)
-    wait_for_charts(page)
+    charts_are_drawn(page)
 
 
 def click_mark(page, key, curve, place):
@@ -39,10 +38,10 @@ def test_a_walk_through_the_parts(server, page):
     assert all(abs(cosines[place][place] - 1) < 1e-6 for place in range(13))
     choose(page, "Part", "Shift")
     page.evaluate(ZOOM)
-    click_mark(page, "position_errors", 1, 3)
-    expect(page.locator(".st-key-position_points")).to_contain_text("shifted by 4")
-    expect_address(page, shift="4")
-    assert page.evaluate(f"{ERRORS}._fullLayout.xaxis.range[1]") == 40
+    page.locator(".st-key-shift").get_by_role("slider").press("ArrowRight")
+    expect(page.locator(".st-key-position_points")).to_contain_text("shifted by 2")
+    expect_address(page, shift="2")
+    assert page.evaluate(f"{POINTS}._fullLayout.xaxis.range[1]") == 40
     choose(page, "Part", "Sentence")
     click_mark(page, "embedding_strengths", 1, 3)
     expect(page.locator(".st-key-embedding_rows")).to_contain_text("Initial vector of token 4, d")

@@ -84,7 +84,7 @@ def settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page):
     expect(page.get_by_text("Stopped.")).to_be_visible()
     page.get_by_text("20 draws", exact=True).click()
     page.get_by_role("button", name="Draw 20 times").click()
-    expect(page.get_by_text("20 draws gave")).to_be_visible(timeout=60_000)
+    expect(page.locator(".st-key-search_draws .gtitle")).to_contain_text("in 20 draws", timeout=60_000)
     wait_for_idle(page)
     page.locator(".st-key-search_draws .js-plotly-plot .nsewdrag").click(position={"x": 200, "y": 12})
     wait_for_idle(page)
@@ -97,6 +97,7 @@ def settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page):
 
     turn_to(page, f"{server.url}/search?search=drafts&src={FIFTEEN}")
     chart = page.locator(".st-key-search_drafts")
+    chart.get_by_role("button", name="How to read this").click()
     expect(chart.get_by_text(re.compile("The whole model made 1 pass instead of"))).to_be_visible()
     page.get_by_role("combobox", name="Draft", exact=True).click()
     page.get_by_role("option", name="Fewer layers").click()

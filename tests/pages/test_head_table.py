@@ -41,7 +41,7 @@ def test_hidden_steps_do_not_count(table):
     rows = figure(test, "head_table_rows")
     assert len(numbers(rows["data"][0]["y"])) == 3
     assert rows["layout"]["xaxis"]["ticktext"][-1] == "e → ?"
-    assert "3 visible rows" in " ".join(element.value for element in test.caption)
+    assert "3 visible rows" in " ".join(element.value for element in test.markdown)
 
 
 def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telling(table):

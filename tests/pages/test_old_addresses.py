@@ -100,6 +100,9 @@ def opened_now(old):
         now["shown"] |= {"mask_companion_0": "transformer", "mask_companion_1": ""}
     if "mask_key" in now["shown"] and not {"key", "query", "with"} & names.keys():
         now["shown"] |= {"mask_query": "7: a → </s>", "mask_key": "8: <pad>"}
+    # Gone from sight: what was for nobody, or the same as another picture.
+    gone = {"position_errors", "position_waves", "mask_own"}
+    now["components"] = [key for key in now["components"] if key not in gone]
     if "head_table_map" in now["components"]:  # the head that is furthest from the mean is opened unasked since
         now["components"] = sorted({*now["components"], "head_table_rows"})
     # How a run is decoded can be chosen where that is looked at.

@@ -135,6 +135,8 @@ def _label(proto: Any) -> str:
     """What a box that unfolds is called."""
     if proto is None:
         return ""
+    if type(proto).__name__ == "Block":
+        proto = proto.popover
     fields = [field.name for field in proto.DESCRIPTOR.fields] if hasattr(proto, "DESCRIPTOR") else []
     label = next((text for name in ("label", "title") if name in fields and (text := getattr(proto, name))), "")
     kind = type(proto).__name__.lower()
@@ -148,6 +150,9 @@ def _element(kind: str, proto: Any) -> Iterator[str]:
         yield from _table(kind, proto)
     else:
         fields = {field.name: value for field, value in proto.ListFields()}
+        help = (
+            fields.pop("help", "") if kind in ("markdown", "caption", "latex") else ""
+        )  # else it is of a control, as its label
         said = [_plain(str(fields[name])) for name in SHOWN if isinstance(fields.get(name), str | int | float | bool)]
         options = [getattr(one, "content", one) for one in fields.get("options", ())]
         if isinstance(fields.get("default"), int) and not isinstance(fields.get("default"), bool) and options:
@@ -160,6 +165,8 @@ def _element(kind: str, proto: Any) -> Iterator[str]:
             said.append("→ " + ", ".join(map(str, raw)))
         if said := [*dict.fromkeys(filter(None, said))]:
             yield f"{kind}: {' · '.join(said)}"
+        if help:
+            yield f"  help: {_plain(help)}"
 
 
 def _plain(text: str) -> str:

@@ -73,37 +73,6 @@ def difference_from_formula(table: np.ndarray) -> float:
     return largest
 
 
-@dataclass(frozen=True)
-class Periods:
-    """The strongest wave in each dimension of a table."""
-
-    period: np.ndarray  # positions a turn, [dimension]; NaN for a dimension that does not vary
-    share: np.ndarray  # share of the dimension's variance that this one wave holds, 0 to 1, [dimension]
-    noise: float  # the share that the strongest wave of pure noise of this length would hold on average
-    n_waves: int  # how many waves can be distinguished in so many positions
-
-
-def strongest_waves(table: np.ndarray) -> Periods:
-    """Look for a wave in each dimension with the discrete Fourier transform over positions; needs at least 3.
-
-    Only waves that fit a whole number of times into the table are compared: a period is rough, and at most its length.
-    """
-    n_positions = len(table)
-    if n_positions < 3:
-        raise ValueError(f"{n_positions} positions hold no wave; at least 3 are needed.")
-    values = table.astype(np.float64)
-    centred = values - values.mean(axis=0)
-    power = np.abs(np.fft.rfft(centred, axis=0)[1:]) ** 2  # [wave, dimension]
-    # Each but the shortest of an even table stands for itself and its mirror image.
-    power[: (n_positions - 1) // 2] *= 2
-    total = power.sum(axis=0)
-    varies = total > 1e-12 * n_positions * np.maximum(1e-30, (values**2).sum(axis=0))
-    share = np.divide(power.max(axis=0), total, out=np.zeros_like(total), where=varies)
-    period = np.where(varies, n_positions / (1 + power.argmax(axis=0)), np.nan)
-    n_waves = len(power)
-    return Periods(period, share, noise=float((1 / np.arange(1, n_waves + 1)).sum() / n_waves), n_waves=n_waves)
-
-
 def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
     """Compare every position with every other: p . q, or its cosine, which is 0 for a vector of length 0; float64."""
     vectors = table.astype(np.float64)

@@ -32,6 +32,9 @@ CSV = "head_table_csv"
 OPEN_WIDTH = 118  # pixels
 _LEAST_COLUMN = 74
 MOST_WITHOUT_SCROLLING = 24  # heads
+HOW_TO_USE = say(
+    "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for its formula."
+)
 A_WEIGHT_IS_NO_CAUSE = say(
     "These numbers show where a head puts its weights and how large its output is, for this sentence only; another "
     "sentence can give different numbers. They do not show what the head is for: a weight is not a cause. Only "
@@ -43,10 +46,10 @@ NOTHING = say("Nothing to measure: in every row of these maps, the mask closes a
 def draw(run: AnyRun, row: Any) -> None:
     """Draw the part "What heads do" of the Attention page, with its controls in `row`."""
     map_controls(run, row, "table")
-    below(run, partial(_measures, run))
+    below(run, partial(_measures, run, row))
 
 
-def _measures(run: AnyRun) -> None:
+def _measures(run: AnyRun, row: Any) -> None:
     missing = say("The measure “share of the output norm” is missing.")
     heads = None if isinstance(run, OpenMaps) else attempt(partial(pictures.written, run), missing=missing)
     measured = attempt(lambda: pictures.heads_of(run, loading, heads))
@@ -55,7 +58,7 @@ def _measures(run: AnyRun) -> None:
     if not measured.measures:
         st.info(NOTHING, icon=":material/info:")
         return
-    with st.container(horizontal=True, gap="small", key=run.key("measure_choices")):
+    with row:
         _choose_measure(measured)
         _open_by_measure(measured)
     drawing.beside(
@@ -65,8 +68,7 @@ def _measures(run: AnyRun) -> None:
     )
     draw_below(measured)
     _table(measured)
-    st.caption(_scope(measured))
-    st.caption(A_WEIGHT_IS_NO_CAUSE)
+    drawing.explain(HOW_TO_USE, _scope(measured), A_WEIGHT_IS_NO_CAUSE)
 
 
 def _scope(found: pictures.Heads) -> str:
@@ -181,11 +183,6 @@ def _table(found: pictures.Heads) -> None:
         column_config=columns,
         alt=say("Measures of every head of {attention}, one row per head.", attention=KIND_NAMES[kind]),
     )
-    said = say(
-        "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
-        "its formula."
-    )
-    st.caption(said)
     drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
 
 

@@ -24,7 +24,6 @@ from transformer.model.config import ModelConfig
 
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
-CHOICES: Final = "walk_choices"
 TABLE: Final = "walk_table"
 VECTORS: Final = "walk_vectors"
 
@@ -60,21 +59,20 @@ def draw(run: AnyRun, row: Any) -> None:
     shown = opening(run.visible)
     with row:
         one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
+    below(run, partial(_walk, run, row))
     for_head(run, shown.layer, shown.head)
-    below(run, partial(_walk, run))
 
 
-def _walk(run: OpenRun) -> None:
+def _walk(run: OpenRun, row: Any) -> None:
     opened = attempt(lambda: open_weight(run))
     if opened is None:
         return
     if run.trace.query.interventions and text.is_apart(opened.walk):
         st.warning(text.changed(opened.walk), icon=":material/science:")
-    _choices(opened)
+    _choices(opened, row)
     for stages in STAGES:  # two side by side where there is room
         drawing.beside(*(partial(_stage, opened, *parts) for parts in stages))
-    st.caption(DIGITS)
-    st.caption(text.differences(opened.walk))
+    drawing.explain(DIGITS, text.differences(opened.walk))
     _vectors(opened)
 
 
@@ -83,33 +81,31 @@ def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], Written | None] | Pictu
         if isinstance(part, Picture):
             show(part, o)
         elif (written := part(o)) is not None:
-            *said, formula = filter(None, written)
-            st.markdown(joined("\n", [*said, "", "$$", formula, "$$"]))
+            heading, said, formula = written
+            if heading:
+                st.markdown(heading, help=said)
+            st.latex(formula, help=None if heading else said)
 
 
 # ---------------------------------------------------------------- choosing a cell
 
 
-def _choices(o: OpenWeight) -> None:
-    """Draw what is looked at: two menus, the weight in a sentence, and the head's map to pick from."""
-    with st.container(key=o.run.key(CHOICES)):  # on a telephone the map comes first
-        left, right = st.columns(2, gap="large")
-    with left:
+def _choices(o: OpenWeight, row: Any) -> None:
+    """Draw two menus in `row`, the head's map to pick a cell from, and the weight in a sentence."""
+    with row:
         _menu(o, QUERY_CHOICE, "query", o.axes.current if o.own_row is None else o.own_row)
         _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed))
-        st.markdown(_summary(o))
-        if o.own_row is not None:
-            st.caption(WHY_THIS_STEP if EVERY_PART.attention(o.walk.kind).stack == "decoder" else WHY_THIS_ROW)
-    with right:
-        n_rows, n_columns = len(o.axes.queries), len(o.axes.keys)
-        if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
-            said = say(
-                "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
-                rows=n_rows,
-                columns=n_columns,
-            )
-            st.caption(said)
-        show(pictures.head_map, o)
+    n_rows, n_columns = len(o.axes.queries), len(o.axes.keys)
+    if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
+        said = say(
+            "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
+            rows=n_rows,
+            columns=n_columns,
+        )
+        st.caption(said)
+    show(pictures.head_map, o)
+    why = WHY_THIS_STEP if EVERY_PART.attention(o.walk.kind).stack == "decoder" else WHY_THIS_ROW
+    drawing.explain(_summary(o), why if o.own_row is not None else "")
 
 
 def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None) -> None:

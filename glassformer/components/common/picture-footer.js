@@ -1,6 +1,5 @@
 // @ts-check
-// What stands under a picture: one button with all that can be done with it, and how to read it, of which the rest
-// comes when it is asked for.
+// What stands under a picture: one button with all that can be done with it, and one that says how to read it.
 //
 // In the large view both move into a dialog as large as the window, and come back. Its letters are large, and it says
 // what the step reads and predicts, since arrow keys go on stepping; the stepper is behind it.
@@ -18,7 +17,7 @@ import { say } from "./i18n.js";
  * @property {HTMLButtonElement} button opens the menu
  * @property {HTMLButtonElement} expand its first entry
  * @property {HTMLButtonElement} table its second
- * @property {(text: string) => void} tell what is said under the picture
+ * @property {(text: string, more?: boolean) => void} tell how to read the picture, and whether more is said of it
  */
 
 /**
@@ -27,27 +26,7 @@ import { say } from "./i18n.js";
  * }} Under
  */
 
-/** About a line of a chart in half a page; a Chinese letter is as wide as two. */
-const SHOWN = 110;
 const HEIGHT = 190;  // of the menu, at most
-const WIDE = /[\u2e80-\uffee]/gu;
-const BETWEEN = /(?<=[.!?]["”’)]?)\s+(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?<=[。！？]["”’）]?)/u;
-
-/**
- * A text in two: the first sentence, and what else goes into a line; all that follows.
- * @param {string} text @returns {[first: string, rest: string]}
- */
-export function shortened(text) {
-  const sentences = text.split(BETWEEN);
-  let end = sentences[0].length;
-  for (const sentence of sentences.slice(1)) {
-    const next = text.indexOf(sentence, end) + sentence.length;
-    const shown = text.slice(0, next);
-    if (shown.length + (shown.match(WIDE)?.length ?? 0) > SHOWN) break;
-    end = next;
-  }
-  return [text.slice(0, end), text.slice(end)];
-}
 
 /** @param {{ open: () => void, data: () => void, picture: (format: "svg" | "png") => void }} acts @returns {Foot} */
 export function makeFoot({ open, data, picture }) {
@@ -115,22 +94,24 @@ function opens(button, list) {
   });
 }
 
-/** @returns {[told: HTMLElement, tell: (text: string) => void]} */
+/**
+ * How to read a picture, behind one button, with what else is said of the moment: the picture comes first.
+ * @returns {[told: HTMLElement, tell: (text: string, more?: boolean) => void]}
+ */
 function makeTold() {
-  const [told, first, rest] = [make("p", "gf-told"), make("span"), make("span")];
-  const more = makeButton("gf-more", "", "", () => unfold(rest.hidden === true));
-  /** @param {boolean} isOpen */
-  const unfold = (isOpen) => {
-    rest.hidden = !isOpen;
-    more.textContent = isOpen ? say("Less") : say("More");
-    set(more, { "aria-expanded": isOpen });
+  const [told, text] = [make("div", "gf-told"), make("p")];
+  const button = makeButton("gf-more", say("How to read this"), "", () => fold(!text.hidden));
+  /** @param {boolean} isFolded */
+  const fold = (isFolded) => {
+    text.hidden = isFolded;
+    told.closest(".gf-has-foot")?.classList.toggle("gf-folded", isFolded);
+    set(button, { "aria-expanded": !isFolded });
   };
-  unfold(false);
-  told.append(first, rest, " ", more);
-  return [told, (text) => {
-    [first.textContent, rest.textContent] = shortened(text);
-    told.hidden = !text;
-    more.hidden = !rest.textContent;
+  fold(true);
+  told.append(button, text);
+  return [told, (said, more = false) => {
+    text.textContent = said;
+    told.hidden = !said && !more;
   }];
 }
 
@@ -169,6 +150,7 @@ export function makeUnder(home, shown, { className, name, changed, data, picture
   const close = () => dialog.close();
   dialog.append(status, makeButton("gf-close", "✕", say("Close (Esc)"), close, { "aria-label": say("Close") }));
   home.append(shown, foot.foot, dialog);
+  home.classList.add("gf-has-foot", "gf-folded");
   dialog.addEventListener("click", (event) => event.target === dialog && isBeside(dialog, event) && close());
   // For Escape, the button and a click beside the dialog alike.
   dialog.addEventListener("close", () => {

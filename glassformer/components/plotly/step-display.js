@@ -21,8 +21,9 @@ export function showMoment(view, draw) {
   const moment = moves ? momentAt(frames, step) : null;
   view.at = moves ? step : sent.step;
   view.data = moment ? { ...sent, ...moment, figure: JSON.stringify(moment.figure) } : sent;
-  view.under.tell(view.data.caption);
-  view.under.write(view.data.said);
+  const { caption, said } = view.data;
+  view.under.tell(caption, Boolean(said?.above || said?.below));
+  view.under.write(said);
   for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": view.data.alt });
   draw(view);
 }

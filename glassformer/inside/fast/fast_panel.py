@@ -63,14 +63,13 @@ def _tiles(o: Fast) -> None:
         "keeps three things: the largest score so far m, the sum l of exp(score − m), and the sum o of "
         "exp(score − m) · value. (Milakov & Gimelshein 2018; Dao et al. 2022)"
     )
-    st.markdown(said)
     n = len(o.axes.keys)
     with st.container(horizontal=True, gap="large", vertical_alignment="center"):
         _choose_size(o, "tile_keys", say("Keys in a tile"), n)
         if len(o.tiles) > 1:
             controls.slider(controls.field(o.slot, "tile"), say("Tile"), 1, len(o.tiles))
     show_beside(pictures.scores, pictures.output, o)
-    st.markdown(drawing.plain(never_written(o.run.checkpoint.config)))
+    drawing.explain(said, drawing.plain(never_written(o.run.checkpoint.config)))
 
 
 def _choose_size(o: Fast, name: str, label: str, most: int) -> None:
@@ -117,13 +116,13 @@ def _cache(o: Fast) -> None:
         "advance, so PagedAttention takes small blocks as the text grows, instead of room for the longest text. "
         "(Kwon et al. 2023)"
     )
-    st.markdown(said)
     _choose_size(o, "block", say("Tokens in a block"), SIZES[-1])
     show_beside(pictures.blocks, pictures.places, o)
-    config = o.run.checkpoint.config
+    config, more = o.run.checkpoint.config, ""
     if anatomy(config).reads:
         cross = len(o.run.trace.src_ids) * token_bytes(config)
-        st.caption(say("The keys and values of the source are computed once and take {n:,} bytes more.", n=cross))
+        more = say("The keys and values of the source are computed once and take {n:,} bytes more.", n=cross)
+    drawing.explain(said, more)
 
 
 # ------------------------------------------------------------------------------------------------ on this machine
@@ -139,7 +138,7 @@ def _gains(run: OpenRun) -> None:
         "bits, a quarter of the bytes. One decoding step with this model's sizes is measured on one thread. The "
         "app's own drafts use int8, too."
     )
-    st.markdown(said)
+    drawing.explain(said)
     if config.count_parameters() > speed_gains.MOST_PARAMETERS:
         st.caption(say("This model is too large to be measured here."))
         return

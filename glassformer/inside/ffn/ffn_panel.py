@@ -52,7 +52,7 @@ def draw(run: OpenRun, row: Any) -> None:
         partial(show, pictures.shares, o, take=partial(_take_layer, run.slot, take)),
         partial(show, pictures.histogram, o),
     )
-    st.markdown(drawing.plain(what_it_does(o)))
+    drawing.explain(drawing.plain(what_it_does(o)))
     look_at = partial(_take_neuron, run.slot)
     drawing.beside(partial(show, pictures.active, o, take=look_at), partial(show, pictures.by_token, o, take=take))
     _neuron(run, o)
@@ -122,7 +122,7 @@ def _neuron(run: OpenRun, o: OpenLayer) -> None:
             "An encoder neuron writes into the memory, not directly to the logits. Its effect on the logits "
             "depends on the decoder."
         )
-        st.caption(said)
+        drawing.explain(said)
     elif run.visible.covered:
         ask_first(run, say("The tokens whose logits this neuron raises could give the answer away."), key=REVEAL)
     elif attempt(lambda: o.effect) is not None:

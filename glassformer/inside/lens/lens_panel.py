@@ -38,16 +38,17 @@ def draw(run: OpenRun, row: Any) -> None:
         ask_first(run, say("The logit lens of this step would give the answer away."), key="lens_reveal")
     else:
         show_beside(pictures.table, pictures.curves, o, widths=(3, 2))
-    st.caption(drawing.plain(what_it_is(run.checkpoint)))
     if not o.n_steps:
+        drawing.explain(drawing.plain(what_it_is(run.checkpoint)))
         return
     controls.choose(controls.field(run.slot, "lens_colour"), say("Colour"), COLOUR_NAMES)
     show(pictures.lens_map, o, take=partial(session.move_to, run.slot))
     depths, found = depths_of(o.lens), paths(o.lens.rank)
-    st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], o.n_steps)))
+    said = [what_it_is(run.checkpoint), _summary(found, [depth.name for depth in depths], o.n_steps)]
     ends = np.flatnonzero(found.stays[: o.n_steps] == len(depths) - 1)
     if len(ends) == o.n_steps > 1:
-        st.caption(say("At every step, the final choice is made only at the last depth."))
+        said.append(say("At every step, the final choice is made only at the last depth."))
+    drawing.explain(*map(drawing.plain, said))
 
 
 def _no_lens(run: OpenRun) -> str:

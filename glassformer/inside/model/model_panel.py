@@ -40,11 +40,11 @@ def draw(run: OpenRun, row: Any) -> None:
     left_out = list(not_drawn(o.config))
     if absent := stand_in_words(contents(o.run.checkpoint.model).absent):
         left_out.append(say("* {reason}", reason=joined(" ", absent)))
-    if left_out:
-        st.caption(drawing.plain(joined(" ", left_out)))
-    st.markdown(drawing.plain(in_words(o.config)))
-    shapes.draw(run)
-    _costs(o)
+    drawing.explain(*map(drawing.plain, (in_words(o.config), *left_out)))
+    with st.expander(say("Shapes, step by step"), type="compact"):
+        shapes.draw(run)
+    with st.expander(say("Parameters and multiply-adds"), type="compact"):
+        _costs(o)
 
 
 # ------------------------------------------------------------------------------------------------ the diagram
@@ -97,7 +97,6 @@ def _elsewhere(run: OpenRun, place: str) -> Link:
 
 def _costs(o: OpenModel) -> None:
     """Draw the sums, the table, and what a length does."""
-    st.subheader(say("Parameters and multiply-adds"))
     st.markdown(drawing.plain(sums(o)))
     _choose_length(o)
     show_beside(pictures.shares, pictures.curves, o)

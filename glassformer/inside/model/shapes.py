@@ -51,7 +51,6 @@ class ShapeStep:
 
 def draw(run: OpenRun) -> None:
     """Draw the table of the encoder or of the decoder: side by side they have no room for the remarks."""
-    st.subheader(say("Shapes, step by step"))
     trace, read = run.trace, run.trace.read_ids[: run.visible.n_rows]
     seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, read))
     if seen is None:

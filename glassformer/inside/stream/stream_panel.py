@@ -30,7 +30,7 @@ def draw(run: OpenRun, row: Any) -> None:
     take = inside_controls.taking(run, side)
     show_beside(pictures.size, pictures.kept, o, take=take)
     if not cover_box.covered(pictures.kept.key):  # it says the cosine
-        st.markdown(drawing.plain(what_happens(o)))
+        drawing.explain(drawing.plain(what_happens(o)))
     show(pictures.added, o)
     config = run.checkpoint.config
     if not o.norms:
@@ -40,9 +40,9 @@ def draw(run: OpenRun, row: Any) -> None:
     if config.norm == "both" or config.embedding_norm:
         st.caption(say("This list leaves out norms on sub-layer outputs and any norm after the embedding."))
     controls.menu(controls.field(run.slot, "norm"), say("Norm"), names, width=340)
-    st.markdown(drawing.plain(what_a_norm_does(o.normed)))
     show(pictures.norm, o, take=take)
     show(pictures.strip, o)
+    drawing.explain(drawing.plain(what_a_norm_does(o.normed)))
 
 
 @paragraph

@@ -16,7 +16,7 @@ from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.rotations import Turning, moved_together
-from transformer.i18n import joined, say, say_n
+from transformer.i18n import say, say_n
 from transformer.i18n.sentence import digits, short
 from transformer.model.anatomy import anatomy
 
@@ -29,7 +29,7 @@ def draw(shown: PositionScene, run: OpenRun | None) -> None:
     turning = shown.turning
     if turning is None:
         show_beside(pictures.bias_curves, pictures.bias_map, shown, take=partial(take_head, shown.slot))
-        st.markdown(drawing.plain(joined(" ", _about_bias(shown))))
+        drawing.explain(*map(drawing.plain, _about_bias(shown)))
     elif not turning.n_pairs:
         said = say_n(
             "Layer {numbers} ignores positions: queries and keys are not rotated, so only the mask makes a "
@@ -84,7 +84,7 @@ def _take_pair(slot: Slot, n_pairs: int, pair: int) -> None:
 def _rotations(shown: PositionScene, turning: Turning) -> None:
     take = partial(_take_pair, shown.slot, turning.n_pairs)
     show_beside(pictures.rotations, pictures.waves, shown, take=take)
-    st.markdown(drawing.plain(joined(" ", _about(shown, turning))))
+    drawing.explain(*map(drawing.plain, _about(shown, turning)))
 
 
 def _about(shown: PositionScene, turning: Turning) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _pair(shown: PositionScene, turning: Turning) -> None:
                "positions that this model can read, it makes {turns:.4g} full turns.", radians=digits(speed),
                degrees=digits(float(np.degrees(speed))), n=shown.config.max_len,
                turns=(shown.config.max_len - 1) * speed / (2 * np.pi))  # fmt: skip
-    st.markdown(drawing.plain(said))
+    drawing.explain(drawing.plain(said))
 
 
 def _distance(shown: PositionScene, turning: Turning) -> None:
@@ -166,4 +166,4 @@ def _distance(shown: PositionScene, turning: Turning) -> None:
                "through {n} positions, their dot product changes by at most {error}, which is the rounding error "
                "of 32-bit numbers.", apart=apart, n=max(1, n - apart), error=digits(error))  # fmt: skip
     more = say("The “Sentence” part draws such a curve for a query and a key from your text.")
-    st.markdown(drawing.plain(joined(" ", [said, more])))
+    drawing.explain(drawing.plain(said), drawing.plain(more))

@@ -49,10 +49,10 @@ def draw(table: PositionTable | PositionScene, run: OpenRun | None) -> None:
 def _starts(o: Start) -> None:
     pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(o.pieces)}
     kept = controls.field(o.slot, PLACES[o.side], key=TOKEN)
-    controls.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
     show(pictures.strengths, o)
-    st.markdown(drawing.plain(_who_drowns_whom(o)))
+    controls.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
     show(pictures.rows, o)
+    drawing.explain(drawing.plain(_who_drowns_whom(o)))
 
 
 def _who_drowns_whom(start: Start) -> str:
@@ -114,7 +114,7 @@ def _biased(o: InScores) -> None:
     said = say("Nothing is added to the embeddings, so there is no sum of embedding and position to show. In "
                "{more} of the {n} heads of layer {layer}, this sentence's scores depend more on distance than on "
                "content.", layer=o.layer + 1, more=more, n=o.shape[1])  # fmt: skip
-    st.markdown(drawing.plain(said))
+    drawing.explain(drawing.plain(said))
 
 
 # ------------------------------------------------------------------------------------------------ rotations

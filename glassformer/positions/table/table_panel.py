@@ -1,27 +1,27 @@
 """The parts of the Positions page about a table: itself, who resembles whom in it, what a shift does."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
 from glassformer.positions import PositionsLook, position_controls
-from glassformer.positions.positions_page import MOST_MEASURED, PositionTable
+from glassformer.positions.positions_page import PositionTable
 from glassformer.positions.table import table_pictures as pictures
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from transformer.analysis import position_study as study
-from transformer.i18n import joined, say, say_n
+from transformer.i18n import joined, say
 from transformer.i18n.sentence import digits
 
 
 def draw(table: PositionTable, run: OpenRun | None) -> None:
     """Draw the chosen part; it is about no sentence."""
     if note := position_controls.about_layout(table.checkpoint.config):
-        st.caption(drawing.plain(note))
+        drawing.explain(drawing.plain(note))
     {"table": _table, "similarity": _similarity, "shift": _shift}[table.view.of(PositionsLook).positions_panel](table)
+    position_controls.choose_side(table)
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -29,24 +29,11 @@ def draw(table: PositionTable, run: OpenRun | None) -> None:
 
 def _table(table: PositionTable) -> None:
     show(pictures.whole, table)
-    st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
+    drawing.explain(*map(drawing.plain, (_origin(table), _who_has_it(table), _meaning(table))))
     if table.follows:
         controls.switch(controls.field(table.slot, "apart"), say("Separate sines and cosines"))
     position_controls.choose_dims(table)
-    drawing.beside(partial(show, pictures.curves, table), lambda: _waves(table))
-
-
-def _waves(table: PositionTable) -> None:
-    found, n = table.waves, min(len(table.values), MOST_MEASURED)
-    if found is None:
-        st.caption(say_n("{n} position is too few to find a wave.", "{n} positions are too few to find a wave.", n))
-        return
-    show(pictures.waves, table)
-    said = say("On average, the strongest wave explains {share:.0%} of a dimension's variance. Even in pure noise, "
-               "the strongest wave would explain {noise:.0%}, because {n} positions are enough to distinguish only "
-               "{waves} different waves.", share=float(found.share.mean()), noise=found.noise, n=n,
-               waves=found.n_waves)  # fmt: skip
-    st.caption(drawing.plain(said))
+    show(pictures.curves, table)
 
 
 def _origin(table: PositionTable) -> str:
@@ -103,8 +90,9 @@ def _meaning(table: PositionTable) -> str:
 
 
 def _similarity(table: PositionTable) -> None:
-    st.markdown(drawing.plain(_what_resembles(table)))
     show_beside(pictures.similarity, pictures.distance, table)
+    drawing.explain(drawing.plain(_what_resembles(table)))
+    position_controls.choose_count(table)
 
 
 def _what_resembles(table: PositionTable) -> str:
@@ -150,8 +138,9 @@ def _shift(table: PositionTable) -> None:
         st.info(say("{name} has too few positions or dimensions to show a shift.", name=name))
         return
     position_controls.choose_shift(table)
-    show_beside(pictures.points, pictures.errors, table)
-    st.markdown(drawing.plain(joined(" ", _what_turns(table) if table.follows else _what_fits(table))))
+    show(pictures.points, table)
+    drawing.explain(*map(drawing.plain, _what_turns(table) if table.follows else _what_fits(table)))
+    position_controls.choose_pair(table)
 
 
 def _what_turns(table: PositionTable) -> Iterator[str]:

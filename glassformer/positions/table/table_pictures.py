@@ -1,32 +1,19 @@
 """Pictures of the Positions page's table: values and waves, similarity of positions, and what a shift does."""
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import DOTTED, note, stroke, upright
-from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, heat, lines
+from glassformer.charts.grammar import note, stroke, upright
+from glassformer.charts.marks import Axis, Numbers, Places, Scale, Series, heat, lines
 from glassformer.charts.positions import DIMENSION_AXIS, POSITION_AXIS, shift_points_spec
 from glassformer.charts.theme import Spec, literal
-from glassformer.positions.positions_page import (
-    MOST_CELLS,
-    MOST_MEASURED,
-    PAGE,
-    PositionTable,
-    height_of,
-    left_out,
-    table_of_run,
-)
+from glassformer.positions.positions_page import MOST_CELLS, PAGE, PositionTable, height_of, left_out, table_of_run
 from glassformer.runs.picture import Plot
-from glassformer.state.click import into, place_of
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import short
 
 MOST_DRAWN = 64  # positions of a shift, as more points cover each other
-MOST_FITS = 24
-MOST_ROTATIONS = 64
 HOW_TO_READ_TABLE = say(
     "Each row is the vector PE(p) that is added to the token at position p, counted from 0: token 1 has p = 0. In "
     "the formula, PE(p, 2i) = sin(p / 10000^(2i/d)) and PE(p, 2i+1) = cos(p / 10000^(2i/d)). On a narrow screen "
@@ -51,27 +38,8 @@ HOW_TO_READ_DISTANCE = say(
     "to the largest value. If the band has no width, only the distance matters. This holds for the formula: the "
     "dot product of the vectors at positions p and q is Σ cos((p − q) · wᵢ)."
 )
-HOW_TO_READ_WAVES = say(
-    "The dashed line is the formula's wavelength 2π · 10000^(2i/d). Each point is the strongest wave that a "
-    "Fourier transform detects in one dimension; the paler the point, the smaller its share of the variance. Waves "
-    "above the dotted line are longer than the measured range, so the transform cannot measure their length."
-)
-HOW_TO_READ_ROTATION_ERRORS = say(
-    "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k. Rounding "
-    "to 32 bits alone causes errors of about 10⁻⁷."
-)
-HOW_TO_READ_MAP_ERRORS = say(
-    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as bad as always predicting "
-    "0. Only held-out positions show whether a shift is a linear map."
-)
 _BAND = 88  # pixels for one curve
 _OWN, _PAPER = stroke(theme.NEUTRAL_COLOR, 2, "solid", size=5), stroke(theme.MARK_COLOR, 1.5, "dot")
-_STYLES = [
-    stroke(theme.NEUTRAL_COLOR, 2, "solid", size=7, symbol="circle"),
-    stroke(theme.MARK_COLOR, 2, "dash", size=7, symbol="diamond"),
-    stroke(theme.GUIDE_COLOR, 2, "dot", size=7, symbol="square"),
-    stroke(str(theme.SIGNED_SCALE[1][1]), 2, "dashdot", size=7, symbol="cross"),
-]
 
 TABLE = PAGE.part("table", table_of_run, of_sentence=False)
 SIMILARITY = PAGE.part("similarity", table_of_run, of_sentence=False)
@@ -151,38 +119,6 @@ def _wave(dim: int, length: str) -> str:
     if dim % 2:
         return say("cosine, wavelength {length}", length=length)
     return say("sine, wavelength {length}", length=length)
-
-
-@TABLE.picture("position_waves", say("Wavelengths"), follows="still")
-def waves(table: PositionTable) -> Plot | None:
-    """The wavelength of each dimension, the formula's and the strongest one."""
-    found = table.waves
-    if found is None:
-        return None
-    n = min(len(table.values), MOST_MEASURED)
-    count = len(found.period)
-    opacity = np.asarray(0.2 + 0.8 * found.share, np.float32)
-    marker = {"color": theme.NEUTRAL_COLOR, "size": 7, "opacity": opacity}
-    shares = [say("{share:.0%} of the variance", share=share) for share in found.share]
-    dashed = {"line": {"color": theme.MARK_COLOR, "width": 1.5, "dash": "dash", "shape": "hvh"}}
-    turn = say("one turn in {positions} positions", positions="%{y:.4~g}")
-    measured = say("{n:,} positions measured", n=n)
-    drawn = lines(
-        waves.title,
-        Places(DIMENSION_AXIS, range(count), say("dimension {place}", place="%{x}")),
-        Scale(say("Wavelength (positions, log)"), LOGARITHMIC),
-        [
-            Series(say("formula"), np.repeat(study.wavelengths(table.d_model), 2)[:count], dashed, "lines", turn),
-            Series(measured, [n, n], DOTTED, "lines", number="", at=[0, count - 1]),
-            Series(say("strongest wave of the table"), found.period, {"marker": marker}, "markers", turn, texts=shares),
-        ],
-        top=100,
-    )
-    alt = say(
-        "The wavelength of each dimension in the formula, and of its strongest wave in {whose}, on a logarithmic axis.",
-        whose=table.whose,
-    )
-    return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_WAVES)
 
 
 # ------------------------------------------------------------------------------------------------ similarity
@@ -281,69 +217,3 @@ def points(table: PositionTable) -> Plot | None:
 def angle(table: PositionTable) -> float:
     """By how much the shift turns the pair."""
     return float(table.shift * study.frequencies(table.d_model)[table.pair])
-
-
-@SHIFT.picture("position_errors", say("Error by shift"), follows="still")
-def errors(table: PositionTable) -> Plot | None:
-    """How far a rotation, or else the best linear map, misses the table by shift; a click means a shift."""
-    if not table.shifts:
-        return None
-    values, shift, turns = table.measured, table.shift, table.follows
-    shifts = spread_shifts(table.most_shift, shift, most=MOST_ROTATIONS if turns else MOST_FITS)
-
-    def work() -> dict[str, list[float]]:
-        if not turns:
-            return _fits(values, shifts)
-        return {"Rₖ·PE(p)": [float(study.rotation_errors(values, k).max()) for k in shifts]}
-
-    found = table.work.compute(
-        ("positions", table.checkpoint.content_hash, table.view.side, "rotations" if turns else "fits", shifts),
-        work,
-        nbytes=lambda found: 8 * len(found) * len(shifts),
-    )
-    axis = Scale(say("Relative error"), {"rangemode": "tozero"})
-    if turns:
-        axis = Scale(say("Largest difference (log)"), decades(found.values()))
-    drawn = lines(
-        errors.title, Places(say("Shift k (positions)"), shifts, "k = %{x}"), axis,
-        [
-            Series(name, np.where(np.array(error) > 0, error, np.nan if turns else error), look, number="%{y:.3g}",
-                   clicks=shifts)
-            for (name, error), look in zip(found.items(), _STYLES, strict=False)
-        ],
-        height=480, top=0 if turns else 124, shapes=[upright(shift)] * (shift in shifts),
-    )  # fmt: skip
-    alt = say(
-        "Relative error of the best linear map for each shift, on fitted positions and on held-out positions, {whose}.",
-        whose=table.whose,
-    )
-    if turns:
-        alt = say("The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {most}, {whose}.",
-                  most=shifts[-1], whose=table.whose)  # fmt: skip
-    read = HOW_TO_READ_ROTATION_ERRORS if turns else HOW_TO_READ_MAP_ERRORS
-    return Plot(spec=drawn["spec"], alt=alt, how_to_read=read, fit=True, clicked=into("shift", place_of))
-
-
-def decades(lines: Iterable[Sequence[float]]) -> Spec:
-    """A logarithmic axis of whole decades, with at least two of them labelled."""
-    powers = [float(np.log10(one)) for line in lines for one in line if one > 0] or [-1.0, 0.0]
-    return LOGARITHMIC | {"range": [float(np.floor(min(powers))) - 0.1, float(np.ceil(max(powers))) + 0.1]}
-
-
-def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> dict[str, list[float]]:
-    """Errors of the best linear maps by shift, of a table and of the formula's at the same size."""
-    own = [study.fit_shift(values, k) for k in shifts]
-    sinusoids = study.formula(*values.shape)
-    formula = [study.fit_shift(sinusoids, k) for k in shifts]
-    return {
-        say("fitted positions"): [fit.fitted_error for fit in own],
-        say("held-out positions"): [fit.held_out_error for fit in own],
-        say("held-out positions, predicting the mean"): [fit.constant_error for fit in own],
-        say("held-out positions, sinusoid table"): [fit.held_out_error for fit in formula],
-    }
-
-
-def spread_shifts(largest: int, chosen: int, *, most: int) -> tuple[int, ...]:
-    """Shifts from 1 to the largest, evenly spread when there are more than `most`, and the chosen one."""
-    places = np.linspace(1, largest, min(most, largest)).round().astype(int).tolist()
-    return tuple(sorted({*places, chosen}))

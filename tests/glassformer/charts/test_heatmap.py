@@ -122,7 +122,7 @@ def test_sizes_that_do_not_fit_are_refused_and_a_mask_is_never_forgotten(weights
         charts.heatmap(weights, allowed=None, title="A map", queries=QUERIES, keys=KEYS[:2])
     with pytest.raises(ValueError, match="same size"):
         draw(weights, allowed=np.ones((4, 4), dtype=bool))
-    for chart in (charts.heatmap_spec, charts.grid_spec, charts.attention_bar_spec):
+    for chart in (charts.heatmap_spec, charts.grid_spec):
         assert signature(chart).parameters["allowed"].default is Parameter.empty
     assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], allowed=None, title="A map").data
 

@@ -53,26 +53,6 @@ def test_every_closed_cell_needs_one_reason(reasons):
         draw_map(reasons=reasons)
 
 
-def own(mask, n_sentences):
-    names = [f"Sentence {i + 1}" for i in range(n_sentences)]
-    return charts.mask_own_shape(mask, title="Own", sentences=names, colour="source")
-
-
-def test_a_mask_of_its_own_shape_has_a_row_for_each_sentence_or_a_block():
-    padding = np.array([[True, True, False], [True, False, False]])[:, None, None, :]
-    np.testing.assert_array_equal(own(padding, 2).data[0].z, padding[:, 0, 0])
-    mask = np.stack([np.tril(np.ones((4, 4), bool)), np.eye(4, dtype=bool)])[:, None]
-    figure = own(mask, 2)
-    for place, block in enumerate(figure.data):
-        np.testing.assert_array_equal(block.z, mask[place, 0])
-        assert block.xaxis == ("x", "x2")[place]
-    assert figure.layout.xaxis.domain[1] < figure.layout.xaxis2.domain[0]
-    assert len(own(mask[:1], 2).data) == 1  # the causal mask is stored once for all
-    for shape in ((3, 1, 4, 4), (2, 4, 4, 4)):
-        with pytest.raises(ValueError, match="give one"):
-            own(np.ones(shape, bool), 2)
-
-
 SCORES = np.array([-1.5, 2.0, 0.25], dtype=np.float32)
 ALLOWED = np.array([True, True, False])
 WEIGHTS = np.array([0.03, 0.97, 0.0], dtype=np.float32)

@@ -40,19 +40,6 @@ def test_the_difference_from_the_formula_is_that_of_the_worst_value():
     assert study.difference_from_formula(table) == pytest.approx(0.25)
 
 
-def test_a_wave_is_found_with_its_period_and_its_share():
-    p = np.arange(60)
-    sine = np.sin(2 * np.pi * p / 12)
-    table = np.stack([2 * sine + np.sin(2 * np.pi * p / 5), 3 + np.cos(2 * np.pi * p / 5), np.full(60, 7.0)], axis=1)
-    found = study.strongest_waves(table)
-    np.testing.assert_allclose(found.period[:2], [12, 5])
-    np.testing.assert_allclose(found.share, [4 / 5, 1, 0], atol=1e-9)
-    assert np.isnan(found.period[2])
-    assert found.n_waves == 30
-    with pytest.raises(ValueError, match="at least 3"):
-        study.strongest_waves(np.zeros((2, 4)))
-
-
 def test_similarity_is_the_dot_product_and_the_cosine_has_no_lengths():
     table = random_table(9, 5)
     table[4] = 0
@@ -105,9 +92,3 @@ def test_errors_are_what_torch_finds_too():
 def test_shifts_that_leave_nothing_are_refused(shift):
     with pytest.raises(ValueError, match="1 to 8"):
         study.fit_shift(random_table(10, 4), shift)
-
-
-@pytest.mark.parametrize("n", [13, 14])
-def test_noise_has_as_strong_a_wave_as_it_says(n):
-    found = study.strongest_waves(random_table(n, 4_000))
-    assert found.share.mean() == pytest.approx(found.noise, rel=0.05)

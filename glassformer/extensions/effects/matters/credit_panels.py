@@ -32,7 +32,7 @@ from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import ask_first, show
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import st
-from transformer.i18n import joined, say
+from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 
 REVEAL: Final = "matters_pieces_reveal"
@@ -86,7 +86,7 @@ def _credit(run: OpenRun) -> None:
         if hidden is not None:
             _compare(run, weighed, hidden)
     if integrated is not None:
-        st.caption(drawing.plain(completeness(integrated, run.view.of(EffectsLook).begin)))
+        drawing.explain(drawing.plain(completeness(integrated, run.view.of(EffectsLook).begin)))
 
 
 # ---------------------------------------------------------------- what may take long is measured when it is asked for
@@ -134,15 +134,14 @@ def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -
     """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
     view, whole = run.visible.view, "encoder" in run.trace.kinds
     here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
-    st.markdown(drawing.plain(in_words(here, run.trace.tgt_pieces[run.view.step])))
     weights, first = run.visible.weights(), run.trace.first_row
     steps = []
     for step in range(run.visible.n_steps):
         pieces = run.trace.src_pieces[: weights.shape[1]] if whole else run.trace.read_pieces[: first + step + 1]
         steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
-    st.caption(
-        drawing.plain(joined(" ", [say("{whose}.", whose=capitalised(run.visible.whose())), in_all_steps(steps)]))
-    )
+    said = in_words(here, run.trace.tgt_pieces[run.view.step])
+    whose = say("{whose}.", whose=capitalised(run.visible.whose()))
+    drawing.explain(*map(drawing.plain, (said, whose, in_all_steps(steps))))
 
 
 def _choices(run: OpenRun) -> None:
@@ -181,9 +180,8 @@ def _logit(run: OpenRun) -> None:
     if scene is None:
         return
     drawing.beside(partial(show, parts, scene), partial(show, bars, scene), widths=(3, 2))
-    st.markdown(drawing.plain(sums(run, scene.found, scene.values)))
     _chosen(run, scene.grid)
-    st.caption(drawing.plain(what_it_is(run)))
+    drawing.explain(drawing.plain(sums(run, scene.found, scene.values)), drawing.plain(what_it_is(run)))
 
 
 def _why_not(run: OpenRun) -> str:

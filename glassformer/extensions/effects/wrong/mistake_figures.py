@@ -167,8 +167,7 @@ def happened(found: MistakeResult) -> Sentence:
 
 
 LOSS: Sentence = say(
-    "Loss of the output without the mistake when the model reads all of it in one pass, in nats per token; 0 means "
-    "that the model is certain of every token"
+    "Loss of the output without the mistake when the model reads all of it in one pass, in nats per token"
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "

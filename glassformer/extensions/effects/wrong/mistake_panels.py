@@ -179,10 +179,10 @@ def draw(run: OpenRun) -> None:
     chosen = run.view.of(EffectsLook).mistake != EffectsLook.mistake
     first = None if chosen else attempt(lambda: opening(side))
     card = _choose(run.slot, first or CARDS[0], _changes(side))
-    st.markdown(card.said.about)
     why = why_not(card, side)
     if why is not None:
         _elsewhere(card, run, why)
+        drawing.explain(card.said.about)
         _code(card, run)
         return
     found = attempt(lambda: look(card, side))
@@ -246,20 +246,18 @@ def _told(card: Card, found: MistakeResult, run: OpenRun) -> None:
             st.caption(label)
             st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
             if not of.model:
-                both = partial(_number, of, number), partial(st.caption, of.name)
-                drawing.beside(*both, widths=(2, 5), gap="medium")
-    if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
+                _number(of, number)
+    if not of.model:
+        st.caption(of.name)
+    else:  # both numbers are of one of the two models: they stand apart from what each writes
         with st.container(border=True, key=run.key(LOSSES)):
-            st.caption(say("Both losses were computed with “{model}”", model=of.model))
-            st.caption(of.name)
+            st.caption(say("Both losses were computed with “{model}”", model=of.model), help=of.name)
             for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
                 with column:
                     st.caption(label)
                     _number(of, number)
     st.markdown(drawing.plain(happened(found)))
-    meaning = meaning_of(card, found)
-    if meaning is not None:
-        st.markdown(drawing.plain(meaning))
+    drawing.explain(card.said.about, drawing.plain(meaning_of(card, found) or ""))
     there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
     menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
 
@@ -315,12 +313,13 @@ def _code(card: Card, run: OpenRun) -> None:
         st.caption(label)
         st.code(code, language="python")
 
-    drawing.beside(
-        partial(one, say("A beginner's version"), card.said.wrong),
-        partial(one, say("The correct version"), card.said.right),
-        gap="medium",
-    )
-    st.caption(card.said.source)
+    with st.expander(say("In code"), type="compact"):
+        drawing.beside(
+            partial(one, say("A beginner's version"), card.said.wrong),
+            partial(one, say("The correct version"), card.said.right),
+            gap="medium",
+        )
+        st.caption(card.said.source)
 
 
 def _link_of(run: OpenRun, side: Side) -> Link:

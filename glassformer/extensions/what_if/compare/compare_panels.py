@@ -348,7 +348,7 @@ def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_lef
         follows=_still,
         how_to_read=joined(" ", [HOW_TO_READ_DIFFERENCE, *[READS_LEFT] * reads_left]),
     )
-    st.markdown(drawing.plain(moved(left, right)))
+    drawing.explain(drawing.plain(moved(left, right)))
 
 
 def moved(left: SeenMap, right: SeenMap) -> str:

@@ -59,13 +59,13 @@ def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
     """
     both = attempt(lambda: crossed_of(pair))
     if pair.is_one_model:
-        st.caption(ONE_MODEL)
+        drawing.explain(ONE_MODEL)
     elif not pair.share_vocabulary:
-        st.caption(OTHER_PIECES)
+        drawing.explain(OTHER_PIECES)
     if not cover_box.covered(pair_pictures.outputs.key):
         with place:
-            said = [verdict(pair), *([] if both is None else [effect(pair, both[0])])]
-            st.markdown(drawing.strong(joined(" ", said)))
+            st.markdown(drawing.strong(verdict(pair)))
+            drawing.explain("" if both is None else drawing.plain(effect(pair, both[0])))
     return both
 
 

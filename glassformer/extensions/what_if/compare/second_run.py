@@ -132,12 +132,11 @@ def proposed(main: OpenRun) -> ZeroHead:
         said = say(
             "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head."
         )
-    st.caption(said)
     kind, layer, head = change.kind, change.layer, change.head
     label = say(
         "Set head {head} of layer {layer} to zero ({kind})", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind]
     )
-    st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:")
+    st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:", help=said)
     return change
 
 
