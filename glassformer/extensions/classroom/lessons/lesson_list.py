@@ -20,8 +20,8 @@ def draw() -> None:
     short.summary()
     there = lesson.known()
     said = say(
-        "Each step asks a question before it shows the answer: predict, then look. The answers come from your "
-        "own sentence and the open checkpoint, so a different sentence gives a different question."
+        "Each lesson first shows something that moves; then each step asks before it shows the answer: predict, then "
+        "look. The answers come from your own sentence and the open checkpoint."
     )
     st.markdown(said)
     path, begins = short.places(there, "", short=True), short.first(there, "", short=True)

@@ -40,10 +40,7 @@ _RULES = styled("""
 [class*="_covered"] { opacity: 0.75; }
 /* Beside the panel the page is as narrow as in a small window. */
 @media (min-width: 1101px) and (max-width: 1500px) {
-  :--app [class*="-step_grid"] {
-    grid-template-columns: minmax(0, 1fr);
-    grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
-  }
+  :--app [class*="-step_grid"] { grid-template: "map" "blocks" "candidates" "force" / minmax(0, 1fr); }
   :--app :--main :--horizontal { flex-wrap: wrap; }
   :--app :--main :--column { min-width: calc(100% - 1.5rem); }
 }
@@ -139,12 +136,12 @@ def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None
         return
     if isinstance(scene := lesson.scene_of(here), Opening):
         question_form.ask(None, None)
-        _open(here, scene, checkpoint)
+        _open(here, scene, checkpoint, line)
         return
     found = current(here, checkpoint)
     question_form.ask(here, found)
-    if isinstance(found, Posed) and room_session.current() and room_session.taught() is None:
-        line.html(FOLDED.format(escape(i18n.here(found.question))))
+    if isinstance(found, Posed):
+        _fold(line, found.question)
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
     if not isinstance(found, Posed):
         _not_here(here, found, checkpoint)
@@ -152,9 +149,11 @@ def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None
     _outlined(here)
 
 
-def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None) -> None:
+def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None, line: Any) -> None:
     """Say what to press and what to watch; nothing is asked."""
-    st.markdown(drawing.plain(scene.says.said({})))
+    said = scene.says.said({})
+    _fold(line, said)
+    st.markdown(drawing.plain(said))
     _, _, _, after = short.around(lesson.known(), here)
     ways = [] if after is None else [step_links.to(short.BEGINS, after, checkpoint)]
     if not step_links.at_the_step(here):
@@ -164,6 +163,11 @@ def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None) ->
         short.words(checkpoint)
     _leave()
     _outlined(here)
+
+
+def _fold(line: Any, said: Sentence) -> None:
+    if room_session.current() and room_session.taught() is None:
+        line.html(FOLDED.format(escape(i18n.here(said))))
 
 
 def _outlined(here: LessonStepRef) -> None:

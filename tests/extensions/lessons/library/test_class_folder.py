@@ -163,7 +163,7 @@ def test_a_chain_of_files_is_read_once(tmp_path, monkeypatch):
 OF_MINE = [
     (('oracle = "read_piece"', 'oracle = "read_minds"'), "`oracle` is 'read_minds', expected one of "),
     (('question = "What does it read first?"', 'question = ""'), "`question` has no text for"),
-    (('name = "mine"', 'name = "one-token"'), "another lesson is already called 'one-token'; choose a different name"),
+    (('name = "mine"', 'name = "one-piece"'), "another lesson is already called 'one-piece'; choose a different name"),
 ]
 OF_PLAIN = [
     (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
@@ -175,7 +175,7 @@ OF_PLAIN = [
     (('right = "vaswani"\n', ""), "the key `oracle` is missing."),
 ]
 OF_PATH = [
-    (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks', expected one of one-token.1 to "),
+    (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks', expected one of one-piece.1 to "),
     (('"masks.1"', '"masks.99"'), "`from` is 'masks.99', expected one of "),
     (('"masks.1"', '"path.2"'), "`from` is 'path.2', expected one of "),
     (('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'), "(`from`) cannot have any other keys."),

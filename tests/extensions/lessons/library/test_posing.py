@@ -23,7 +23,7 @@ ORDERS = """
 from tests.extensions.lessons.library.posed import case
 from glassformer.extensions.lessons.library import lessons, pose
 for n, word in ((4, "lantern"), (4, "abc"), (6, "lantern")):
-    print([option.word for option in pose(lessons()["one-token"].steps[n - 1], case("reverse", word)).options])
+    print([option.word for option in pose(lessons()["one-piece"].steps[n - 1], case("reverse", word)).options])
 """
 
 
