@@ -46,7 +46,7 @@ _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
 _LESSON = {"name", "number", "title", "teaches", "minutes", "after", "opening", "step"}
 _SCENE = {"page", "link", "pick", "on", "look"}
 _STEP = _SCENE | {"then", "cover", "ask", "reveal", "short", "paper", "from"}
-_REVEAL = "reveal"
+_REVEAL, _OPENING = "reveal", "opening.says"
 _ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled", "right"}
 
 
@@ -114,10 +114,10 @@ class _Reader:
 
     def _opening(self, record: Mapping[str, Any]) -> Opening:
         self._known(record, _SCENE | {"says"})
-        says = self._text(record, "says", where="opening.says")
+        says = self._text(record, "says", where=_OPENING)
         if says.names:
             names = ", ".join(sorted(says.names))
-            raise ClauseError("`{name}` cannot use values; remove {names}", name="opening.says", names=names)
+            raise ClauseError("`{name}` cannot use values; remove {names}", name=_OPENING, names=names)
         return Opening(**self._scene(record), says=says)
 
     def _scene(self, record: Mapping[str, Any]) -> dict[str, Any]:

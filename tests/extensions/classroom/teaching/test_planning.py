@@ -10,7 +10,6 @@ from glassformer.extensions.classroom.teaching.teaching_panels import TOPICS
 from glassformer.extensions.lessons.library import Case, QuestionNotApplicable, lessons, pose
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 
-
 TIMES = range(teaching_panels.LEAST, teaching_panels.MOST + 1)
 
 
