@@ -19,7 +19,7 @@ from transformer import load
 from transformer.i18n import say
 
 PANEL = ".st-key-lesson_panel"
-BEGIN, ANSWER = say("Begin"), say("Answer")
+BEGIN, BEGINS, ANSWER = say("Begin"), say("Go to the first question"), say("Answer")
 MOST_ENTRIES = 50  # of a history, in Chromium
 NEXT, BACK, ALL = say("Next", about="lesson"), say("Back"), say("All lessons")
 
@@ -63,12 +63,17 @@ def answer(page, walk, posed, given):
     commit(page, choice, given, button=walk.said(ANSWER))
 
 
-def begin(page, server, walk):
-    """Go from the list of lessons to the first step, with the sentence."""
+def begin(page, server, walk, frames):
+    """Go from the list of lessons over the opening to the first step, with the sentence; tells what was sent before."""
     source = "" if walk.typed else f"&src={walk.sentence}"
     open_page(page, f"{server.url}/lessons?lang={walk.language}&model={walk.model}{source}")
     row = page.locator(f".st-key-lesson_list_{walk.lesson}")
     row.get_by_role("link", name=walk.said(BEGIN), exact=True).click()
+    wait_for_idle(page)
+    comes_to(page, lambda: f"lesson={walk.lesson}.0" in page.url, expected=True)
+    says(page, walk.said(lessons()[walk.lesson].opening.says.said({})))
+    since = len(frames)  # an opening covers nothing
+    page.locator(PANEL).get_by_role("link", name=walk.said(BEGINS), exact=True).click()
     wait_for_idle(page)
     comes_to(page, lambda: f"lesson={walk.lesson}.1" in page.url, expected=True)
     if walk.typed:
@@ -76,6 +81,7 @@ def begin(page, server, walk):
         box.fill(walk.sentence)
         box.press("Enter")
         wait_for_idle(page)
+    return since
 
 
 def go_on(page, walk, n):
@@ -131,8 +137,7 @@ def test_a_lesson_is_walked_and_what_it_covers_is_not_sent(server, new_page, wal
     case = Case(checkpoint=checkpoint, trace=checkpoint.run(walk.sentence))
     page = new_page()
     frames = told(page)
-    begin(page, server, walk)
-    since, steps = 0, len(lessons()[walk.lesson].steps)
+    since, steps = begin(page, server, walk, frames), len(lessons()[walk.lesson].steps)
     last = min(most, steps)
     for n in range(1, last + 1):
         posed = answer_and_look(page, walk, n, case, frames, since)
@@ -156,7 +161,7 @@ def test_a_lesson_is_walked_and_what_it_covers_is_not_sent(server, new_page, wal
 
 
 def test_the_panel_covers_nothing_and_answers_are_forgotten_on_request(server, page):
-    turn_to(page, f"{server.url}/step?model=reverse&src=abcdef&lesson=one-token.5&lang=en")
+    turn_to(page, f"{server.url}/step?model=reverse&src=abcdef&lesson=one-piece.5&lang=en")
     panel, main = page.locator(PANEL), page.locator(".st-key-page_head")
     beside = panel.bounding_box()
     assert main.bounding_box()["x"] + main.bounding_box()["width"] <= beside["x"]

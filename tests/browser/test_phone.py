@@ -108,7 +108,7 @@ COVERED = """stepper => {
 
 
 def menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, page):
-    turn_to(page, f"{server.url}/step?lesson=one-token.3&model=en-fr&lang=en")
+    turn_to(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
     top_of(page, ".st-key-candidates .gf-chart")
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
     wait_for_rest(page)

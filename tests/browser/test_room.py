@@ -117,7 +117,7 @@ def test_a_class_follows_and_votes_and_sees_nothing_before_it_is_shown(people, s
     who_looks_away_stays_and_who_comes_back_is_with_the_teacher(people, server, new_page)
     wall = new_page(visitor="wall", color_scheme="dark", viewport={"width": 1920, "height": 1080})
     the_wall_shows_the_way_to_a_phone(wall, server, people[3], tmp_path)
-    turn_to(people[0], f"{server.url}/step?model=zh-en&lesson=one-token.1&room={people[3]}")
+    turn_to(people[0], f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={people[3]}")
     few_votes_hide_who_chose_what(people, wall)
     many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wall, server)
 

@@ -1,6 +1,7 @@
 """Lesson step of the session, from the query parameters.
 
     lesson=one-piece.3                       the third step of that lesson
+    lesson=one-piece.0                       its opening; its first step where it has none
     lesson=one-piece.3&path=short            the same as a part of the short path through all lessons
     lesson=where.1&mine=src%3DI+like+tea     a step on a checkpoint of its own, and what the learner comes back to
 
@@ -22,7 +23,7 @@ from typing import Final
 
 import streamlit as st
 
-from glassformer.extensions.lessons.library import Lesson, LessonStep, lessons, read_folder
+from glassformer.extensions.lessons.library import Lesson, LessonStep, Scene, lessons, read_folder
 from glassformer.server.command_line import values
 from glassformer.state import link
 from transformer.i18n import Sentence, say
@@ -66,7 +67,7 @@ RETURNED_TO: Final = ("model", "src")
 PLACE, SEEN, NOTES = "lesson_place", "lesson_seen", "lesson_notes"  # in the session
 GIVEN = "lesson_given"
 
-_PLACE = re.compile(r"([a-z][a-z0-9-]{0,30})\.([1-9][0-9]?)", re.ASCII)
+_PLACE = re.compile(r"([a-z][a-z0-9-]{0,30})\.(0|[1-9][0-9]?)", re.ASCII)
 _LONGEST_SHOWN: Final = 40
 
 
@@ -75,7 +76,7 @@ class LessonStepRef:
     """A step of a lesson."""
 
     lesson: str  # the lesson's name
-    step: int  # which step, from 1
+    step: int  # which step, from 1; 0 for the opening
     short: bool = False  # it is walked as a part of the short path
     # The learner's checkpoint and sentence (see `glassformer.state.link`) while a step runs on another checkpoint.
     own: str = ""
@@ -105,7 +106,7 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[LessonStepRef | None,
     lesson = known().get(found[1]) if found else None
     if found is None or lesson is None:
         return None, (say("There is no lesson “{name}”, so no lesson is shown.", name=_short(written)),)
-    number = int(found[2])
+    number = int(found[2]) or (0 if lesson.opening else 1)
     if number > len(lesson.steps):
         said = say(
             "The lesson “{name}” has {n} steps, but the link asks for step {asked}, so no lesson is shown.",
@@ -139,14 +140,19 @@ def place() -> LessonStepRef | None:
     return found
 
 
-def step() -> LessonStep | None:
-    """The step that the session is at; None outside of lessons."""
+def scene() -> Scene | None:
+    """What the lesson shows at the place that the session is at; None outside of lessons."""
     here = place()
-    return None if here is None else step_of(here)
+    return None if here is None else scene_of(here)
+
+
+def scene_of(place: LessonStepRef) -> Scene:
+    """What a lesson shows at a place: a step, or its opening."""
+    return (None if place.step else known()[place.lesson].opening) or step_of(place)
 
 
 def step_of(place: LessonStepRef) -> LessonStep:
-    """The step at a place."""
+    """The step at a place that has a question."""
     return known()[place.lesson].steps[place.step - 1]
 
 

@@ -52,8 +52,7 @@ def kept() -> Mapping[Key, Prediction]:
 def of(place: LessonStepRef) -> Prediction | None:
     """What was predicted at a step of the run at hand; None if nothing was."""
     found = kept().get((place.name, run_at_hand()))
-    step = lesson.step_of(place)
-    return found if found is not None and found.text == step.fingerprint else None
+    return found if found is not None and found.text == lesson.step_of(place).fingerprint else None
 
 
 def keep(more: Mapping[Key, Prediction]) -> None:
@@ -102,7 +101,7 @@ def covered_here() -> tuple[str, ...]:
 def covered_by_the_step() -> tuple[str, ...]:
     """Words of the step's `cover`; nothing once it was answered."""
     place = lesson.place()
-    step = None if place is None else lesson.step()
+    step = lesson.scene()
     if place is None or step is None or not step.cover or _may_be_seen(place):
         return ()
     if st.session_state.get(OPEN) == (place.name, run_at_hand()):

@@ -26,7 +26,7 @@ _LONGEST_CHOICE: Final = 100
 
 def mount(page: str) -> None:
     """Have the browser remember what the session knows, say what it remembers, and show what a step is about."""
-    here, step = lesson.place(), lesson.step()
+    here, step = lesson.place(), lesson.scene()
     at_the_step = step is not None and step.page == page
     payload = {
         "rows": [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()],

@@ -9,27 +9,26 @@ from glassformer.extensions.classroom.lessons import short, step_links
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
 LIST_KEY: Final = "lesson_list"
 FIRST: Final = 8  # lessons that are listed at once
 
 
-def draw(checkpoint: Checkpoint | None) -> None:
-    """Draw the list, with what is open; None if nothing is."""
+def draw() -> None:
+    """Draw the list."""
     short.summary()
     there = lesson.known()
     said = say(
-        "Each step asks a question before it shows the answer: predict, then look. The answers come from your "
-        "own sentence and the open checkpoint, so a different sentence gives a different question."
+        "Each lesson first shows something that moves; then each step asks before it shows the answer: predict, then "
+        "look. The answers come from your own sentence and the open checkpoint."
     )
     st.markdown(said)
-    path, begin = short.places(there, "", short=True), say("Begin the {n}-minute path", n=short.SHORT_MINUTES)
-    way = short.way_in(begin, checkpoint)
-    if way is not None:
+    path, begins = short.places(there, "", short=True), short.first(there, "", short=True)
+    if begins is not None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
-            menu.ways([way])
+            begin = say("Begin the {n}-minute path", n=short.SHORT_MINUTES)
+            menu.ways([step_links.into(begin, begins)])
             said = say(
                 "{count} on attention, √d_head, positions and masks, with the terms you need. The steps are "
                 "marked below.",
@@ -65,9 +64,10 @@ def _where_to_go_on(one: Lesson) -> tuple[LessonStepRef, Sentence]:
     done = {name for name, _ in predictions.kept()}
     places = short.places(lesson.known(), one.name, short=False)
     ahead = [place for place in places if place.name not in done]
-    if len(ahead) == len(places):
-        return places[0], say("Begin")
-    return (ahead[0], say("Continue at step {n}", n=ahead[0].step)) if ahead else (places[0], say("Once more"))
+    if ahead and len(ahead) < len(places):
+        return ahead[0], say("Continue at step {n}", n=ahead[0].step)
+    begins = short.first(lesson.known(), one.name, short=False) or places[0]
+    return begins, say("Begin") if ahead else say("Once more")
 
 
 def _facts(one: Lesson) -> Iterator[str]:

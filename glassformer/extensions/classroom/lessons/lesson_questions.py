@@ -13,7 +13,7 @@ import streamlit as st
 
 from glassformer.extensions.classroom import lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.lessons.library import Case, Posed, QuestionNotApplicable, pose
+from glassformer.extensions.lessons.library import Case, Opening, Posed, QuestionNotApplicable, opening_link, pose
 from glassformer.runs import loading
 from glassformer.server.model_runner import BusyError
 from glassformer.state import session
@@ -53,6 +53,15 @@ def posed(place: LessonStepRef, checkpoint: Checkpoint, source: str, *, given: s
     step = lesson.step_of(place)
     key = ("lesson", place.lesson, place.step, step.fingerprint, given)
     return made(checkpoint, source, key, lambda case: pose(step, replace(case, given=given)))
+
+
+def opened(place: LessonStepRef, checkpoint: Checkpoint, source: str) -> dict[str, str] | Sentence:
+    """What a lesson's opening looks at in a run of the learner's sentence, as parameters of an address."""
+    scene = lesson.scene_of(place)
+    if not isinstance(scene, Opening):
+        return {}
+    key = ("opening", scene.page, scene.pick, tuple(scene.link.items()))
+    return made(checkpoint, source, key, lambda case: opening_link(scene, case))
 
 
 def made(checkpoint: Checkpoint, source: str, key: Hashable, work: Callable[[Case], _Made]) -> _Made | Sentence:

@@ -16,7 +16,7 @@ from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import answer_storage, lesson_questions, question_form, short, step_links
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
-from glassformer.extensions.lessons.library import Posed
+from glassformer.extensions.lessons.library import Opening, Posed
 from glassformer.extensions.rooms import room_session
 from glassformer.shared import drawing, i18n, menu
 from glassformer.shared.i18n import st
@@ -40,10 +40,7 @@ _RULES = styled("""
 [class*="_covered"] { opacity: 0.75; }
 /* Beside the panel the page is as narrow as in a small window. */
 @media (min-width: 1101px) and (max-width: 1500px) {
-  :--app [class*="-step_grid"] {
-    grid-template-columns: minmax(0, 1fr);
-    grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
-  }
+  :--app [class*="-step_grid"] { grid-template: "map" "blocks" "candidates" "force" / minmax(0, 1fr); }
   :--app :--main :--horizontal { flex-wrap: wrap; }
   :--app :--main :--column { min-width: calc(100% - 1.5rem); }
 }
@@ -114,7 +111,7 @@ def begin(page: str) -> Any:
     with st.container(key=PANEL):
         number, count, _, _ = short.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
-        said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
+        said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count) if number else title
         line = st.empty()
         with st.expander(said, expanded=True):
             return line, st.container()
@@ -132,24 +129,50 @@ def fill(place: Any) -> None:
 
 
 def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None:
-    if (begins := short.has_words(here)) or short.has_summary(here):
+    if short.has_summary(here):
         question_form.ask(None, None)
-        if begins:
-            short.words(checkpoint)
-        label = short.BEGINS if begins else say("Back to the step")
-        menu.ways([step_links.to(label, here, checkpoint, then=not begins)])
+        menu.ways([step_links.to(say("Back to the step"), here, checkpoint, then=True)])
         _leave()
+        return
+    if isinstance(scene := lesson.scene_of(here), Opening):
+        question_form.ask(None, None)
+        _open(here, scene, checkpoint, line)
         return
     found = current(here, checkpoint)
     question_form.ask(here, found)
-    if isinstance(found, Posed) and room_session.current() and room_session.taught() is None:
-        line.html(FOLDED.format(escape(i18n.here(found.question))))
+    if isinstance(found, Posed):
+        _fold(line, found.question)
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
     if not isinstance(found, Posed):
         _not_here(here, found, checkpoint)
     _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
+    _outlined(here)
+
+
+def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None, line: Any) -> None:
+    """Say what to press and what to watch; nothing is asked."""
+    said = scene.says.said({})
+    _fold(line, said)
+    st.markdown(drawing.plain(said))
+    _, _, _, after = short.around(lesson.known(), here)
+    ways = [] if after is None else [step_links.to(short.BEGINS, after, checkpoint)]
+    if not step_links.at_the_step(here):
+        ways.append(step_links.to(say("Back to the step"), here, checkpoint))
+    menu.ways(ways)
+    if here.short:
+        short.words(checkpoint)
+    _leave()
+    _outlined(here)
+
+
+def _fold(line: Any, said: Sentence) -> None:
+    if room_session.current() and room_session.taught() is None:
+        line.html(FOLDED.format(escape(i18n.here(said))))
+
+
+def _outlined(here: LessonStepRef) -> None:
     if step_links.at_the_step(here):
-        outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
+        outline([key for key in lesson.scene_of(here).look if _KEY.fullmatch(key)])
 
 
 def current(here: LessonStepRef, checkpoint: Checkpoint | None) -> Found:
@@ -203,8 +226,6 @@ def _ways(here: LessonStepRef, checkpoint: Checkpoint | None, *, answered: bool,
         ways.append(short.way_out(here) if after is None else step_links.to(label, after, checkpoint))
     if before is not None:
         ways.append(step_links.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
-    elif here.short and (words := short.way_in(short.WORDS, checkpoint)) is not None:
-        ways.append(words)
     ways.append(step_links.to(say("Back to the step"), here, checkpoint, then=answered))
     menu.ways(ways)
     _leave()

@@ -1,7 +1,7 @@
 """The way through lessons: which step comes before and after which, and the two ends of the short path.
 
-The panel shows the path's introduction while the page Attention shows the row that it describes: the URL then has the
-path's first step, which belongs to another page. The page with all lessons shows the summary.
+The path begins with the opening of its first lesson, beside which its terms are folded. The page with all lessons shows
+the summary.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions, step_links
 from glassformer.extensions.lessons.library import Lesson
-from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
+from glassformer.extensions.lessons.library.path import short_path, words_on
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
 from glassformer.state import session
@@ -37,52 +37,52 @@ def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Le
 def around(
     lessons: Mapping[str, Lesson], here: LessonStepRef
 ) -> tuple[int, int, LessonStepRef | None, LessonStepRef | None]:
-    """A step's number, the count, and its neighbours; in its lesson if the short path leaves it out."""
-    row = places(lessons, here.lesson, short=here.short)
-    names = [place.name for place in row]
-    if here.name not in names:
-        row = places(lessons, here.lesson, short=False)
-        names = [place.name for place in row]
-    at = names.index(here.name)
+    """A step's number, the count, and its neighbours; in its lesson if the short path leaves it out.
+
+    The number of an opening is 0, and the count leaves it out.
+    """
+    row = _row(lessons, here.lesson, short=here.short)
+    if here.name not in [place.name for place in row]:
+        row = _row(lessons, here.lesson, short=False)
+    at, opens = [place.name for place in row].index(here.name), not row[0].step
     before = row[at - 1] if at else None
     after = row[at + 1] if at + 1 < len(row) else None
-    return at + 1, len(row), before, after
+    return at + 1 - opens, len(row) - opens, before, after
 
 
-PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
+def _row(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[LessonStepRef, ...]:
+    """The opening, if there is one, and the steps."""
+    steps = places(lessons, name, short=short)
+    opens = bool(steps) and lessons[steps[0].lesson].opening is not None
+    return (replace(steps[0], step=0), *steps) if opens else steps
+
+
+def first(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> LessonStepRef | None:
+    """Where a lesson or the short path begins; None for a path without steps."""
+    return next(iter(_row(lessons, name, short=short)), None)
+
+
+LIST = "lessons"  # path of the page on which the path ends
 BEGINS, WORDS, SUMMARY = say("Go to the first question"), say("Terms for this path"), say("What you have learnt")
 
 
-def way_in(label: str, checkpoint: Checkpoint | None) -> step_links.Way | None:
-    """The link to the words of the path, if there is one."""
-    first = _first()
-    if first is None:
-        return None
-    _, _, bare = step_links.into(label, first)
-    return PAGE, label, bare | shown_row(None if checkpoint is None else checkpoint.config)
-
-
-def has_words(here: LessonStepRef) -> bool:
-    """Whether the panel says the words now, and asks nothing."""
-    return here == _first() and st.session_state.get(session.URL_PAGE) == PAGE
-
-
 def words(checkpoint: Checkpoint | None) -> None:
-    """Say the words of the path."""
+    """Say the words of the path, folded."""
     source = st.session_state.get(session.SOURCE) or ""
     found = None if checkpoint is None else lesson_questions.made(checkpoint, source, "path", words_on)
-    if isinstance(found, dict):
-        st.markdown(drawing.strong(WORDS))
+    if not isinstance(found, dict):
+        return  # the question says why
+    with st.expander(WORDS):
         for term, says in short_path().words:
             line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
             st.markdown(line)
-    else:
-        st.info(drawing.plain(found or say("No model is open on this page. Go back to the step to continue.")))
 
 
 def way_out(here: LessonStepRef) -> step_links.Way:
     """The link from the last step to the page with all lessons, with the learner's own run."""
-    _, label, own = step_links.into(SUMMARY if here.short else say("All lessons"), _first() or here)
+    _, label, own = step_links.into(
+        SUMMARY if here.short else say("All lessons"), first(lesson.known(), "", short=True) or here
+    )
     return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
 
 
@@ -121,15 +121,11 @@ def summary() -> None:
             st.caption(say("Look again at the steps whose answers surprised you:"))
             menu.ways([step_links.into(_called(place), place) for place in wrong])
         st.caption(say("Next: how heads are built, how text is cut into tokens, and how a model is trained."))
-        further = [LessonStepRef(name, 1) for name in ("building", "pieces", "recipe") if name in known]
+        names = [name for name in ("building", "pieces", "recipe") if name in known]
+        further = [place for name in names if (place := first(known, name, short=False)) is not None]
         menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])
 
 
 def _called(place: LessonStepRef) -> Sentence:
     title = lesson.known()[place.lesson].title.said({})
     return say("{title}, step {n}", title=title, n=place.step)
-
-
-def _first() -> LessonStepRef | None:
-    path = places(lesson.known(), "", short=True)
-    return path[0] if path else None

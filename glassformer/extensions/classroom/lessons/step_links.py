@@ -29,7 +29,7 @@ BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRES
 
 def run_of(place: LessonStepRef) -> tuple[LessonStepRef, str, str | None]:
     """A step's run, whatever is open: its place, the checkpoint's name, the sentence (None for its first example)."""
-    here, on = lesson.place(), lesson.step_of(place).on
+    here, on = lesson.place(), lesson.scene_of(place).on
     model = st.session_state.get(session.MODEL) or ""
     source = st.session_state.get(session.SOURCE)
     own = read_nested(here.own) if here is not None else None
@@ -53,9 +53,15 @@ def parameters(place: LessonStepRef, at_hand: Checkpoint | None, *, then: bool =
     if checkpoint is None:
         return write_link(_plain(Link(model=model, source=source))) | place.in_address()
     source = checkpoint.card.first_example() if source is None else source
+    return complete(checkpoint, model, source, _looked_at(place, checkpoint, source, then=then)) | place.in_address()
+
+
+def _looked_at(place: LessonStepRef, checkpoint: Checkpoint, source: str, *, then: bool) -> dict[str, str]:
+    if not place.step:
+        opened = lesson_questions.opened(place, checkpoint, source)
+        return opened if isinstance(opened, dict) else {}
     found = lesson_questions.posed(place, checkpoint, source)
-    looked_at = {} if not isinstance(found, Posed) else found.then() if then else found.link()
-    return complete(checkpoint, model, source, looked_at) | place.in_address()
+    return {} if not isinstance(found, Posed) else found.then() if then else found.link()
 
 
 def complete(checkpoint: Checkpoint, model: str, source: str, looked_at: dict[str, str]) -> dict[str, str]:
@@ -70,14 +76,14 @@ Way = tuple[str, str, dict[str, str]]  # a link: the path of a page, what it say
 
 def to(label: str, place: LessonStepRef, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
     """The link to a step, with what `parameters` makes of it."""
-    return lesson.step_of(place).page, label, parameters(place, at_hand, then=then)
+    return lesson.scene_of(place).page, label, parameters(place, at_hand, then=then)
 
 
 def into(label: str, place: LessonStepRef) -> Way:
     """The link to a step that is posed once the learner is there."""
     place, model, source = run_of(place)
     bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
-    return lesson.step_of(place).page, label, bare
+    return lesson.scene_of(place).page, label, bare
 
 
 def arrive(checkpoint: Checkpoint) -> None:
@@ -104,7 +110,7 @@ def _lead(place: LessonStepRef, checkpoint: Checkpoint, run: str) -> None:
         st.session_state.pop(lesson.GIVEN, None)
         return
     chosen = before is not None and before[0] == place.name
-    leads = not given and not (chosen and lesson.step_of(place).on not in ("", st.session_state.get(session.MODEL)))
+    leads = not given and not (chosen and lesson.scene_of(place).on not in ("", st.session_state.get(session.MODEL)))
     there = parameters(place, checkpoint, then=predictions.of(place) is not None) if leads else None
     # Only now: the model takes time, and a run that the browser interrupts has led nowhere.
     st.session_state.pop(lesson.GIVEN, None)
@@ -116,7 +122,7 @@ def _lead(place: LessonStepRef, checkpoint: Checkpoint, run: str) -> None:
 
 def at_the_step(place: LessonStepRef) -> bool:
     """Whether the page that is drawn now is the step's."""
-    return st.session_state.get(session.URL_PAGE) == lesson.step_of(place).page
+    return st.session_state.get(session.URL_PAGE) == lesson.scene_of(place).page
 
 
 def _open(model: str) -> Checkpoint | None:

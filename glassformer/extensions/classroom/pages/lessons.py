@@ -5,11 +5,10 @@ from glassformer.frame.sidebar import checkpoint_or_maps
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
 from glassformer.state import session
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 
 session.begin("lessons")
 head_without_run(say("Lessons"))
 found = checkpoint_or_maps()
-lesson_list.draw(found if isinstance(found, Checkpoint) else None)
+lesson_list.draw()
 publish(found)

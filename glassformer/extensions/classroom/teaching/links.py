@@ -89,7 +89,7 @@ def draw(checkpoint: Checkpoint) -> None:
         place = start.place if start.place is not None and start.place.name == at else _place(at)
         page = _page(start, fixed=place is not None)
     with right:
-        target = page if place is None else lesson.step_of(place).page
+        target = page if place is None else lesson.scene_of(place).page
         hidden = _covered(target, start)
         st.session_state.setdefault(GUESS, start.link.view.guess)
         guess = st.toggle(say("Hide candidates until I guess"), key=GUESS, disabled=place is not None)
@@ -199,15 +199,16 @@ def _address(
     if place is None:
         return page, write_link(replace(link, view=replace(link.view, guess=guess))) | more
     bare = replace(link, forced=(), tried=(), interventions=(), beside="", view=View())
-    step = lesson.step_of(place)
-    return step.page, write_link(bare) | place.in_address() | more
+    return lesson.scene_of(place).page, write_link(bare) | place.in_address() | more
 
 
 def _steps() -> dict[str, str]:
-    """Every step of every lesson by its name, and none."""
+    """Every opening and step of every lesson by its name, and none."""
     found: dict[str, str] = {NONE: say("none")}
     for one in lesson.known().values():
         title = one.title.said({})
+        if one.opening is not None:
+            found[f"{one.name}.0"] = say("{title}: the opening", title=title)
         for number, step in enumerate(one.steps, 1):
             asked = question(step)
             found[f"{one.name}.{number}"] = say("{title}, {n}: {question}", title=title, n=number, question=asked)

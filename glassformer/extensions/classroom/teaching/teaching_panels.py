@@ -1,4 +1,4 @@
-"""The page for teachers: links, a plan for 45 or 90 minutes, a lesson on paper, lessons in one's own words.
+"""The page for teachers: links, a plan that fills its time, a lesson on paper, lessons in one's own words.
 
 A lesson's duration in its file is for one reader; a vote with discussion makes each question longer. Source: Crouch and
 Mazur, "Peer instruction: Ten years of experience and results" (2001): about one minute to think and two to talk.
@@ -23,10 +23,23 @@ from glassformer.state.language import current
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
-LENGTHS: Final = (45, 90)
+LEAST, USUAL, MOST, STEP = 20, 45, 180, 5  # minutes
 VOTE_MINUTES: Final = 3
 AROUND: Final = 5  # minutes to come into the room, and to look back
-LENGTH, CHOSEN, VOTES = "teach_minutes", "teach_lessons", "teach_votes"
+NEAR: Final = VOTE_MINUTES - 1  # minutes that no vote fills
+LENGTH, CHOSEN, ABOUT = "teach_minutes", "teach_lessons", "teach_topics"
+TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
+    "attention": ("looking", "one-weight", "scaling", "heads", "building"),
+    "masks": ("masks", "cache"),
+    "positions": ("order", "clocks"),
+    "training": ("training", "recipe", "debug"),
+}
+TOPIC_NAMES: Final[Mapping[str, Sentence]] = {
+    "attention": say("Attention"),
+    "masks": say("Masks"),
+    "positions": say("Positions"),
+    "training": say("Training"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,12 +52,12 @@ class Planned:
     votes: int  # how many of its questions the class votes on
 
 
-def plan(chosen: Sequence[Lesson], *, minutes: int, votes: int) -> tuple[Planned, ...]:
-    """The chosen lessons with their times: votes of the class, up to so many of each lesson, fill what is left."""
+def plan(chosen: Sequence[Lesson], *, minutes: int) -> tuple[Planned, ...]:
+    """The chosen lessons with their times: votes of the class, one on a question at most, fill what is left."""
     left, voted = minutes - AROUND - sum(one.minutes for one in chosen), [0] * len(chosen)
-    for _ in range(votes):
+    for round_ in range(max((len(one.steps) for one in chosen), default=0)):
         for n, one in enumerate(chosen):
-            if voted[n] < len(one.steps) and left >= VOTE_MINUTES:
+            if round_ < len(one.steps) and left >= VOTE_MINUTES:
                 voted[n] += 1
                 left -= VOTE_MINUTES
     at, found = AROUND, list[Planned]()
@@ -54,14 +67,27 @@ def plan(chosen: Sequence[Lesson], *, minutes: int, votes: int) -> tuple[Planned
     return tuple(found)
 
 
-def proposed(lessons: Mapping[str, Lesson], *, minutes: int) -> list[str]:
-    """The first lessons that fit with a vote each, none before those that it comes after."""
-    left, found = minutes - AROUND, list[str]()
-    for one in lessons.values():
-        if left >= one.minutes + VOTE_MINUTES and set(found).issuperset(one.after):
-            found.append(one.name)
-            left -= one.minutes + VOTE_MINUTES
-    return found
+def proposed(lessons: Mapping[str, Lesson], *, minutes: int, topics: Sequence[str] = ()) -> list[str]:
+    """Lessons that fit with a vote each, in order: first those on the topics, then others as far as time is left.
+
+    Without topics, the first lessons, none before those that it comes after.
+    """
+    about = [name for topic in topics for name in TOPICS[topic] if name in lessons]
+    before = {name for one in about for name in lessons[one].after}
+    found = list[str]()
+    for name in dict.fromkeys([*about, *sorted(lessons, key=lambda name: name not in before)]):
+        chosen = [lessons[one] for one in found]
+        if topics:
+            wanted = name in about or not _is_full(plan(chosen, minutes=minutes), minutes)
+        else:
+            wanted = set(found).issuperset(lessons[name].after)
+        if wanted and AROUND + sum(one.minutes + VOTE_MINUTES for one in (*chosen, lessons[name])) <= minutes:
+            found.append(name)
+    return [name for name in lessons if name in found]
+
+
+def _is_full(planned: Sequence[Planned], minutes: int) -> bool:
+    return bool(planned) and planned[-1].ends >= minutes - NEAR
 
 
 def draw_plan() -> None:
@@ -69,21 +95,20 @@ def draw_plan() -> None:
     st.subheader(say("A plan for a class"), divider=False)
     known = lesson.known()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        asked = st.segmented_control(say("Minutes"), list(LENGTHS), key=LENGTH, default=LENGTHS[0], required=True)
-        votes = st.segmented_control(
-            say("Votes per lesson, at most"), [0, 1, 2, 3, 4], key=VOTES, default=2, required=True
+        minutes = st.number_input(say("Minutes"), LEAST, MOST, USUAL, STEP, key=LENGTH, width=140)
+        topics = st.pills(
+            say("Topics"), list(TOPICS), key=ABOUT, selection_mode="multi", format_func=TOPIC_NAMES.__getitem__
         )
-    minutes = asked or LENGTHS[0]
     names = st.multiselect(
         say("Lessons"),
         list(known),
-        key=f"{CHOSEN}{minutes}",
-        default=proposed(known, minutes=minutes),
+        key=f"{CHOSEN}{minutes}{'.'.join(topics)}",  # another time or topic is another proposal
+        default=proposed(known, minutes=minutes, topics=topics),
         format_func=lambda name: known[name].title.said({}),
         placeholder=say("Choose lessons"),
     )
     chosen = [one for name, one in known.items() if name in names]
-    found = plan(chosen, minutes=minutes, votes=2 if votes is None else votes)
+    found = plan(chosen, minutes=minutes)
     if found:
         rows = [
             (say("{begins} to {ends} min", begins=one.begins, ends=one.ends), _title(one.lesson), one.votes)
@@ -94,6 +119,8 @@ def draw_plan() -> None:
             st.warning(
                 say_n("{n} minute too long: leave out a lesson.", "{n} minutes too long: leave out a lesson.", over)
             )
+        elif not _is_full(found, minutes):
+            st.info(say("{n} minutes are left: add a lesson.", n=-over))
     for one in chosen:
         if missing := [known[name].title.said({}) for name in one.after if name in known and name not in names]:
             st.caption(

@@ -12,9 +12,9 @@ tools or entertainment?" (2004). This library draws nothing.
 """
 
 from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable
-from glassformer.extensions.lessons.library.lesson import Ask, Lesson, LessonError, LessonStep, Text
+from glassformer.extensions.lessons.library.lesson import Ask, Lesson, LessonError, LessonStep, Opening, Scene, Text
 from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder, read_lesson
-from glassformer.extensions.lessons.library.posing import Posed, pose
+from glassformer.extensions.lessons.library.posing import Posed, opening_link, pose
 
 __all__ = [
     "Answer",
@@ -23,11 +23,14 @@ __all__ = [
     "Lesson",
     "LessonError",
     "LessonStep",
+    "Opening",
     "Option",
     "Posed",
     "QuestionNotApplicable",
+    "Scene",
     "Text",
     "lessons",
+    "opening_link",
     "pose",
     "read_folder",
     "read_lesson",

@@ -1,6 +1,7 @@
 """Lesson records: lesson, step, question, texts.
 
     Lesson            title, what it teaches, how long it takes, what comes first
+    ├── Opening       which page, what to press there and what to watch, before the first question
     └── Step          which page, which of its parts, what is covered until the learner has answered
         ├── Ask       the question: which oracle knows the answer, and how it is given
         └── reveal    a text for each outcome (variant)
@@ -83,17 +84,30 @@ class Ask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LessonStep:
-    """One step of a lesson."""
+class Scene:
+    """What a lesson shows of a page."""
 
     page: str  # the path of a page of the app
     link: Mapping[str, str]  # parameters of its address
-    then: Mapping[str, str]  # those that change once the learner has answered
     pick: str  # the function of `extensions.lessons.library.subjects` that finds what to look at; "" for none
     on: str  # A shipped checkpoint that the step runs on, with an example of its card; "" for the learner's own
-    # Keys of the charts that are sent only after the answer; "*" for all of the page below the sentence.
-    cover: tuple[str, ...]
     look: tuple[str, ...]  # keys of the charts that the step is about; they are outlined
+    # Keys of the charts that are sent only after the answer; "*" for all of the page below the sentence.
+    cover: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening(Scene):
+    """What a lesson begins with: something that moves, with nothing covered and nothing asked."""
+
+    says: Text  # what to press and what to watch
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonStep(Scene):
+    """One step of a lesson."""
+
+    then: Mapping[str, str]  # those parameters that change once the learner has answered
     ask: Ask  # the question
     reveal: Mapping[str, Text]  # what is said afterwards, for each variant
     short: bool  # it belongs to the short path through all lessons
@@ -117,4 +131,5 @@ class Lesson:
     teaches: Text  # what the learner knows afterwards; one sentence
     minutes: int  # how long it takes; for those of the plan, an estimate, which a test computes
     after: tuple[str, ...]  # names of the lessons that come first
+    opening: Opening | None  # what is shown before the first question; None in a class's own lesson without one
     steps: tuple[LessonStep, ...]  # in order

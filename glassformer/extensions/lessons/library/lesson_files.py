@@ -25,6 +25,7 @@ from glassformer.extensions.lessons.library.lesson import (
     Lesson,
     LessonError,
     LessonStep,
+    Opening,
     Text,
 )
 from glassformer.extensions.lessons.library.subjects import oracles, picks
@@ -42,9 +43,10 @@ MAX_FILES = 100  # of a folder
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
-_LESSON = {"name", "number", "title", "teaches", "minutes", "after", "step"}
-_STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal", "short", "paper", "from"}
-_REVEAL = "reveal"
+_LESSON = {"name", "number", "title", "teaches", "minutes", "after", "opening", "step"}
+_SCENE = {"page", "link", "pick", "on", "look"}
+_STEP = _SCENE | {"then", "cover", "ask", "reveal", "short", "paper", "from"}
+_REVEAL, _OPENING = "reveal", "opening.says"
 _ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled", "right"}
 
 
@@ -106,8 +108,26 @@ class _Reader:
             teaches=self._text(record, "teaches"),
             minutes=self._whole(record, "minutes", 1),
             after=self._list(record, "after"),
+            opening=self._opening(self._of(record, "opening", dict)) if "opening" in record else None,
             steps=tuple(self._steps(steps)),
         )
+
+    def _opening(self, record: Mapping[str, Any]) -> Opening:
+        self._known(record, _SCENE | {"says"})
+        says = self._text(record, "says", where=_OPENING)
+        if says.names:
+            names = ", ".join(sorted(says.names))
+            raise ClauseError("`{name}` cannot use values; remove {names}", name=_OPENING, names=names)
+        return Opening(**self._scene(record), says=says)
+
+    def _scene(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "page": self._among(record, "page", PAGES),
+            "link": self._strings(record, "link"),
+            "pick": self._among(record, "pick", ("", *picks()), ""),
+            "on": self._of(record, "on", str, ""),
+            "look": self._list(record, "look"),
+        }
 
     def _steps(self, records: list[Any]) -> Iterator[LessonStep]:
         for self._step, record in enumerate(records, 1):
@@ -121,13 +141,9 @@ class _Reader:
             if ask.right and ALWAYS not in reveal:
                 raise ClauseError("`{name}` has no text for {language}", name=_REVEAL, language=ALWAYS)
             yield LessonStep(
-                page=self._among(record, "page", PAGES),
-                link=self._strings(record, "link"),
+                **self._scene(record),
                 then=self._strings(record, "then"),
-                pick=self._among(record, "pick", ("", *picks()), ""),
-                on=self._of(record, "on", str, ""),
                 cover=self._list(record, "cover"),
-                look=self._list(record, "look"),
                 ask=ask,
                 reveal=reveal,
                 short=self._of(record, "short", bool, False),

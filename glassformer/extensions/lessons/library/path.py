@@ -16,7 +16,6 @@ from glassformer.extensions.lessons.library.case import Case, QuestionNotApplica
 from glassformer.extensions.lessons.library.lesson import Text
 from glassformer.extensions.lessons.library.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.model.anatomy import Kind, anatomy
-from transformer.model.config import ModelConfig
 
 FILE: Final = Path(__file__).resolve().parent / "path.toml"
 
@@ -39,15 +38,6 @@ def short_path() -> ShortPath:
         words=tuple((Text(one["term"]), Text(one["says"])) for one in record["word"]),
         met={one["lesson"]: Text(one["says"]) for one in record["met"]},
     )
-
-
-def shown_row(config: ModelConfig | None) -> dict[str, str]:
-    """Query parameters of page Attention for the introduction: the first row of the first layer's first head.
-
-    The config is the open checkpoint's; None if none is open.
-    """
-    kind = "encoder" if config is None or anatomy(config).reads else "decoder"
-    return {"panel": "walk", "kind": kind, "layer": "1", "head": "1", "query": "1"}
 
 
 def words_on(case: Case) -> dict[str, Any]:

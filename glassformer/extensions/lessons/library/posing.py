@@ -4,12 +4,13 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable, worded
-from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep
+from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep, Opening
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 from transformer.errors import GlassformerError, shown
 from transformer.i18n import Sentence
@@ -90,9 +91,24 @@ def pose(step: LessonStep, case: Case) -> Posed:
         answer = oracles()[step.ask.oracle](case)
     else:  # a plain question: the lesson's file says the answer itself
         answer = Answer(right=step.ask.right, options=worded(*step.ask.choices))
-    try:
+    with _named():
         posed = _posed(step, case, answer)
         _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
+    return posed
+
+
+def opening_link(opening: Opening, case: Case) -> dict[str, str]:
+    """The parameters of the address that an opening shows of a run; errors are those of `pose`."""
+    picked = picks()[opening.pick](case) if opening.pick else {}
+    with _named():
+        return {name: text.format_map(picked) for name, text in opening.link.items()}
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Raise a `LessonError` for a value that a text or link names and that is not there."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, GlassformerError):
             raise
@@ -101,7 +117,6 @@ def pose(step: LessonStep, case: Case) -> Posed:
             "the lesson's file.",
             name=shown(error.args[0] if error.args else ""),
         ) from error
-    return posed
 
 
 def _posed(step: LessonStep, case: Case, answer: Answer) -> Posed:

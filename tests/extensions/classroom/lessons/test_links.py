@@ -4,8 +4,9 @@ from contextlib import suppress
 
 import pytest
 
+from glassformer.extensions.lessons.library import lessons
 from glassformer.extensions.lessons.library.case import QuestionNotApplicable
-from glassformer.extensions.lessons.library.posing import pose
+from glassformer.extensions.lessons.library.posing import opening_link, pose
 from glassformer.state import view
 from glassformer.state.link import RUN, Link, read_link, write_link
 from tests.extensions.lessons.library.posed import NAMES, STEPS, case, in_turn
@@ -29,6 +30,17 @@ def test_a_link_reads_back_without_a_note(which):
         assert link.source == sentence
         assert set(parameters) <= KNOWN, "an unknown parameter is passed over without a note"
         assert read_link({key: [value] for key, value in write_link(link).items()}) == (link, ())
+
+
+@pytest.mark.parametrize("name", [*NAMES, "llama", "bert"])
+@pytest.mark.parametrize("opening", [one.opening for one in lessons().values()], ids=lessons())
+def test_the_link_of_an_opening_reads_back_without_a_note(opening, name):
+    """Also of a model of one stack, if the opening can be made there."""
+    assert opening.page in PAGES
+    with suppress(QuestionNotApplicable):
+        found = opening_link(opening, case(name, "abc" if name not in NAMES else in_turn(name, 0, each=1)[0]))
+        assert not read_link({key: [value] for key, value in found.items()})[1]
+        assert set(found) <= KNOWN
 
 
 def posed_somewhere(step, which):

@@ -1,6 +1,7 @@
 """Neither the address nor a browser's memory is trusted to say where a lesson stands or what was answered."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,12 +10,12 @@ from hypothesis import strategies as st
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import answer_storage
-from glassformer.extensions.classroom.lessons.short import around, places
+from glassformer.extensions.classroom.lessons.short import around, first, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import link
 
 LESSONS = lessons()
-PLACES = [LessonStepRef(name, n) for name, one in LESSONS.items() for n in range(1, len(one.steps) + 1)]
+PLACES = [LessonStepRef(name, n) for name, one in LESSONS.items() for n in range(len(one.steps) + 1)]
 
 
 def parameters(said):
@@ -35,20 +36,29 @@ def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path,
         assert all(len(note) < 200 for note in notes)
     else:
         assert place.name == written
-        assert 1 <= place.step <= len(LESSONS[place.lesson].steps)
+        assert 0 <= place.step <= len(LESSONS[place.lesson].steps)
         assert set(link.read_nested(place.own)) <= {"model", "src"}
 
 
 def test_every_lesson_is_walked_from_its_first_step_to_its_last():
     for name, one in LESSONS.items():
-        here, seen = LessonStepRef(name, 1), []
+        here, seen = first(LESSONS, name, short=False), []
+        assert here.name == f"{name}.0"
         while here is not None:
             number, count, before, after = around(LESSONS, here)
             assert (number, count) == (here.step, len(one.steps))
             assert before == (seen[-1] if seen else None)
             seen.append(here)
             here = after
-        assert len(seen) == len(one.steps)
+        assert len(seen) == 1 + len(one.steps)
+
+
+def test_a_lesson_without_an_opening_begins_with_its_first_step(monkeypatch):
+    bare = {"bare": replace(LESSONS["masks"], name="bare", opening=None)}
+    monkeypatch.setattr(lesson, "known", lambda: bare)
+    assert lesson.read(parameters({"lesson": "bare.0"})) == (LessonStepRef("bare", 1), ())
+    assert first(bare, "bare", short=False) == LessonStepRef("bare", 1)
+    assert around(bare, LessonStepRef("bare", 1))[:3] == (1, 7, None)
 
 
 def test_the_short_path_goes_through_all_short_steps_and_no_others():
@@ -57,10 +67,10 @@ def test_the_short_path_goes_through_all_short_steps_and_no_others():
         f"{name}.{n}" for name, one in LESSONS.items() for n, step in enumerate(one.steps, 1) if step.short
     }
     assert all(place.short for place in row)
-    walked = [row[0]]
+    walked = [first(LESSONS, "", short=True)]
     while (after := around(LESSONS, walked[-1])[3]) is not None:
         walked.append(after)
-    assert tuple(walked) == row
+    assert walked == [replace(row[0], step=0), *row]
 
 
 ROW = ["one-piece.3", "0123abcd", "equal", True, "89abcdef"]

@@ -11,6 +11,8 @@ from streamlit.runtime.scriptrunner import StopException
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lessons import short, step_links
 from glassformer.extensions.lessons.library import lessons
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.room import Room
 from glassformer.state import session
 from tests.extensions.scripts import LESSONS
 from tests.pages.conftest import CHECKPOINTS, MAIN, PAGES, STEP, check
@@ -161,7 +163,7 @@ def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
     assert not ways(test)
 
 
-@pytest.mark.parametrize("place", ["one-piece.7", "one-piece.0", "<b>.1"])
+@pytest.mark.parametrize("place", ["one-piece.7", "one-piece.00", "<b>.1"])
 def test_an_unknown_place_is_said_and_is_no_lesson(open_page, place):
     test = open_page(STEP, lesson=place)
     assert "lesson" in sentences(test)
@@ -233,26 +235,85 @@ def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
     assert ways(test)["Back to the step"][1]["model"] == "reverse"
 
 
+# ---------------------------------------------------------------- the opening
+
+
+def asked(test):
+    return [one for one in (*test.radio, *test.text_input) if str(one.key).startswith("lesson_answer")]
+
+
+def opened(test, name):
+    """Whether the panel says what to press and to watch, with nothing asked and nothing covered."""
+    says = lessons()[name].opening.says.languages["en"]
+    return says in [one.value.replace("\\", "") for one in test.markdown] and not asked(test) and not covers(test)
+
+
+@pytest.mark.parametrize("name", lessons())
+def test_a_lesson_begins_with_its_opening_and_a_link_to_it_is_enough(step_page, name):
+    one = lessons()[name]
+    test = step_page(str(PAGES[one.opening.page]), lesson=f"{name}.0")
+    assert opened(test, name)
+    assert not [note.value for note in (*test.error, *test.warning) if "link" in note.value]
+    led = view(test)
+    for parameter, value in one.opening.link.items():
+        if parameter in ("layer", "head", "step") and value.isdigit():
+            assert getattr(led, parameter) == int(value) - 1
+    page, onward = ways(test)["Go to the first question"]
+    assert (page, onward["lesson"]) == (one.steps[0].page, f"{name}.1")
+
+
+def test_an_opening_goes_on_to_the_first_question_and_back(step_page):
+    test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
+    assert [ways(test)["Begin"][1]["lesson"]] == ["cache.0"]  # that of the last lesson of the list
+    test = follow(step_page(lesson="one-piece.0", src=SENTENCE, model="zh-en"), "Go to the first question")
+    assert asked(test)
+    assert covers(test) == 1
+    assert opened(follow(test, "Back"), "one-piece")
+
+
+@pytest.mark.parametrize("stack", ["decoder", "encoder"])
+@pytest.mark.parametrize("name", ["one-piece", "one-weight", "heads", "masks", "stream"])
+def test_a_model_of_one_stack_opens_a_lesson_without_a_note(open_one_stack, step_page, stack, name):
+    page = str(PAGES[lessons()[name].opening.page])
+    test = step_page(page, model=f"{stack} alone", src="ba lo mi", lesson=f"{name}.0")
+    assert opened(test, name)
+    assert not [note.value for note in test.info if "link" in note.value]
+
+
+def test_a_room_that_is_led_to_an_opening_is_shown_it_and_asked_nothing(step_page):
+    taught = ROOMS.open()
+    try:
+        ROOMS.do(taught, Room.move, "step", {"model": "zh-en", "src": SENTENCE, "lesson": "one-piece.0"})
+        student = step_page(room=taught.code, lesson="one-piece.0")
+        assert opened(student, "one-piece")
+        assert [one for one in student.get("html") if "gf-asked" in one.proto.body], "folded to a line on a phone"
+    finally:
+        ROOMS.end(taught)
+
+
 # ---------------------------------------------------------------- the short path
 
 
-def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):
+def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_then_asks(step_page):
     test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
-    _, parameters = ways(test)["Begin the 25-minute path"]
-    test = step_page("pages/explore/attention.py", **parameters)
-    text = " ".join(one.value for one in test.markdown).replace("\\", "")
-    assert "Terms for this path" in text
+    page, parameters = ways(test)["Begin the 25-minute path"]
+    assert (page, parameters["lesson"]) == ("step", "one-piece.0")
+    test = step_page(**parameters)
+    assert {"stepper", "candidates"} <= drawn(test)
+    assert not covers(test)
+    (folded,) = [one for one in test.expander if one.label == "Terms for this path"]
+    assert not folded.proto.expanded
+    text = " ".join(one.value for one in folded.markdown).replace("\\", "")
     assert SENTENCE in text
     for term in ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability"):
         assert f"**{term}**" in text
-    assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
-    assert "walk_weights" in drawn(test)  # the row that they speak of
+    assert not asked(test)
     page, onward = ways(test)["Go to the first question"]
     assert page == "step"
     test = step_page(**onward)
-    assert [one for one in test.radio if str(one.key).startswith("lesson_answer")]
+    assert asked(test)
     assert covers(test) == 1
-    assert ways(test)["Terms for this path"][0] == "attention"
+    assert ways(test)["Back"][1]["lesson"] == "one-piece.0"
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):

@@ -6,6 +6,7 @@ import pytest
 
 from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.teaching import links as panels
+from glassformer.extensions.classroom.teaching import teaching_panels
 from glassformer.extensions.classroom.teaching.links import PAGE_NAMES
 from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
 from glassformer.shared.cover_box import ALL, PART
@@ -170,3 +171,21 @@ def test_any_part_of_any_page_can_be_covered(open_page, name):
         covered = check(open_page(path, **view, cover=words).run())
         assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & keys_of(covered)
         assert sum(caption.value == BOX for caption in covered.caption) == len(keys)
+
+
+def test_a_link_leads_to_the_opening_of_a_lesson(open_page):
+    test = check(open_page(TEACHERS).run())
+    test.selectbox(key=panels.STEP).set_value("heads.0")
+    path, said = built(check(test.run()))
+    assert path == "attention"
+    assert said["lesson"] == "heads.0"
+
+
+@pytest.mark.parametrize("minutes", [45, 75])
+def test_a_plan_on_a_topic_fills_the_minutes_asked(open_page, minutes):
+    test = check(open_page(TEACHERS).run())
+    test.number_input(key=teaching_panels.LENGTH).set_value(minutes)
+    test.button_group(key=teaching_panels.ABOUT).set_value(["positions"])
+    (planned,) = [one.value for one in check(test.run()).table if list(one.value)[-1] == "Votes"]
+    assert {"6. Order", "7. Clocks"} <= set(planned["Lesson"])
+    assert minutes - 2 <= int(planned["Time"].iloc[-1].split()[2]) <= minutes

@@ -78,6 +78,14 @@ def test_a_lesson_is_short_and_says_the_same_in_both_languages(lesson):
         assert ask.form == "choice" or not ask.choices
 
 
+@pytest.mark.parametrize("lesson", lessons().values(), ids=lessons())
+def test_a_lesson_opens_with_something_to_press_and_to_watch(lesson):
+    assert lesson.opening.cover == ()
+    assert n_sentences(lesson.opening.says) <= 2
+    for language, watch in (("en", "watch"), ("zh", "观察")):
+        assert watch in lesson.opening.says.languages[language]
+
+
 def test_names_and_numbers_of_lessons_are_their_own():
     numbers = [lesson.number for lesson in lessons().values()]
     assert numbers == sorted(set(numbers))
