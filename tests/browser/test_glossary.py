@@ -67,7 +67,7 @@ def test_a_term_is_underlined_once_and_explained_to_mouse_and_keyboard_while_one
     marked(page, *words)  # once the page is quiet
     menu_link(page, "Masks").click()
     marked(page, "masks", "padding")
-    menu_link(page, "A room").click()
+    menu_link(page, "Teach").click()
     page.wait_for_function(f"() => !({MARKED})().includes('masks')")
     wait_for_idle(page)
     page.wait_for_timeout(500)  # marking waits until the page is quiet

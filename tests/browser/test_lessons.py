@@ -156,7 +156,7 @@ def test_a_lesson_is_walked_and_what_it_covers_is_not_sent(server, new_page, wal
 
 
 def test_the_panel_covers_nothing_and_answers_are_forgotten_on_request(server, page):
-    turn_to(page, f"{server.url}/step?model=reverse&src=abcdef&lesson=one-token.5&lang=en")
+    turn_to(page, f"{server.url}/step?model=reverse&src=abcdef&lesson=one-piece.5&lang=en")
     panel, main = page.locator(PANEL), page.locator(".st-key-page_head")
     beside = panel.bounding_box()
     assert main.bounding_box()["x"] + main.bounding_box()["width"] <= beside["x"]
