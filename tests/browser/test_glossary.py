@@ -9,7 +9,7 @@ from tests.browser.helpers import PHONE, chart_menu, menu_link, turn_to, wait_fo
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
-DATA = ".gf-tokens, .gf-text, bdi, input, button, a, svg, code"
+DATA = ".gf-pieces, .gf-text, bdi, input, button, a, svg, code"
 IN_DATA = """data => [...CSS.highlights.get("gf-term")]
   .filter(range => range.startContainer.parentElement.closest(data))
   .map(range => range.toString())"""

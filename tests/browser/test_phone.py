@@ -65,7 +65,7 @@ def test_the_head_unfolds_the_controls_stay_and_menus_are_whole(server, new_page
     assert place["height"] <= 56
     for key in ("End", "Home"):
         page.locator(".gf-stepper").press(key)
-        for row in (".gf-source .gf-tokens", ".gf-target .gf-tokens"):
+        for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
             assert len(set(page.locator(f"{row} .gf-chip").evaluate_all(TOPS))) == 1
         now = page.locator(".gf-target .gf-now").bounding_box()
         assert 0 <= now["x"] <= PHONE["width"] - now["width"]

@@ -115,7 +115,7 @@ def nothing_is_taken_for_markup(stage):
         stage.mouse.move(*cell_centre(stage, place, 4))
         expect(chart.locator(".hoverlayer")).to_contain_text(f"Query {place + 1}: {piece}")
     assert stage.locator(".gf-chart :is(a[href*=example], img)").count() == 0
-    chips = stage.locator(".gf-source .gf-token").all_text_contents()
+    chips = stage.locator(".gf-source .gf-piece").all_text_contents()
     assert chips[:4] == ["<s>", "</s>", "<br>", "<b>x</b>"]
     assert stage.locator(".gf-stepper :is(a, img, s, br)").count() == 0
 

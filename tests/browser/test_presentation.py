@@ -79,7 +79,7 @@ def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, pa
     charts_at_rest(page)
     comes_to(page, lambda: set(page.locator(TICKS).evaluate_all(SIZES)), {24})
     assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
-    assert max(page.locator(".gf-source .gf-token").evaluate_all(SIZES)) > 20
+    assert max(page.locator(".gf-source .gf-piece").evaluate_all(SIZES)) > 20
     comes_to(page, lambda: page.evaluate(CLIPPED), [])
     page.set_viewport_size(SMALL)
     charts_at_rest(page)

@@ -59,7 +59,7 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once(player):
 
     # Of many pieces one row is shown, and all when asked for.
     player.set_viewport_size({"width": 900, "height": 720})
-    rows, more = player.locator(".gf-source .gf-tokens"), player.locator(".gf-source .gf-show-all")
+    rows, more = player.locator(".gf-source .gf-pieces"), player.locator(".gf-source .gf-show-all")
     expect(more).to_have_text("Show all 24")
     low = rows.bounding_box()["height"]
     more.click()
@@ -173,6 +173,6 @@ def test_the_source_piece_that_is_looked_at_is_in_view(server, page):
         page.keyboard.press("ArrowRight")
         expect_step(page, step)
         page.evaluate("() => new Promise(requestAnimationFrame)")  # at the next frame the list is scrolled
-        seen.append(page.locator(".gf-source .gf-tokens").evaluate(STRONGEST))
+        seen.append(page.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
     assert all(whole for _, whole in seen)
     assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room
