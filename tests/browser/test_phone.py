@@ -13,7 +13,7 @@ PICTURES = {  # of each part the first picture, and how far down it may begin
     "attention?panel=walk&layer=2": (".st-key-walk_map .gf-chart", 300),
     "attention?panel=table": (".st-key-head_table_map .gf-chart", 300),
     "inside?inside=lens": (".st-key-lens_table .gf-chart", 300),
-    "matters?": (".gf-chart", 300),
+    "matters?": (".gf-chart", 330),
 }
 SOME = ("attention?panel=walk&layer=2", "matters?")
 TOPS = "all => all.map(one => one.offsetTop)"
@@ -50,7 +50,7 @@ def test_the_first_picture_is_near_the_top(server, phone, places):
 def test_the_head_unfolds_the_controls_stay_and_menus_are_whole(server, new_page):
     page = new_page(viewport=PHONE)
     turn_to(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
-    begins = top_of(page, ".st-key-candidates .gf-chart")
+    begins = top_of(page, ".st-key-cross_map .gf-chart")
     head = page.locator(".st-key-page_head")
     assert head.bounding_box()["height"] <= 49
     for key in FOLDED:
@@ -80,7 +80,7 @@ def test_the_head_unfolds_the_controls_stay_and_menus_are_whole(server, new_page
     expect(page.locator(".st-key-branch_choice")).to_contain_text("Model's own choice")
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
     wait_for_rest(page)
-    assert top_of(page, ".st-key-candidates .gf-chart") == pytest.approx(begins, abs=8)
+    assert top_of(page, ".st-key-cross_map .gf-chart") == pytest.approx(begins, abs=8)
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
     wait_for_rest(page)
     assert controls.bounding_box() == place

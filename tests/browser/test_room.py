@@ -260,8 +260,8 @@ STUDENTS = (
 LESSONS = ("one-piece.1", "masks.1")
 WALK = (
     "Positions", "Masks", "one-piece.1", "way", "back", "Attention", "paste step", "back", "Inside",
-    "reload", "paste positions", "step", "Compare", "back", "masks.1", "How tokens are chosen", "paste attention", "reload", "back",
-    "Positions",
+    "reload", "paste positions", "step", "What if", "back", "masks.1", "How tokens are chosen", "paste attention",
+    "reload", "back", "Positions",
 )  # fmt: skip
 
 
