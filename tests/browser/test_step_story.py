@@ -1,4 +1,4 @@
-"""The Step page is typed into, stepped, branched, guessed and left again without losing or inventing a piece."""
+"""The Translate page is typed into, stepped, branched, guessed and left again without losing or inventing a piece."""
 
 import re
 
