@@ -1,4 +1,4 @@
-"""The first screen has the whole output and the first chart, a block swaps the picture in place, and nothing jumps."""
+"""The first screen has the whole output and a chart, a block swaps the picture in place, and nothing jumps."""
 
 import re
 from urllib.parse import quote
