@@ -130,6 +130,7 @@ RULES = styled("""
 [class*="-blocks_encoder"] { --lane: #0b6fa4; }
 [class*="-blocks_decoder"] { --lane: #b4560a; }
 [class*="-blocks_"] { gap: 0.25rem 1.1rem; }
+[class*="-model_strip"] [class*="-controls_bar"] { min-height: 2.125rem; }
 [class*="-blocks_"] :is(p, :--markdown) { margin: 0; }
 [class*="-blocks_"] button {
   position: relative; min-height: 1.9rem; padding: 0 0.6rem;

@@ -51,7 +51,7 @@ def stack_blocks(stack: Stack) -> Iterator[ModelBlock]:
     if name == "decoder":
         yield ModelBlock(
             "mask", say("Causal mask"), say("No looking ahead"), "masks", "glassformer.masks.mask_pictures:mask_bool",
-            {"masks_panel": "masks", "mask": "causal"},
+            {"masks_panel": "masks", "mask": "causal", "sentence": 0},
         )  # fmt: skip
     does = say("What each token means in context") if name == "encoder" else say("What has been written so far")
     yield ModelBlock(name, say("Self-attention"), does, "attention", _MAP, every | {"kind": name}, name)

@@ -209,10 +209,5 @@ def chart_menu(place: Page | Locator, entry: str) -> None:
 
 
 def menu_link(page: Page, name: str) -> Locator:
-    """The link of the menu that leads to a page; the group that it is in is unfolded."""
-    menu = page.locator(".st-key-menu")
-    link = page.locator("a").filter(has_text=re.compile(f"^{re.escape(name)}$"))
-    folded = menu.locator("details:not([open])").filter(has=link)
-    if folded.count():
-        folded.locator("summary").click()
-    return menu.get_by_role("link", name=name, exact=True)
+    """The link that leads to a page: in the menu, or among the tabs of the entry that is open."""
+    return page.locator(".st-key-menu, .st-key-tabs").get_by_role("link", name=name, exact=True)

@@ -21,6 +21,8 @@ _DRAWN = """charts => charts.map(chart => {
   return copy.textContent;
 })"""
 
+_REACHED = "text => [...text.childNodes].map(one => one.className === 'gf-coming' ? '' : one.textContent)"
+
 
 def open_step(page: Page, server: Server, address: str = "?model=reverse") -> Page:
     """Come to the Step page and wait until its charts are drawn."""
@@ -80,8 +82,8 @@ def arrive(page: Page, step: int) -> None:
 
 
 def output(page: Page) -> str:
-    """The output as far as it is shown."""
-    return page.locator(".gf-text").first.inner_text().strip()
+    """The output up to the step, without what is grey."""
+    return "".join(page.locator(".gf-text").first.evaluate(_REACHED)).strip()
 
 
 def source_box(page: Page) -> Locator:
@@ -127,9 +129,19 @@ def click_candidate(page: Page, place: int, *, key: str = "candidates") -> None:
     wait_for_idle(page)
 
 
-def switch(page: Page, label: str) -> None:
-    """Flip a switch of the sidebar, or choose one of its options."""
-    page.get_by_test_id("stSidebar").get_by_text(label, exact=True).click()
+def decode(page: Page, way: str) -> None:
+    """Choose a way of decoding, in the line that says it."""
+    page.locator(".st-key-decoding_menu").get_by_role("button").click()
+    page.get_by_role("radio", name=way, exact=True).click()
+    wait_for_idle(page)
+    page.keyboard.press("Escape")
+    expect(page.locator(".st-key-decoding_menu")).to_contain_text(f"{way}, up to")
+    page.evaluate("document.activeElement.blur()")
+
+
+def switch_guessing(page: Page) -> None:
+    """Have the next token hidden until it is guessed, or no longer."""
+    page.get_by_text("Hide candidates until I guess", exact=True).click()
     wait_for_idle(page)
     page.evaluate("document.activeElement.blur()")
 

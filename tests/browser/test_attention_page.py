@@ -18,7 +18,7 @@ from tests.browser.helpers import (
     turn_to,
     wait_for_idle,
 )
-from tests.browser.story import address, charts_are_drawn, expect_address, switch
+from tests.browser.story import address, charts_are_drawn, expect_address, switch_guessing
 from tools.serve import Server
 
 LETTERS = "glasss"  # six letters and the end: maps of seven pieces
@@ -122,6 +122,6 @@ def one_map_keeps_zoom_cell_words_and_what_is_to_be_guessed(page: Page, server: 
     comes_to(page, lambda: drawn(page, MAP), before)
     open_attention(page, server, "&panel=head&kind=decoder&guess=1&step=3")
     comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [3, 3, 3])
-    switch(page, "Hide candidates until I guess")
+    switch_guessing(page)
     comes_to(page, lambda: len(drawn(page, MAP)), 7)
     fits_both_windows(page, "attention", [MAP])

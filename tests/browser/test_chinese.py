@@ -66,7 +66,7 @@ def test_what_one_does_outlives_a_change_of_language(opened):
     heading(page, "Attention", "en")
     assert page.evaluate("history.length") == before
     page.go_back()  # to the page before, and its language
-    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^(逐步解码|Step through decoding)$"))
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^(翻译|Translate)$"))
     wait_for_idle(page)
     page.goto("about:blank")  # a session keeps its language
     opened(f"step?{written(LESSON)}", "zh", page=page)
@@ -76,7 +76,7 @@ def test_what_one_does_outlives_a_change_of_language(opened):
 def a_branch_outlives_it(page):
     before = page.locator(".gf-text").all_inner_texts()
     speak(page, "中文")
-    heading(page, "逐步解码", "zh-CN")
+    heading(page, "翻译", "zh-CN")
     states(page, BRANCH)
     assert page.locator(".gf-text").all_inner_texts() == before
     page.get_by_role("button", name="前进一步", exact=True).click()  # what the widgets send now is known
@@ -101,7 +101,7 @@ def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system_and
     expect(source_box(page)).to_have_value("我喜欢喝咖啡。")  # a sentence of the browser's language
     expect_address(page, model=None, src=None)
     turn_to(page, f"{server.url}/step?{written(BRANCH)}")
-    heading(page, "逐步解码", "zh-CN")
+    heading(page, "翻译", "zh-CN")
     wait_for_charts(page)
     text = page.get_by_test_id("stMain").locator("p").first
     for element in (page.locator("h1"), text, page.locator(".main-svg text").first):
@@ -131,7 +131,7 @@ def a_term_is_underlined_only_where_it_is_a_word(page, server):
     for path, wanted in (
         ("attention?model=zh-en&src=我喜欢喝茶。&panel=walk", {"查询", "键", "头"}),
         ("inside?model=zh-en&src=我喜欢喝茶。&inside=model", {"层", "编码器"}),
-        ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"束"}),
+        ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"对数概率"}),
     ):
         page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
         turn_to(page, f"{server.url}/{path}")

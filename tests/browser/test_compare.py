@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import VIEWPORT, comes_to, fits_both_windows, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import VIEWPORT, comes_to, fits_both_windows, menu_link, open_page, turn_to, wait_for_idle
 from tests.browser.story import click_candidate, expect_address, wait_for_charts
 
 CHANGED = "attention?model=zh-en&panel=head&layer=3&head=1&do=zero-cross.3.1_zero-cross.2.1_zero-cross.1.1"
@@ -43,7 +43,7 @@ def asked(page):
 
 def test_a_changed_run_is_stepped_beside_its_control_and_a_link_shows_both(server, page):
     turn_to(page, f"{server.url}/{CHANGED}")
-    link = page.get_by_role("link", name="Compare this")
+    link = menu_link(page, "What if")
     page.locator(".gf-stepper").press("ArrowRight")
     expect(link).to_have_attribute("href", re.compile("step=2"))  # a step draws it again
     page.locator(".gf-stepper").press("ArrowLeft")

@@ -5,12 +5,17 @@ from playwright.sync_api import expect
 
 from benchmarks.raw_client import RawClient
 from tests.browser.helpers import menu_link, open_page, wait_for_idle
-from tests.browser.test_history import PAGES as OF_A_SENTENCE
 
-TITLES = {"Start": "Glassformer"}  # where the menu says another word than the page
-# What "/" leads to: tests/browser/test_start_page.py and test_history.py; what pages say: tests/pages/transcripts.
-FIRST = {"step?model=reverse&src=noon&step=2": "Step through decoding", "checkpoints?model=reverse": "Checkpoints"}
-CLICKED = ("Teacher forcing", "Training", "Over a corpus")
+TITLES = {  # where the menu says another word than the page
+    "What if": "Compare",
+    "Watch it learn": "Training",
+    "Teach": "For teachers",
+    "My model": "Open a checkpoint",
+}
+# What "/" leads to: test_first_screen.py and test_history.py; what pages say: tests/pages/transcripts.
+OPENED = ("Translate", "Attention", "Positions", "Masks", "Inside")  # here or by other tests
+FIRST = {"step?model=reverse&src=noon&step=2": "Translate", "checkpoints?model=reverse": "Checkpoints"}
+CLICKED = ("Teach", "A room", "My model")  # an entry, a tab, the entry with most tabs
 
 
 def opens(server, address, title):
@@ -27,17 +32,16 @@ def test_the_first_visitor_finds_the_page_and_the_menu_leads_to_all_others(fresh
     expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Reverse letters (reverse)")
     assert page.get_by_text("Page not found").count() == 0
     assert page.get_by_role("dialog").or_(page.get_by_role("alert")).count() == 0
-    links = page.locator(".st-key-menu a:not(.gf-this)")  # "Compare this" is no page of its own
-    leads = dict(links.evaluate_all("links => links.map(link => [link.textContent, link.getAttribute('href')])"))
-    others = [name for name in leads if name not in OF_A_SENTENCE]
-    assert len(leads) == len(others) + len(OF_A_SENTENCE)
-    for name in others:
-        opens(fresh_server, leads[name], TITLES.get(name, name))
     for name in CLICKED:
         menu_link(page, name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(TITLES.get(name, name))
         wait_for_idle(page)
         assert page.get_by_text("Page not found").count() == 0
+    links = page.locator(".st-key-menu a, .st-key-tabs a")
+    leads = dict(links.evaluate_all("links => links.map(link => [link.textContent, link.getAttribute('href')])"))
+    assert len(leads) >= 11 + 5
+    for name in leads.keys() - {*OPENED, *CLICKED}:
+        opens(fresh_server, leads[name], TITLES.get(name, name))
     for path in ("", "app/static/icon.svg", "_stcore/health"):
         headers = page.request.get(f"{fresh_server.url}/{path}").headers
         assert headers["x-content-type-options"] == "nosniff"

@@ -65,7 +65,7 @@ def test_all_charts_are_saved_cell_by_cell_and_exactly(figures, tmp_path):
 
 def bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
     bars = table(figures, "bars", tmp_path)
-    assert [row["piece"] for row in bars] == [*HOSTILE[20:24], *HOSTILE[:4]]
+    assert [row["token"] for row in bars] == [*HOSTILE[20:24], *HOSTILE[:4]]
     assert [float(row["probability"]) for row in bars] == SHARES.tolist()
     assert [row["note"] for row in bars] == ["", "chosen", *[""] * 6]
     curve = table(figures, "curve", tmp_path)

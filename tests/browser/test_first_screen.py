@@ -1,13 +1,22 @@
-"""The first chart of each part is on the first screen, the player stays in sight, and nothing jumps."""
+"""The first screen has the whole output and a chart, a block swaps the picture in place, and nothing jumps."""
 
+import re
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import turn_to, wait_for_idle
+from tests.browser.helpers import click_chart, comes_to, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
-from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, wait_for_charts
+from tests.browser.story import (
+    FIFTEEN,
+    browser_step,
+    chart_is_on_the_first_screen,
+    expect_address,
+    output,
+    type_source,
+    wait_for_charts,
+)
 
 LONG = quote("我不知道她为什么昨天晚上没有来参加我们的会议。" * 6)  # 60 and more
 PLAYER = ".gf-stepper .gf-controls"
@@ -26,11 +35,10 @@ CUT = """lists => lists.flatMap(list => {
 })"""
 
 
-def bottom_of(page: Page, key: str) -> float:
-    """Where a chart ends, its axis names included."""
-    box = page.locator(f".st-key-{key} .gf-chart").bounding_box()
-    assert box is not None
-    return box["y"] + box["height"]
+def row_ends(page: Page, key: str) -> list[float]:
+    """Where the rows of a chart end, from the top."""
+    rows = page.locator(f".st-key-{key} .ytick text")
+    return sorted(rows.evaluate_all("rows => rows.map(row => row.getBoundingClientRect().bottom)"))
 
 
 def player_is_seen(page: Page) -> bool:
@@ -79,6 +87,63 @@ def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, page, 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+TEXT = ".gf-text"
+STRIP = ".st-key-model_strip"
+
+
+def test_the_whole_output_is_there_at_once_and_a_block_swaps_the_picture_in_place(server, page):
+    page.goto(f"{server.url}/start?model=en-fr&src=I+like+tea.")  # once a page of its own
+    expect(page).to_have_url(re.compile(r"/step\?model=en-fr"))
+    wait_for_charts(page)
+    wait_for_idle(page)
+    type_source(page, "We like tea.")
+    whole, coming = page.locator(TEXT).text_content(), page.locator(f"{TEXT} .gf-coming")
+    assert whole == output(page) + coming.text_content()
+    assert len(output(page)) < len(whole) / 2
+    expect(coming).to_have_css("opacity", "0.75")
+    page.get_by_label("Playing speed").select_option("4")
+    page.get_by_label("Play", exact=True).click()
+    comes_to(page, lambda: output(page), whole)
+    expect(coming).to_have_text("")
+    comes_to(page, lambda: page.locator(".st-key-candidates").inner_text().count("</s>") > 0, expected=True)
+    wait_for_idle(page)
+
+    strip, last, entries = page.locator(STRIP), browser_step(page), page.evaluate("history.length")
+    strip.scroll_into_view_if_needed()
+    place = strip.bounding_box()
+    strip.get_by_role("button", name="Causal mask").click()
+    expect(page.locator(".st-key-mask_bool .main-svg").first).to_be_visible()
+    expect(page.locator(".st-key-cross_map")).to_have_count(0)
+    wait_for_idle(page)
+    assert strip.bounding_box()["y"] == pytest.approx(place["y"], abs=2)
+    assert browser_step(page) == last
+    comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
+    strip.get_by_role("link", name="Causal mask: open the page").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Masks")
+    wait_for_idle(page)
+    expect_address(page, src="We like tea.", mask="causal", step=str(last))
+    page.go_back()
+    expect(page.locator(".st-key-mask_bool .main-svg").first).to_be_visible()
+    wait_for_idle(page)
+    strip.get_by_role("button", name="Output layer").click()
+    wait_for_charts(page)
+    wait_for_idle(page)
+    click_chart(page, "entropy", 2)
+    comes_to(page, lambda: browser_step(page), 2)
+    for _ in range(3):  # the step, the output layer, the mask
+        page.go_back()
+        wait_for_idle(page)
+    expect(page.locator(".st-key-cross_map .main-svg").first).to_be_visible()
+
+    checkpoint = page.get_by_role("combobox", name="Checkpoint")
+    type_source(page, "她喜欢茶。")
+    expect(checkpoint).to_have_value("Chinese to English (zh-en)")
+    page.get_by_role("button", name="Undo").click()
+    expect(checkpoint).to_have_value("English to French (en-fr)")
+    wait_for_idle(page)
+    expect_address(page, model="en-fr", src="她喜欢茶。")
+
+
 OPTIONS = "log=1&own=1&words=1&hide=1"
 ATTENTION = {
     "overview": ".st-key-overview_cross .gf-chart",
@@ -106,8 +171,8 @@ def test_charts_are_on_the_first_screen_and_the_player_stays_where_there_is_some
     turn_to(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
     wait_for_charts(page)
     wait_for_rest(page)
-    for key in ("candidates", "cross_map"):
-        assert bottom_of(page, key) <= 720
+    assert row_ends(page, "candidates")[-1] <= 720
+    assert row_ends(page, "cross_map")[4] <= 720  # that of the step; longer maps end below
     assert player_is_seen(page)
     page.mouse.move(800, 500)
     page.mouse.wheel(0, 700)

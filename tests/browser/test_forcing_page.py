@@ -45,5 +45,6 @@ def test_a_place_is_clicked_and_the_reference_carried(page: Page, server: Server
     menu_link(page, "Masks").click()
     wait_for_idle(page)
     expect(page).to_have_url(re.compile("/masks.*ref=abcxef"))
+    menu_link(page, "Translate").click()
     menu_link(page, "Teacher forcing").click()
     expect(page.get_by_label(BOX)).to_have_value("abcxef")

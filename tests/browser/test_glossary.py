@@ -9,7 +9,7 @@ from tests.browser.helpers import PHONE, chart_menu, menu_link, turn_to, wait_fo
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
-DATA = ".gf-tokens, .gf-text, bdi, input, button, a, svg, code"
+DATA = ".gf-pieces, .gf-text, bdi, input, button, a, svg, code"
 IN_DATA = """data => [...CSS.highlights.get("gf-term")]
   .filter(range => range.startContainer.parentElement.closest(data))
   .map(range => range.toString())"""
@@ -43,18 +43,18 @@ def marked(page, *wanted):
     return page.evaluate(MARKED)
 
 
-def test_a_term_is_underlined_once_and_explained_to_mouse_and_keyboard_while_one_steps(opened):
+def test_a_term_is_underlined_once_explained_to_mouse_and_keyboard_and_found_on_its_page(opened, server):
     page = opened("/step?model=en-fr&src=The%20key%20of%20attention%20is%20a%20piece%20of%20memory.")
-    words = marked(page, "source", "output so far", "cross-attention", "piece")
+    words = marked(page, "source", "token", "cross-attention")
     assert len(words) == len(set(words))
     assert page.evaluate(IN_DATA, DATA) == []
     page.mouse.move(*page.evaluate(MIDDLE, "cross-attention"))
     expect(tip(page)).to_contain_text("Attention with queries from the decoder")
     page.mouse.move(5, 5)
     expect(tip(page)).to_be_hidden()
-    stop = page.get_by_role("note", name="output so far", exact=True)
+    stop = page.get_by_role("note", name="source", exact=True)
     stop.focus()
-    expect(tip(page)).to_contain_text("The tokens that the decoder has written")
+    expect(tip(page)).to_contain_text("The sentence that the encoder reads")
     expect(stop).to_have_attribute("aria-describedby", tip(page).get_attribute("id"))
     page.keyboard.press("Escape")
     expect(tip(page)).to_be_hidden()
@@ -67,11 +67,12 @@ def test_a_term_is_underlined_once_and_explained_to_mouse_and_keyboard_while_one
     marked(page, *words)  # once the page is quiet
     menu_link(page, "Masks").click()
     marked(page, "masks", "padding")
-    menu_link(page, "A room").click()
+    menu_link(page, "Teach").click()
     page.wait_for_function(f"() => !({MARKED})().includes('masks')")
     wait_for_idle(page)
     page.wait_for_timeout(500)  # marking waits until the page is quiet
     assert "memory" not in page.evaluate(MARKED)  # of a computer
+    the_page_has_all_terms_opens_at_one_and_leads_to_where_each_is_seen(server, page)
 
 
 def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened, server):
@@ -99,7 +100,7 @@ def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened, serve
     expect(tip(page)).to_be_hidden()
 
 
-def test_the_page_has_all_terms_opens_at_one_and_leads_to_where_each_is_seen(server, page):
+def the_page_has_all_terms_opens_at_one_and_leads_to_where_each_is_seen(server, page):
     turn_to(page, f"{server.url}/glossary?model=reverse&src=abcdef&term=residual%20stream")
     chosen = page.locator('.gf-glossary-entry[aria-current="true"]')
     expect(chosen).to_contain_text("residual stream")

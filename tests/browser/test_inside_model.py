@@ -83,7 +83,7 @@ def test_a_block_leads_to_its_view_and_back_and_the_diagram_is_never_squeezed(se
     fits_both_windows(page, "inside-model", MODEL)
 
 
-def test_the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page):
+def the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page):
     open_part(page, server, "lens", "&model=reverse&src=abcdef")
     click_chart(page, "lens_map", 3.3, 1.3)
     comes_to(page, lambda: browser_step(page), 4)
@@ -144,7 +144,8 @@ def test_markup_in_pieces_is_shown_letter_by_letter_and_long_sentences_fit(own_s
         assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth"), part
 
 
-def test_tiles_and_blocks_are_walked_through_and_a_measurement_stopped(server, page):
+def test_a_step_and_a_token_are_opened_tiles_and_blocks_walked_through_and_a_measurement_stopped(server, page):
+    the_lens_and_the_stream_lead_to_a_step_and_a_token(server, page)
     open_part(page, server, "fast", "&model=reverse&src=abcdef&tile_keys=2&block=2")
     chart(page, "tile").get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")

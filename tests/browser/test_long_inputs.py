@@ -117,7 +117,7 @@ def test_a_saved_run_of_512_pieces_opens_and_steps(page, new_page, long_server, 
     expect(title).to_have_text("Step 200: candidates for the next token")
     alone.keyboard.press("ArrowRight")
     expect(title).to_have_text("Step 201: candidates for the next token")
-    assert alone.locator(".gf-chart-frame").count() == 4
+    assert alone.locator(".gf-chart-frame").count() == 3
     assert not faults
 
 

@@ -118,14 +118,14 @@ def a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, check
     assert page.locator(".gf-edge").count() > 1
 
 
-PAGES = ("step", "masks", "lessons", "open", "training", "corpus", "teachers")
+PAGES = ("masks", "lessons", "open", "training", "corpus", "teachers")
 # What a phone has of its own.
 PALE = """async () => (await axe.run(document, { runOnly: ["color-contrast"] }))
   .violations.flatMap(one => one.nodes).map(one => one.html)"""
 
 
 SCHEMES = ("dark", "light")
-SOME = {"attention": SCHEMES, "start": ("light",), "inside": ("dark",)}
+SOME = {"attention": SCHEMES, "step": SCHEMES, "inside": ("dark",)}
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
     page.reload()  # the address alone opens the same model
     wait_for_idle(page)
     expect(page.get_by_role("button", name=NEXT)).to_be_visible(timeout=SETTLED_MS)
-    menu_link(page, "Open a checkpoint").click()
+    menu_link(page, "My model").click()
     expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
     page.set_viewport_size(PHONE)
     wait_for_idle(page)

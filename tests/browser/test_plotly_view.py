@@ -24,7 +24,7 @@ def frames(page):
     return page.evaluate(f"{MAP}.layout.shapes.map(({{ y0, y1 }}) => [y0, y1])")
 
 
-def test_the_row_of_the_step_is_framed_at_once_and_a_zoom_is_kept(stage):
+def test_a_chart_keeps_zoom_and_mark_tells_clicks_and_follows_theme_and_width(stage):
     comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
     left, top = cell_centre(stage, 2, 2)
     right, bottom = cell_centre(stage, 8, 8)
@@ -52,6 +52,7 @@ def test_the_row_of_the_step_is_framed_at_once_and_a_zoom_is_kept(stage):
     comes_to(stage, lambda: stage.evaluate(RANGES), zoomed)
     stage.get_by_role("button", name="Reset zoom").filter(visible=True).click()
     clicks_are_told_once_each_and_a_masked_cell_says_why(stage)
+    charts_follow_theme_and_width_and_wait_for_a_place(stage)
 
 
 def clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
@@ -75,7 +76,7 @@ def clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
     assert "weight" not in chart.locator(".hoverlayer").text_content()
 
 
-def test_charts_follow_theme_and_width_and_wait_for_a_place(stage):
+def charts_follow_theme_and_width_and_wait_for_a_place(stage):
     """While a page is laid out a chart's place may be 16 pixels wide, where Plotly places titles at infinity."""
     said = []
     stage.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
@@ -115,7 +116,7 @@ def nothing_is_taken_for_markup(stage):
         stage.mouse.move(*cell_centre(stage, place, 4))
         expect(chart.locator(".hoverlayer")).to_contain_text(f"Query {place + 1}: {piece}")
     assert stage.locator(".gf-chart :is(a[href*=example], img)").count() == 0
-    chips = stage.locator(".gf-source .gf-token").all_text_contents()
+    chips = stage.locator(".gf-source .gf-piece").all_text_contents()
     assert chips[:4] == ["<s>", "</s>", "<br>", "<b>x</b>"]
     assert stage.locator(".gf-stepper :is(a, img, s, br)").count() == 0
 

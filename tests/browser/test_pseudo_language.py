@@ -39,7 +39,7 @@ def faults(page: Page) -> list[str]:
 
 # The most unlike: prose, a form, cards, tables, two slots.
 SOME = (
-    *("start", "step", "attention table", "compare checkpoints", "doctor parameters", "forcing", "masks one_row"),
+    *("step", "attention table", "compare checkpoints", "doctor parameters", "forcing", "masks one_row"),
     *("search tree", f"wrong {MISTAKES[0]}", "inside lens"),
 )
 

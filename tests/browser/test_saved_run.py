@@ -81,7 +81,7 @@ def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(s
     for n in (2, 3):
         for one in (page, tab):
             expect(one.locator(TITLES).first).to_have_text(f"Step {n}: candidates for the next token")
-        for place, key in enumerate(("candidates", "entropy", "cross_row", "cross_map")):
+        for place, key in ((0, "candidates"), (2, "cross_map")):  # between them the picture of another block
             assert table(page, page.locator(".gf-chart-frame").nth(place)) == table(tab, tab.locator(f".st-key-{key}"))
         for one in (page, tab):
             one.keyboard.press("ArrowRight")
@@ -98,7 +98,7 @@ def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(s
     assert said == []
 
 
-def test_its_pages_are_led_to_and_each_steps(server, new_page, folder, offline):
+def test_its_pages_are_led_to_each_steps_and_hostile_texts_do_nothing(server, new_page, folder, offline):
     tab = new_page()
     turn_to(tab, f"{server.url}/attention?model=reverse&src=stone&panel=flow&layer=1&follow=1")
     expect(tab.locator(".gf-flow")).to_be_visible()
@@ -114,12 +114,13 @@ def test_its_pages_are_led_to_and_each_steps(server, new_page, folder, offline):
     page.go_back()
     expect(links.last).to_have_attribute("aria-current", "false")
     assert said == []
+    hostile_texts_do_nothing(folder, offline)
 
 
 NAMES = '() => Array.from(document.querySelectorAll("*"), ({ localName }) => localName)'
 
 
-def test_hostile_texts_do_nothing(folder, offline):
+def hostile_texts_do_nothing(folder, offline):
     declare_all()
     model = load(SHIPPED / "zh-en")
     link = Link(model="zh-en", source="我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好。")

@@ -57,6 +57,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, new_page
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
     expect_address(page, src="abc", job=None)
+    menu_link(page, "My model").click()
     menu_link(page, "A file of sentences").click()
     expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
     turn_to(page, there)

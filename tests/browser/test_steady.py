@@ -19,7 +19,7 @@ WATCH = """() => {
 # The page that moved most.
 WHERE = {"masks": PHONE}
 OTHERS = [
-    *("start", "step", "attention", "inside", "positions", "search", "forcing", "compare", "matters", "wrong"),
+    *("step", "attention", "inside", "positions", "search", "forcing", "compare", "matters", "wrong"),
     *("checkpoints", "lessons", "teachers", "open", "doctor", "training", "sentences", "corpus", "glossary"),
 ]
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from playwright.sync_api import expect
 
 from tests.browser.components import CELLS, FIRST_CHART_MS, browser_step, choose_run, expect_step, runs, switch
-from tests.browser.helpers import comes_to, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import VIEWPORT, comes_to, open_page, turn_to, wait_for_idle
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
 # apart than what counts as rest.
@@ -16,7 +16,7 @@ PRESSES = """([key, times]) => {
 WEIGHTS = "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
 
 
-def test_buttons_keys_slider_and_pieces_move_it_at_once(player):
+def test_buttons_keys_slider_and_pieces_move_it_at_once_and_a_guess_gives_nothing_away(player):
     player.keyboard.press("ArrowRight")
     expect(player.locator(".gf-text")).to_have_text("w0 w1")
     assert player.locator(".gf-new").inner_text().strip() == "w1"
@@ -59,7 +59,7 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once(player):
 
     # Of many pieces one row is shown, and all when asked for.
     player.set_viewport_size({"width": 900, "height": 720})
-    rows, more = player.locator(".gf-source .gf-tokens"), player.locator(".gf-source .gf-show-all")
+    rows, more = player.locator(".gf-source .gf-pieces"), player.locator(".gf-source .gf-show-all")
     expect(more).to_have_text("Show all 24")
     low = rows.bounding_box()["height"]
     more.click()
@@ -68,6 +68,9 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once(player):
     assert rows.evaluate("one => one.scrollHeight - one.clientHeight") <= 2
     more.click()
     comes_to(player, lambda: rows.bounding_box()["height"], low)
+    player.set_viewport_size(VIEWPORT)
+    player.keyboard.press("Home")
+    guess_mode_gives_nothing_away_and_keys_are_left_alone(player)
 
 
 def test_quick_presses_are_one_report_and_it_plays_to_its_end(player):
@@ -99,7 +102,7 @@ def keys_are_left_alone_while_typing_and_under_a_dialog(player):
     expect_step(player, 0)
 
 
-def test_guess_mode_gives_nothing_away_and_keys_are_left_alone(player):
+def guess_mode_gives_nothing_away_and_keys_are_left_alone(player):
     switch(player, "guess")
     player.evaluate("document.activeElement.blur()")
     for step in (3, 4):
@@ -173,6 +176,6 @@ def test_the_source_piece_that_is_looked_at_is_in_view(server, page):
         page.keyboard.press("ArrowRight")
         expect_step(page, step)
         page.evaluate("() => new Promise(requestAnimationFrame)")  # at the next frame the list is scrolled
-        seen.append(page.locator(".gf-source .gf-tokens").evaluate(STRONGEST))
+        seen.append(page.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
     assert all(whole for _, whole in seen)
     assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room

@@ -38,7 +38,7 @@ def framed(page: Page, key: str) -> list[float]:
     )
 
 
-def test_a_weight_is_chosen_in_any_chart_and_followed_in_all(own_server, page):
+def test_a_weight_is_chosen_in_any_chart_followed_in_all_and_markup_is_shown_as_it_is(own_server, page):
     walk(page, own_server, WALK)
     assert not {"layer", "head", "query", "key"} & address(page).keys()
     summary = page.get_by_text(re.compile("^In layer"))
@@ -78,10 +78,10 @@ def test_a_weight_is_chosen_in_any_chart_and_followed_in_all(own_server, page):
     expect_address(page, query="4", key="2")
     assert page.locator(f".st-key-{MAPS[1]}").count() == 1  # it stays open
     comes_to(page, lambda: framed(page, MAP), pytest.approx([1, 3]))
+    markup_is_shown_letter_by_letter_and_nothing_overflows(own_server, page)
 
 
-def test_markup_is_shown_letter_by_letter_and_nothing_overflows(own_server, new_page):
-    page = new_page()
+def markup_is_shown_letter_by_letter_and_nothing_overflows(own_server, page):
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     src = "%3Cimg/src=x/onerror=alert(1)%3E$x%5E2$%60c%60:red[x]**b**"

@@ -65,7 +65,7 @@ def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, server, pac
     page.keyboard.press("Home")
     page.wait_for_url(re.compile(r"model=training%3A[\w-]+%400(&|$)"))
     wait_for_idle(page)
-    menu_link(page, "Training").click()
+    menu_link(page, "Watch it learn").click()
     expect(page.get_by_text("The training is done.")).to_be_visible(timeout=TRAINED)
     wait_for_idle(page)
     with page.expect_download() as download:

@@ -28,7 +28,7 @@ def test_steps_links_and_clicks_arrive_and_the_log_says_what_is_lost_once_each(p
         page.get_by_label("Next step").click()
         comes_to(page, lambda: browser_step(page), step)
         expect_address(page, step=str(step))
-        expect(page.locator(".st-key-cross_row")).to_contain_text(f"Step {step}")
+        expect(page.locator(".st-key-candidates")).to_contain_text(f"Step {step}")
     menu_link(page, "Masks").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Masks")
     wait_for_idle(page)
