@@ -107,11 +107,7 @@ COVERED = """stepper => {
 }"""
 
 
-<<<<<<< HEAD
-def menus_corners_and_titles_are_whole_and_in_a_lesson_controls_are_beside_them(server, page):
-=======
 def menus_and_corners_are_whole_and_in_a_lesson_controls_are_beside_them(server, page):
->>>>>>> s8-B2
     turn_to(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
     top_of(page, ".st-key-candidates .gf-chart")
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
