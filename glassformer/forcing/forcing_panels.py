@@ -90,7 +90,7 @@ def _instead(run: OpenRun) -> None:
             "see how well it predicts each token of a text, hide one token at a time."
         )
         st.info(said, icon=":material/info:")
-        menu.link("step", say("Hide a token on the Step page"), run.link, icon=":material/visibility_off:")
+        menu.link("step", say("Hide a token on the page Translate"), run.link, icon=":material/visibility_off:")
     else:
         said = say(
             "This encoder-only model generates no output and has no head that predicts masked tokens, so it "

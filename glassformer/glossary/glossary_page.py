@@ -40,7 +40,7 @@ class TermLocation:
 
 
 PLACES = {
-    "step": TermLocation("step", say("Step through decoding")),
+    "step": TermLocation("step", say("Translate")),
     "beam": TermLocation("search", say("How tokens are chosen: the beam tree"), {"search_panel": "tree"},
                          decoding=Beam()),
     "sampling": TermLocation("search", say("How tokens are chosen: before the draw"), {"search_panel": "sampling"},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INSIDE = Page(
     "inside",
-    say("Inside the model"),
+    say("Inside"),
     panel="inside_panel",
     entries=(
         PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),

@@ -15,7 +15,7 @@ from transformer.runs.query import Query
 
 GUESSING = say(
     "Guess mode: the target is cut off after the current step, and everything below is computed from what remains. "
-    "To see more, go to the next step on the Step page."
+    "To see more, go to the next step on the page Translate."
 )
 # For translators: code; only what follows a # is translated.
 CONVERSION = say(

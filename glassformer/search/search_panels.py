@@ -133,7 +133,7 @@ def take(how: Sampling) -> None:
 def sampled(run: OpenRun, row: Any) -> None:
     """Draw one step before its draw, and then many draws of the whole output."""
     if run.visible.covered:
-        said = say("This part would give the answer away. Reveal the step on the Step page first.")
+        said = say("This part would give the answer away. Reveal the step on the page Translate first.")
         st.info(said, icon=":material/visibility_off:")
         return
     sliders(run)
@@ -202,9 +202,7 @@ def many_draws(run: OpenRun, row: Any) -> None:
 
 def _many(run: OpenRun, row: Any) -> None:
     if run.view.guess:
-        said = say(
-            "Draws would give the answer away. To see them, turn off “Hide candidates until I guess” in the sidebar."
-        )
+        said = say("Draws would give the answer away. To see them, turn off “Hide candidates until I guess” above.")
         st.info(said, icon=":material/visibility_off:")
         return
     with row:

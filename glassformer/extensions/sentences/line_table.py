@@ -331,11 +331,11 @@ def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
 
 OPENED = "sentences_opened"
 _PAGES: Final = {
-    "step": (say("Step through decoding"), ":material/play_arrow:"),
+    "step": (say("Translate"), ":material/play_arrow:"),
     "attention": (say("Attention"), ":material/grid_on:"),
     "positions": (say("Positions"), ":material/waves:"),
     "masks": (say("Masks"), ":material/border_clear:"),
-    "inside": (say("Inside the model"), ":material/account_tree:"),
+    "inside": (say("Inside"), ":material/account_tree:"),
     "forcing": (say("Teacher forcing"), ":material/school:"),
 }
 _WITH_REFERENCE: Final = "forcing"  # what there is to see needs one

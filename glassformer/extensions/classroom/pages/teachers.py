@@ -11,7 +11,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 
 session.begin("teachers")
-TITLE = say("For teachers")
+TITLE = say("Plan and handouts")
 
 
 @st.fragment

@@ -24,11 +24,11 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
 
 PAGE_NAMES: Final[Mapping[str, str]] = {
-    "step": say("Step through decoding"),
+    "step": say("Translate"),
     "attention": say("Attention"),
     "positions": say("Positions"),
     "masks": say("Masks"),
-    "inside": say("Inside the model"),
+    "inside": say("Inside"),
     "search": say("How tokens are chosen"),
     "forcing": say("Teacher forcing"),
     "compare": say("Compare"),
@@ -54,7 +54,7 @@ PARTS: Final[Mapping[str, str]] = {
     "candidates": say("the likeliest next tokens"),
     "entropy": say("how unsure each step was"),
     "cross_row": say("where a step looks"),
-    "cross_map": say("the attention map on the Step page"),
+    "cross_map": say("the attention map on the page Translate"),
     "head_map": say("the attention map of one head"),
 }
 """Words of `glassformer.shared.cover_box` that a teacher may want of any page, with what they name."""

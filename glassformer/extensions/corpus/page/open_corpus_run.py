@@ -168,7 +168,7 @@ def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
     with st.container(horizontal=True, gap="medium"):
         said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
         menu.link("attention", said, link, icon=":material/grid_on:")
-        menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
+        menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
         if link.reference and anatomy(whose[1].config).writes:
             menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
 

@@ -154,11 +154,11 @@ def _line(finding: Finding, link: Link) -> None:
 
 
 LABELS: Final[dict[PageName, Sentence]] = {
-    "step": say("See it in Step through decoding"),
+    "step": say("See it in Translate"),
     "attention": say("See it in Attention"),
     "positions": say("See it in Positions"),
     "masks": say("See it in Masks"),
-    "inside": say("See it in Inside the model"),
+    "inside": say("See it in Inside"),
     "checkpoints": say("See it in Checkpoints"),
     "forcing": say("Teacher forcing on the worst pair"),
     "doctor": say("See its numbers in Parameters"),

@@ -30,9 +30,7 @@ _TURNS: Final = (3, 25)
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     if run.view.guess:
-        said = say(
-            "Drafts would give the answer away. To see them, turn off “Hide candidates until I guess” in the sidebar."
-        )
+        said = say("Drafts would give the answer away. To see them, turn off “Hide candidates until I guess” above.")
         st.info(said, icon=":material/visibility_off:")
         return
     with row:

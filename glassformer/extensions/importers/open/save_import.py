@@ -51,7 +51,7 @@ def links(entry: Entry) -> None:
     st.subheader(say("Open it"))
     link = replace(session.asked(), revision="", model=entry.name, source=_tried())
     with st.container(horizontal=True):
-        menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
+        menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at the model's attention"), link, icon=":material/grid_on:")
         menu.link("checkpoints", say("The model's features and tensors"), link, icon=":material/list:")
         to_the_doctor(link)

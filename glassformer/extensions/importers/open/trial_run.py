@@ -58,7 +58,7 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_pieces))))
     parts = anatomy(checkpoint.config)
     if parts.fills:
-        st.info(say("This model fills in hidden tokens. Hide a token on the Step page."))
+        st.info(say("This model fills in hidden tokens. Hide a token on the page Translate."))
     elif not parts.writes:
         st.info(
             say(

@@ -27,7 +27,7 @@ from transformer.model.anatomy import EVERY_PART
 
 READS_THE_FINISHED: Final = say(
     "Every snapshot reads the output of the finished checkpoint, so all tiles have the same rows; what a snapshot "
-    "writes itself is on the Training page."
+    "writes itself is on the page Watch it learn."
 )
 OWN_CHOICE: Final = say("You have not chosen a head yet, so the one that ends up sharpest is shown.")
 CLICK: Final = say("Click a tile to open that snapshot.")
