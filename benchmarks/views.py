@@ -88,8 +88,8 @@ def save_maps(trace: Trace, path: Path) -> Path:
         encoder=trace.encoder_self,
         decoder=trace.decoder_self,
         cross=trace.cross,
-        src=np.array(trace.src_pieces),
-        tgt=np.array(trace.read_pieces),
+        src=np.array(trace.src_tokens),
+        tgt=np.array(trace.read_tokens),
     )
     return path
 

@@ -313,11 +313,11 @@ def foreign(answer: Answer, trace: Trace, *, beside: Sequence[Trace] = ()) -> li
     if STEPPER in answer.drawn:
         run = _payload(answer, STEPPER)["run"]
         shown = tuple(chip["piece"] for chip in run["source"]), tuple(chip["piece"] for chip in run["target"])
-        if shown != (trace.src_pieces, trace.tgt_pieces):
+        if shown != (trace.src_tokens, trace.tgt_tokens):
             found.append(f"the stepper shows {' '.join((*shown[0], *shown[1]))}")
     rows = [str(label) for label in trace.row_labels()]
-    expected = (list(trace.src_pieces), list(trace.read_pieces), rows)
-    others = [axis for one in beside for axis in (list(one.read_pieces), [str(label) for label in one.row_labels()])]
+    expected = (list(trace.src_tokens), list(trace.read_tokens), rows)
+    others = [axis for one in beside for axis in (list(one.read_tokens), [str(label) for label in one.row_labels()])]
     for key in MAPS:
         for labels in _axes(answer, key):
             if labels not in expected and not (key in MASKS and labels in others):

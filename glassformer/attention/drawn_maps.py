@@ -284,7 +284,7 @@ def both_sides(
 def _decoder_rows(visible: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) -> MapSide:
     """The pieces that rows read in a prompt, and predict after it."""
     trace, n_steps, n_given = visible.trace, visible.n_steps, visible.trace.first_row
-    pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
+    pieces = [*trace.read_tokens[:n_given], *trace.tgt_tokens[:n_steps]]
     special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)
     alone = list(special)
     if visible.covered:  # neither the piece nor that it goes on with a word may be seen
@@ -296,7 +296,7 @@ def _decoder_rows(visible: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) ->
     written = word_spans(pieces[n_given:], alone[n_given:], goes_on)
     predicted = tuple((n_given + a, n_given + b) for a, b in written)
     read, words = ([_word(pieces, span, goes_on) for span in spans] for spans in (given, predicted))
-    before = [trace.read_pieces[n_given], *words]
+    before = [trace.read_tokens[n_given], *words]
     labels = [*read, *(f"{last} → {word}" for last, word in zip(before, words, strict=False))]
     return MapSide(labels, (*given, *predicted), [special[first] for first, _ in (*given, *predicted)])
 

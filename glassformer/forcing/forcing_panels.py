@@ -187,7 +187,7 @@ def _parting(scene: Forced, place: int) -> str:
     return say("**The reference and the model's own output first differ at token {n}**: after the same beginning, "
                "the reference has {right} (p = {p:.3g}), but the model wrote {wrote} (p = {q:.3g}).", n=place + 1,
                right=drawing.strong(score.pieces[place]), p=float(score.probabilities[place]),
-               wrote=drawing.strong(scene.run.trace.tgt_pieces[place]), q=float(scene.own[place]))  # fmt: skip
+               wrote=drawing.strong(scene.run.trace.tgt_tokens[place]), q=float(scene.own[place]))  # fmt: skip
 
 
 def _after(scene: Forced, parted: Parting) -> str:

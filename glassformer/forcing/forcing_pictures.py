@@ -130,7 +130,7 @@ def texts(scene: Forced) -> Plot | None:
         return None
     figure = two_texts_spec(
         (say("reference"), say("own output")),
-        (score.pieces, trace.tgt_pieces),
+        (score.pieces, trace.tgt_tokens),
         (score.probabilities.tolist(), scene.own.tolist()),
         parts_at=score.parting.first,
         tail=score.parting.tail,
@@ -193,7 +193,7 @@ def _sees(scene: Forced) -> Iterator[str]:
         yield say_n(
             "The decoder also sees the {n} token of the source.",
             "The decoder also sees all {n} tokens of the source.",
-            len(run.trace.src_pieces),
+            len(run.trace.src_tokens),
         )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(

@@ -148,7 +148,7 @@ def _choose(key: str, take: Callable[[int], None]) -> None:
 
 def one_token(run: OpenRun, place: int) -> Still:
     """A part that looks at one token of the source."""
-    weights = np.zeros(len(run.trace.src_pieces), np.float32)
+    weights = np.zeros(len(run.trace.src_tokens), np.float32)
     weights[min(place, len(weights) - 1)] = 1
     return Still(weights, say("Shaded: the chosen token"))
 

@@ -59,7 +59,7 @@ def writes(run: ViewedRun, stack: StackName) -> bool:
 
 def pieces_of(run: ViewedRun, side: Side) -> list[str]:
     """The tokens of a side that may be seen; of the output the rows "reads → predicts"."""
-    return list(run.trace.src_pieces) if side == "source" else run.visible.row_labels()
+    return list(run.trace.src_tokens) if side == "source" else run.visible.row_labels()
 
 
 def in_words(count: int, side: Side) -> str:

@@ -95,7 +95,7 @@ class Batch:
     def pieces(self, side: Colour, sentence: int) -> list[str]:
         """The pieces of one side of a sentence, padding included; those that the decoder reads on the target side."""
         trace = self.traces[sentence]
-        return list(trace.src_pieces if side == "source" else trace.read_pieces[: self.n_rows])
+        return list(trace.src_tokens if side == "source" else trace.read_tokens[: self.n_rows])
 
     def decoder_rows(self, sentence: int) -> list[str]:
         """What each decoder row of a sentence reads and predicts."""

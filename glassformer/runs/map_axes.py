@@ -73,7 +73,7 @@ def sides(visible: VisibleTrace | VisibleMaps, kind: Kind) -> MapAxes:
     if isinstance(visible, VisibleMaps):
         return _given(visible.trace, kind)
     trace = visible.trace
-    source, source_ids = list(trace.src_pieces), trace.src_ids
+    source, source_ids = list(trace.src_tokens), trace.src_ids
     if kind == "encoder":
         return MapAxes(
             source, source, SOURCE_ROWS, SOURCE_COLUMNS, source_ids, source_ids, "source", "source", current=None
@@ -83,7 +83,7 @@ def sides(visible: VisibleTrace | VisibleMaps, kind: Kind) -> MapAxes:
         return MapAxes(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", visible.row)
     columns = PROMPT_COLUMNS if trace.first_row else TARGET_COLUMNS
     return MapAxes(
-        rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", visible.row
+        rows, list(trace.read_tokens[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", visible.row
     )
 
 

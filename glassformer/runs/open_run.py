@@ -47,11 +47,11 @@ def stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> S
         run_id=run_id,
         source=tuple(
             SourceChip(piece, i, special=source.is_special(i) and i != unknown, unknown=i == unknown)
-            for piece, i in zip(trace.src_pieces, trace.src_ids, strict=True)
+            for piece, i in zip(trace.src_tokens, trace.src_ids, strict=True)
         ),
         target=tuple(
             TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
-            for t, (piece, i) in enumerate(zip(trace.tgt_pieces, trace.tgt_ids, strict=True))
+            for t, (piece, i) in enumerate(zip(trace.tgt_tokens, trace.tgt_ids, strict=True))
         ),
         start_piece=trace.row_label(trace.first_row).reads if trace.n_steps else "",
         texts=trace.texts,
@@ -68,7 +68,7 @@ def _shading(visible: VisibleTrace) -> np.ndarray | None:
     if not trace.n_steps:
         return None
     steps = slice(trace.first_row, trace.first_row + trace.n_steps)
-    return visible.weights()[steps, : len(trace.src_pieces)].copy()  # a session keeps it: no view of all maps
+    return visible.weights()[steps, : len(trace.src_tokens)].copy()  # a session keeps it: no view of all maps
 
 
 def _shading_label(visible: VisibleTrace) -> str:

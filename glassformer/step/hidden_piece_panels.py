@@ -67,7 +67,7 @@ def draw(run: OpenRun) -> None:
         )
         st.info(said)
         return
-    pieces, place = controls.labelled(run.trace.src_pieces), hidden_place(run)
+    pieces, place = controls.labelled(run.trace.src_tokens), hidden_place(run)
     kept = replace(controls.field(run.slot, "hidden", key=CHOICE), value=place)
     said = say(
         "The model does not see the token chosen here. To hide a different token, click it in the sentence above, or "
@@ -87,7 +87,7 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
     if original not in ids:
         ids, ranks = [*ids, original], [*ranks, int(found.ranks[0])]
     probabilities = np.exp(found.log_probs[0, ids]).tolist()
-    piece = run.trace.src_pieces[place]
+    piece = run.trace.src_tokens[place]
     figure = candidates_spec(
         [tokenizer.piece(i) for i in ids],
         probabilities,
@@ -124,7 +124,7 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         return
     tokenizer, key = run.checkpoint.src_tokenizer, run.key(TURNS)
     figure = hidden_pieces_spec(
-        [run.trace.src_pieces[one] for one in places],
+        [run.trace.src_tokens[one] for one in places],
         found.losses.tolist(),
         places=places,
         ranks=found.ranks.tolist(),

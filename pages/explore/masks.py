@@ -10,7 +10,7 @@ from transformer.i18n import say
 
 def draw(run: OpenRun) -> None:
     """Draw the page; if it is covered, the pieces that it is about."""
-    rows = {say("The sentence in tokens:"): run.trace.src_pieces, say("The decoder reads:"): run.trace.read_pieces}
+    rows = {say("The sentence in tokens:"): run.trace.src_tokens, say("The decoder reads:"): run.trace.read_tokens}
     cover_box.part(lambda: mask_panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
 
 

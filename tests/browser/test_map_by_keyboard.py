@@ -108,7 +108,7 @@ def a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, check
         if place == page.evaluate(CELL, [n_rows + 1, n_columns + 2]):
             break
     expect(page.locator(".gf-edge-query.gf-edge-at")).to_have_count(1)
-    expect(page.locator(".gf-edge-key.gf-edge-at")).to_have_text(re.compile(re.escape(run.src_pieces[2].strip("▁"))))
+    expect(page.locator(".gf-edge-key.gf-edge-at")).to_have_text(re.compile(re.escape(run.src_tokens[2].strip("▁"))))
     assert page.locator(".gf-edge-query").count() > 1
     box = page.wait_for_function(AT).json_value()  # in one go: the marks may be drawn anew between two
     assert abs(box["y"] + box["height"] / 2 - place[1]) < 6

@@ -126,7 +126,7 @@ def hostile_texts_do_nothing(folder, offline):
     link = Link(model="zh-en", source="我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好。")
     run, _ = seen(model, link, runner().trace(model, link.query(model.content_hash)))
     names, short = [], [text for text in TEXTS if len(text) < 100]
-    assert len(run.trace.src_pieces) + run.trace.n_steps >= len(short)
+    assert len(run.trace.src_tokens) + run.trace.n_steps >= len(short)
     for which, texts in (("harmless", ["harmless"]), ("hostile", short)):
         kept, _ = hostile(run, PAGES["step"], *texts)
         file = folder / f"{which}.html"

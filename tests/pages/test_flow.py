@@ -66,11 +66,11 @@ def test_guess_mode_sends_nothing_of_what_comes_next(flow):
     trace = traced("zh-en", CHINESE)
     for kind in ("decoder", "cross"):
         data, received = sent(flow(model="zh-en", src=CHINESE, kind=kind, layer=1, step=3, guess=1))
-        n_keys = 3 if kind == "decoder" else len(trace.src_pieces)
+        n_keys = 3 if kind == "decoder" else len(trace.src_tokens)
         same(received, trace.maps(kind)[0, :, :3, :n_keys], trace.mask(kind)[:3, :n_keys])
-        assert data["queries"][-1] == f"{trace.read_pieces[2]} → ?"
+        assert data["queries"][-1] == f"{trace.read_tokens[2]} → ?"
         seen = " ".join(data["queries"] + (data["keys"] if kind == "decoder" else []))
-        assert not [piece for piece in trace.tgt_pieces[2:] if piece in seen]
+        assert not [piece for piece in trace.tgt_tokens[2:] if piece in seen]
 
 
 def test_the_address_chooses_the_head_and_the_pinned_piece(flow):

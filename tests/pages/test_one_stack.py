@@ -59,10 +59,10 @@ def test_a_decoder_alone_reads_its_prompt_and_is_shaded_by_the_rows_of_the_steps
     shown = run_of(test)
     assert test.text_input(key=session.SOURCE).label == "Prompt"
     assert step(test) == 2
-    assert [chip["piece"] for chip in shown["source"]] == list(trace.src_pieces)
-    assert [chip["piece"] for chip in shown["target"]] == list(trace.tgt_pieces)
-    assert shown["start_piece"] == trace.src_pieces[-1]
-    n_prompt = len(trace.src_pieces)
+    assert [chip["piece"] for chip in shown["source"]] == list(trace.src_tokens)
+    assert [chip["piece"] for chip in shown["target"]] == list(trace.tgt_tokens)
+    assert shown["start_piece"] == trace.src_tokens[-1]
+    n_prompt = len(trace.src_tokens)
     shading = numbers_of(shown["shading"]).reshape(trace.n_steps, n_prompt)
     np.testing.assert_allclose(shading, trace.decoder_self[0, 1, trace.first_row :, :n_prompt], atol=1e-5)
     drawn = figure(test, step_pictures.cross_map.key)
@@ -95,10 +95,10 @@ def test_one_map_is_the_traces_and_its_rows_are_those_that_read(open_one_stack, 
     assert ("comes later in the text" in everything(test)) == (stack == "decoder")
     meta = figure(test, "head_map")["layout"]["meta"]
     rows = [row.split("<b>")[1].removesuffix("</b>") for row in meta["cells"]["rows"]]
-    assert rows[1] == trace.src_pieces[1]  # a piece of the prompt predicts nothing that was written
+    assert rows[1] == trace.src_tokens[1]  # a piece of the prompt predicts nothing that was written
     steps = [trace.row_of(step) for step in range(trace.n_steps)] if stack == "decoder" else []
     assert meta["follow"]["rows"] == steps
-    assert not steps or rows[trace.first_row] == f"{trace.src_pieces[-1]} → {trace.tgt_pieces[0]}"
+    assert not steps or rows[trace.first_row] == f"{trace.src_tokens[-1]} → {trace.tgt_tokens[0]}"
     test = open_one_stack(stack, ATTENTION, panel="flow", layer=2)
     data, received = sent(test)
     np.testing.assert_allclose(received[:, allowed], trace.maps(stack)[1][:, allowed], atol=1e-5)

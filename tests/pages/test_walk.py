@@ -48,7 +48,7 @@ def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, rev
         check(go_to(test, step + 1))
         strongest = int(trace.cross[0, 0, step].argmax())
         assert chosen(test) == (NONE, NONE)
-        assert f"the key **{trace.src_pieces[strongest]}**" in text(test)
+        assert f"the key **{trace.src_tokens[strongest]}**" in text(test)
         assert f"the query **{trace.row_label(step)}**" in text(test).replace("\u2060", "")
         assert "query" not in address(test)
 

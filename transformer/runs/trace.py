@@ -70,6 +70,11 @@ class Candidate:
     rule: RuleChange | None
     chosen: bool  # whether it is in the output
 
+    @property
+    def token(self) -> str:
+        """Its text, with SentencePiece's ▁ for a space."""
+        return self.piece
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -118,13 +123,13 @@ class Trace(ArrayRecord):
     source_text: str  # the source after the checkpoint's normalisation
     # What the encoder read, with special pieces and (in a batch) padding; the prompt of a decoder-only model.
     src_ids: tuple[int, ...]
-    src_pieces: tuple[str, ...]
+    src_tokens: tuple[str, ...]
     tgt_ids: tuple[int, ...]  # the output, the end piece included if it ended
-    tgt_pieces: tuple[str, ...]  # the output, the end piece included if it ended
+    tgt_tokens: tuple[str, ...]  # the output, the end piece included if it ended
     # What the decoder read: the start piece or the prompt, the output without its last piece, and (in a batch)
     # padding; empty without a decoder.
     read_ids: tuple[int, ...]
-    read_pieces: tuple[str, ...]
+    read_tokens: tuple[str, ...]
     first_row: int  # the decoder's row that predicts the first piece
     texts: tuple[str, ...]  # the output as text after each step
     stop_reason: StopReason  # why decoding stopped
@@ -264,6 +269,11 @@ class Trace(ArrayRecord):
             return len(self.src_ids)
         return int(np.flatnonzero(np.array(self.src_ids) != self.pad_id)[-1]) + 1  # pads are at the end
 
+    # The names of before.
+    src_pieces = property(lambda self: self.src_tokens)
+    tgt_pieces = property(lambda self: self.tgt_tokens)
+    read_pieces = property(lambda self: self.read_tokens)
+
     def row_of(self, step: int) -> int:
         """The decoder row that a step's prediction comes from."""
         return self.first_row + step
@@ -271,11 +281,11 @@ class Trace(ArrayRecord):
     def row_label(self, row: int) -> RowLabel:
         """What a decoder row reads and predicts; rows inside a prompt and padding predict nothing."""
         step = row - self.first_row
-        return RowLabel(self.read_pieces[row], self.tgt_pieces[step] if 0 <= step < self.n_steps else None)
+        return RowLabel(self.read_tokens[row], self.tgt_tokens[step] if 0 <= step < self.n_steps else None)
 
     def row_labels(self) -> tuple[RowLabel, ...]:
         """The labels of all decoder rows, in order."""
-        return tuple(self.row_label(row) for row in range(len(self.read_pieces)))
+        return tuple(self.row_label(row) for row in range(len(self.read_tokens)))
 
     def scores(self) -> np.ndarray:
         """The scores behind the choices [step, tgt_vocab]: `log_probs` after the rules, -inf for closed pieces."""

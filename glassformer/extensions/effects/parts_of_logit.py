@@ -151,7 +151,7 @@ def rival_of(run: ViewedRun) -> int | None:
 def whose_logit(run: ViewedRun) -> str:
     """The title: whose logit is taken apart."""
     step, rival = run.view.step, rival_of(run)
-    piece = run.trace.tgt_pieces[step]
+    piece = run.trace.tgt_tokens[step]
     if rival is None:
         return say("Step {step}: contributions to the logit of {piece}", step=step + 1, piece=piece)
     other = run.trace.vocabulary[rival]

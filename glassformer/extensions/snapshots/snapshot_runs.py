@@ -147,7 +147,7 @@ def look(snapshot: Checkpoint, final: Trace, pause: Callable[[], None]) -> AtSna
     except GlassformerError as error:
         return AtSnapshot(problem=error.sentence)
     return AtSnapshot(
-        pieces=own.tgt_pieces,
+        pieces=own.tgt_tokens,
         ids=own.tgt_ids,
         ended=own.stop_reason == "end of sentence",
         loss=_loss(forced),

@@ -199,7 +199,7 @@ def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Int
     else:
         said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
     before, now = (float(np.exp(run.log_probs[n, trace.tgt_ids[n]])) for run in (trace, after))
-    moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_pieces[n], n=n + 1, before=before,
+    moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_tokens[n], n=n + 1, before=before,
                 after=now)  # fmt: skip
     with st.container(key=f"{FIELD}effect", gap=None):
         st.markdown(drawing.strong(said))
@@ -339,7 +339,7 @@ def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:
 def _pieces(around: Around, stack: str) -> Sequence[str]:
     if around.trace is None:
         return ()
-    return around.trace.src_pieces if stack == "encoder" else around.trace.read_pieces
+    return around.trace.src_tokens if stack == "encoder" else around.trace.read_tokens
 
 
 def _piece_of(spelling: Spelling, key: str, pieces: Sequence[str], first: int | None) -> Any:
@@ -420,8 +420,8 @@ _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "head": lambda one, key, of: _places(one, key, of.n_heads, of.view.head),
     "query": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.stack), of.view.query),
     "key": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.keys_from), of.view.key),
-    "source": lambda one, key, of: _piece_of(one, key, of.trace.src_pieces if of.trace else (), None),
-    "step": lambda one, key, of: _piece_of(one, key, of.trace.tgt_pieces if of.trace else (), of.view.step),
+    "source": lambda one, key, of: _piece_of(one, key, of.trace.src_tokens if of.trace else (), None),
+    "step": lambda one, key, of: _piece_of(one, key, of.trace.tgt_tokens if of.trace else (), of.view.step),
     "source_piece": lambda one, key, of: _typed_piece(one, key, of.checkpoint.src_tokenizer),
     "target_piece": lambda one, key, of: _typed_piece(one, key, of.checkpoint.tgt_tokenizer),
     "number": _number,

@@ -324,5 +324,5 @@ def _counts(o: OpenLayer, own: float) -> str:
         "At this step, the activation is {activation:.3f}, so each change in the chart is multiplied by "
         "{activation:.3f}. The logit of {piece}, the token in the output, changes by {own:+.3f} × {activation:.3f} "
         "= {change:+.3f}.",
-        activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
+        activation=activation, piece=o.run.trace.tgt_tokens[o.step], own=own, change=own * activation,
     )  # fmt: skip

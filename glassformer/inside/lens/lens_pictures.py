@@ -100,7 +100,7 @@ def table(o: OpenLens) -> Plot | None:
         title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
     alt = say("The {n} most probable tokens at each of {n_depths} depths at step {step}; the token in the output is "
-              "{piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
+              "{piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_tokens[step])  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True, said=Captions(below=path_in_words(run, lens)))
 
 
@@ -110,7 +110,7 @@ def curves(o: OpenLens) -> Plot | None:
     lens, step = o.lens, o.run.view.step
     if o.run.visible.covered or not o.run.trace.n_steps:
         return None
-    piece = o.run.trace.tgt_pieces[step]
+    piece = o.run.trace.tgt_tokens[step]
     depths = depths_of(lens)
     names = [say("after {depth}", depth=depth.name) for depth in depths]
     across = Axis(DEPTH_AXIS, names, counted=False, short=[depth.short for depth in depths])
@@ -142,7 +142,7 @@ def curves(o: OpenLens) -> Plot | None:
 
 def path_in_words(run: ViewedRun, lens: Lens) -> str:
     """When the piece of the current step was decided."""
-    step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
+    step, piece = run.view.step, run.trace.tgt_tokens[run.view.step]
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays = int(found.first[step]), int(found.stays[step])
     if stays < 0:

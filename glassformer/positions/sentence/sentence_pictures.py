@@ -150,7 +150,7 @@ class InScores(RunScene):
     def spreads(self) -> Spreads:
         """How far scores differ, in each layer and head, over the rows that may be seen; errors as of `score`."""
         run, shown, stack = self.run, self.shown, self.shown.stack
-        n = len(run.trace.src_pieces) if stack == "encoder" else run.visible.n_rows
+        n = len(run.trace.src_tokens) if stack == "encoder" else run.visible.n_rows
         n_layers, cap = self.shape[0], shown.config.score_cap
         names = [f"{stack}.{layer}.self_attn.{name}" for layer in range(n_layers) for name in ("scores", "bias")]
         recorded = run.work.replay(run.checkpoint, run.trace, names)
@@ -172,7 +172,7 @@ def open_sentence(run: ViewedRun) -> Start | InScores | None:
 def _start_of(run: ViewedRun) -> Start:
     side, stack = run.view.side, STACKS[run.view.side]
     values = run.work.replay(run.checkpoint, run.trace, [f"{stack}.embedding.*"])
-    pieces = run.trace.src_pieces if side == "source" else run.trace.read_pieces[: run.visible.n_rows]
+    pieces = run.trace.src_tokens if side == "source" else run.trace.read_tokens[: run.visible.n_rows]
     tokens, positions, total = (
         values[f"{stack}.embedding.{name}"][: len(pieces)] for name in ("tokens", "positions", "output")
     )

@@ -22,9 +22,9 @@ TEXTS = (
 def hostile(run, page, *texts):
     """The run, on a page, with these texts for its own, as what a file is made of, and the run itself."""
     trace, card = run.trace, run.checkpoint.card
-    n_source, n_target = len(trace.src_pieces), len(trace.tgt_pieces)
+    n_source, n_target = len(trace.src_tokens), len(trace.tgt_tokens)
     in_turn = [texts[place % len(texts)] for place in range(n_source + n_target)]
-    pieces = {"src_pieces": tuple(in_turn[:n_source]), "tgt_pieces": tuple(in_turn[n_source:]),
+    pieces = {"src_tokens": tuple(in_turn[:n_source]), "tgt_tokens": tuple(in_turn[n_source:]),
               "texts": tuple(in_turn[n_source:])}  # fmt: skip
     query = replace(trace.query, source="".join(texts)[:4000])
     said = {one.name: texts[place % len(texts)] for place, one in enumerate(fields(card)) if one.type in ("str", str)}

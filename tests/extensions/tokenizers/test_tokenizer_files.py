@@ -77,7 +77,7 @@ def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
     written("raw", tmp_path / "numbers")
     checkpoint = load(tmp_path / "numbers")
     trace = checkpoint.run("12 7 5")
-    assert trace.src_pieces[:3] == ("12", "7", "5")
+    assert trace.src_tokens[:3] == ("12", "7", "5")
     assert any("has no tokenizer, so its tokens are the row numbers" in note for note in trace.notes)
     found = checkpoint.src_tokenizer.encode("12 7, 5 fox 20 -1 03")
     assert (found.ids, found.unread) == ((12, 7, 5, 20), ("fox", "-1", "03"))

@@ -128,5 +128,5 @@ def test_in_guess_mode_nothing_tells_what_comes(english, hide_special):
             assert drawn.queries[-1].endswith("→ ?")
             seen = "".join(drawn.queries) + ("".join(drawn.keys) if kind == "decoder" else "")
             assert all(
-                piece.strip("▁") not in seen for piece in english[1].tgt_pieces[max(step, 3) : 6] if len(piece) > 1
+                piece.strip("▁") not in seen for piece in english[1].tgt_tokens[max(step, 3) : 6] if len(piece) > 1
             )

@@ -59,8 +59,8 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
     assert trace.maps("decoder").shape == (3, 3, n, n)
     assert (trace.decoder_mask == np.tril(np.ones((n, n), dtype=bool))).all()
     labels = trace.row_labels()
-    assert [label.reads for label in labels] == list(trace.src_pieces + trace.tgt_pieces[:-1])
-    assert [label.predicts for label in labels] == [None] * (n_prompt - 1) + list(trace.tgt_pieces)
+    assert [label.reads for label in labels] == list(trace.src_tokens + trace.tgt_tokens[:-1])
+    assert [label.predicts for label in labels] == [None] * (n_prompt - 1) + list(trace.tgt_tokens)
     with pytest.raises(QueryError, match="no 'cross' attention, only these kinds: decoder"):
         trace.maps("cross")
     with pytest.raises(QueryError, match="prompts decoded together must have the same length and no padding"):

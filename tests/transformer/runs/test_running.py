@@ -50,12 +50,12 @@ def test_a_batch_gives_what_each_query_gives_alone(checkpoint):
     for query, found in zip(queries, batch, strict=True):
         alone = run(checkpoint, query)
         n_src, n = len(alone.src_ids), alone.n_steps
-        for field in ("query", "notes", "source_text", "tgt_ids", "tgt_pieces", "texts", "stop_reason"):
+        for field in ("query", "notes", "source_text", "tgt_ids", "tgt_tokens", "texts", "stop_reason"):
             assert getattr(found, field) == getattr(alone, field)
         assert [h.ids for h in found.hypotheses] == [h.ids for h in alone.hypotheses]
         assert found.src_ids == alone.src_ids + (PAD,) * (len(found.src_ids) - n_src)
         assert found.read_ids == alone.read_ids + (PAD,) * (len(found.read_ids) - n)
-        assert found.src_pieces[:n_src] == alone.src_pieces
+        assert found.src_tokens[:n_src] == alone.src_tokens
         assert found.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
         assert close(found.log_probs, alone.log_probs)
         assert close(found.encoder_self[:, :, :n_src, :n_src], alone.encoder_self)

@@ -36,7 +36,7 @@ STRANGE = [
 @pytest.mark.parametrize("source", STRANGE)
 def test_any_source_is_decoded(checkpoint, source):
     trace = run(checkpoint, checkpoint.query(source, max_new=3))
-    assert len(trace.src_pieces) == len(trace.src_ids) == trace.encoder_self.shape[2]
+    assert len(trace.src_tokens) == len(trace.src_ids) == trace.encoder_self.shape[2]
     assert PAD not in trace.src_ids
     assert trace.src_ids.index(EOS) == len(trace.src_ids) - 1, "markup must not become the end token"
     for note in trace.notes:
@@ -54,7 +54,7 @@ def test_any_text_is_decoded_or_explained(checkpoint, source):
         message = str(error)
     else:
         message = "It ran."
-        assert len(trace.src_pieces) == len(trace.src_ids)
+        assert len(trace.src_tokens) == len(trace.src_ids)
     assert message.endswith(".")
     assert "\n" not in message
 

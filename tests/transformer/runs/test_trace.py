@@ -91,7 +91,7 @@ def test_the_masks_hide_the_future_and_the_padding_and_nothing_else(checkpoint, 
             np.testing.assert_allclose(maps.sum(axis=-1), 1, atol=1e-5)
             assert (maps[:, :, ~mask] == 0).all()
             assert (maps[:, :, mask] > 0).all()
-        assert [checkpoint.src_tokenizer.piece(i) for i in trace.src_ids] == list(trace.src_pieces)
+        assert [checkpoint.src_tokenizer.piece(i) for i in trace.src_ids] == list(trace.src_tokens)
     assert any(0 in trace.src_ids for trace in batch)
     assert any(0 in trace.read_ids for trace in batch)
 

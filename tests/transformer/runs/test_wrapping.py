@@ -46,7 +46,7 @@ def test_ids_stand_around_the_text(pair):
     wrapped = changed(pair, source_prefix=(9, 8), source_suffix=(7,), prepend_source_bos=True)
     trace = run(wrapped, wrapped.query(TEXT, max_new=3))
     assert trace.src_ids == (2, 9, 8, *text, 3, 7)
-    assert len(trace.src_pieces) == trace.maps("cross").shape[-1] == len(text) + 5
+    assert len(trace.src_tokens) == trace.maps("cross").shape[-1] == len(text) + 5
     bare = changed(pair, append_source_eos=False)
     assert run(bare, bare.query(TEXT, max_new=3)).src_ids == text
     with pytest.raises(QueryError, match="reads at most 32"):

@@ -248,8 +248,8 @@ def pieces_of(run: ViewedRun) -> list[str]:
     """The pieces that get credit: those of the source, or all that a decoder which is alone had read by this step."""
     trace = run.trace
     if "encoder" in trace.kinds:
-        return list(trace.src_pieces[: trace.n_tokens("encoder")])
-    return list(trace.read_pieces[: trace.row_of(run.view.step) + 1])
+        return list(trace.src_tokens[: trace.n_tokens("encoder")])
+    return list(trace.read_tokens[: trace.row_of(run.view.step) + 1])
 
 
 def key_of(run: ViewedRun, name: str, *more: Hashable) -> Hashable:
@@ -309,7 +309,7 @@ def pieces(scene: Owed) -> Plot:
     """The pieces, a column for each measure."""
     run = scene.run
     names, step, columns = pieces_of(run), run.view.step + 1, _columns(scene)
-    target = run.trace.tgt_pieces[run.view.step]
+    target = run.trace.tgt_tokens[run.view.step]
     title = say("Step {step}: contribution of each token to {piece}", step=step, piece=target)
     spec = piece_credit_spec(names, columns, title=title, piece_axis=say("Token"))
     alt = say(

@@ -137,9 +137,9 @@ def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -
     weights, first = run.visible.weights(), run.trace.first_row
     steps = []
     for step in range(run.visible.n_steps):
-        pieces = run.trace.src_pieces[: weights.shape[1]] if whole else run.trace.read_pieces[: first + step + 1]
+        pieces = run.trace.src_tokens[: weights.shape[1]] if whole else run.trace.read_tokens[: first + step + 1]
         steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
-    said = in_words(here, run.trace.tgt_pieces[run.view.step])
+    said = in_words(here, run.trace.tgt_tokens[run.view.step])
     whose = say("{whose}.", whose=capitalised(run.visible.whose()))
     drawing.explain(*map(drawing.plain, (said, whose, in_all_steps(steps))))
 

@@ -331,7 +331,7 @@ def steps(scene: Measured) -> Plot | None:
     measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
     effect = found.of[run.view.kind]
     if measure == "vectors":
-        labels, numbers, axis, now = list(run.trace.src_pieces), effect.vectors[layer, head], say("Token"), None
+        labels, numbers, axis, now = list(run.trace.src_tokens), effect.vectors[layer, head], say("Token"), None
     else:
         first, n_steps = run.trace.first_row, run.visible.n_steps
         labels, numbers = run.visible.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]

@@ -230,7 +230,7 @@ def loss_by_piece(
             else say("Loss of each token of the output without the mistake")
         )
         values = _both(found, lambda read: read.losses, labels)
-        return [two_bars(title, Axis(OUTPUT, found.right.tgt_pieces), Scale(say("Loss (nats)")), values)]
+        return [two_bars(title, Axis(OUTPUT, found.right.tgt_tokens), Scale(say("Loss (nats)")), values)]
 
     return draw
 
@@ -277,7 +277,7 @@ def spreading(found: MistakeResult) -> Sequence[Plot]:
 
 
 def _map(found: MistakeResult, read: TeacherForcedPass, layer: int, label: Sentence) -> Plot:
-    own, queries = found.parts.attention("decoder"), list(found.right.read_pieces)
+    own, queries = found.parts.attention("decoder"), list(found.right.read_tokens)
     weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
     lost = ~np.isfinite(weights)
     allowed = np.broadcast_to(read.values[own.site(layer, "mask")][0], weights.shape) | lost
@@ -311,7 +311,7 @@ def one_row(found: MistakeResult) -> Sequence[Plot]:
     title = say(
         "The row that changes most: layer {layer}, head {head}, row {row}", layer=layer + 1, head=head + 1, row=row + 1
     )
-    pieces = found.right.src_pieces if found.parts.reads else found.right.read_pieces
+    pieces = found.right.src_tokens if found.parts.reads else found.right.read_tokens
     values: Values = [(RIGHT, right[layer, head, row]), (WRONG, wrong[layer, head, row])]
     return [two_bars(title, Axis(say("Looks at"), pieces), Scale(say("Weight"), {"range": [0, 1]}), values)]
 

@@ -276,7 +276,7 @@ def output(trace: Trace, first: int | None) -> str:
     """An output in Markdown, with the first different piece marked: its place from 0; None if there is none."""
     whole = trace.output_text
     if not whole.strip() and trace.n_steps > 1:  # pieces without text
-        shown = [*trace.tgt_pieces[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
+        shown = [*trace.tgt_tokens[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
         return say("“{output}”", output=drawing.plain(" ".join(shown)))
     if first is None:
         return say("“{output}”", output=drawing.plain(whole))
@@ -284,7 +284,7 @@ def output(trace: Trace, first: int | None) -> str:
     here = trace.texts[first] if first < trace.n_steps else before
     if not here.startswith(before) or not whole.startswith(here):  # spelling that a later piece changed
         before, here = "", whole
-    piece = here[len(before) :] or (trace.tgt_pieces[first] if first < trace.n_steps else "")
+    piece = here[len(before) :] or (trace.tgt_tokens[first] if first < trace.n_steps else "")
     marked = f":orange-background[{drawing.plain(piece)}]" if piece.strip() else ""
     space = " " if piece.startswith(" ") else ""
     rest = whole[len(here) :]

@@ -55,7 +55,7 @@ def trying(entry: Entry) -> Checkpoint | None:
 
 def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     drawing.notes(trace.notes)
-    st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_pieces))))
+    st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_tokens))))
     parts = anatomy(checkpoint.config)
     if parts.fills:
         st.info(say("This model fills in hidden tokens. Hide a token on the page Translate."))

@@ -182,7 +182,7 @@ def _vectors(pair: Pair[OpenRun]) -> None:
     figure = heatmap_spec(
         values,
         queries=depths,
-        keys=list(pair.left.trace.src_pieces),
+        keys=list(pair.left.trace.src_tokens),
         allowed=None,
         title=say("Similarity of the two runs' vectors"),
         query_axis=say("Depth"),
@@ -223,7 +223,7 @@ def _hidden_pieces(pair: Pair[OpenRun], left_gap: int, right_gap: int) -> None:
         "rank_left": number(say("Rank left")),
         "rank_right": number(say("Rank right")),
     }
-    _table(HIDDEN, columns, losses(left, right, pair.left.trace.src_pieces))
+    _table(HIDDEN, columns, losses(left, right, pair.left.trace.src_tokens))
 
 
 def _table(key: str, columns: dict[str, Any], rows: list[list[Any]]) -> None:

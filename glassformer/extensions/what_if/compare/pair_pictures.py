@@ -44,7 +44,7 @@ def effect(pair: Pair[ViewedRun], left: Crossed) -> str:
     most = int(np.abs(after - before).argmax())
     return say("In the left output, the probability of {piece} changes most: from {before} in the left run to "
                "{after} in the right run. The log-probability of the whole left output changes by {total:+.3f} "
-               "nats.", piece=pair.left.trace.tgt_pieces[most], before=hundredths(float(before[most])),
+               "nats.", piece=pair.left.trace.tgt_tokens[most], before=hundredths(float(before[most])),
                after=hundredths(float(after[most])), total=float(left.other.sum() - left.own.sum()))  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def title(pair: Pair[ViewedRun]) -> str:
 def verdict(pair: Pair[ViewedRun]) -> str:
     """Where the outputs part, in a sentence or two."""
     left, right = pair.left.trace, pair.right.trace
-    first = first_difference(left.tgt_pieces, right.tgt_pieces)
+    first = first_difference(left.tgt_tokens, right.tgt_tokens)
     if first is None:
         return say_n("Both outputs are the same: {n} token.", "Both outputs are the same: {n} tokens.", left.n_steps)
     n = min(left.n_steps, right.n_steps)
@@ -82,7 +82,7 @@ def verdict(pair: Pair[ViewedRun]) -> str:
             "continues.",
             n=n,
         )
-    pieces = left.tgt_pieces[first], right.tgt_pieces[first]
+    pieces = left.tgt_tokens[first], right.tgt_tokens[first]
     if first == 0:
         return say(
             "The outputs differ from the first token on: “{left}” on the left, “{right}” on the right.",
@@ -107,8 +107,8 @@ def rows_of(pair: Pair[ViewedRun], both: Both) -> list[Row]:
     divergences = None if both is None else both[0].divergences
     return [
         Row(
-            left=None if i is None else left.tgt_pieces[i],
-            right=None if j is None else right.tgt_pieces[j],
+            left=None if i is None else left.tgt_tokens[i],
+            right=None if j is None else right.tgt_tokens[j],
             same=one.same,
             left_step=i,
             right_step=j,
@@ -118,7 +118,7 @@ def rows_of(pair: Pair[ViewedRun], both: Both) -> list[Row]:
             p_crossed_back=_at(other[1], j),
             divergence=_at(divergences, i),
         )
-        for one in _aligned(left.tgt_pieces, right.tgt_pieces)
+        for one in _aligned(left.tgt_tokens, right.tgt_tokens)
         for i, j in [(one.left, one.right)]
     ]
 

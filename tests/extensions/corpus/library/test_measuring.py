@@ -59,8 +59,8 @@ def by_hand(checkpoint, trace, kind, layer, head):
     """Same, punctuation and peak of a map, one weight at a time."""
     weights = trace.maps(kind)[layer, head]
     allowed = trace.mask(kind, layer)
-    queries = trace.src_pieces if kind == "encoder" else trace.read_pieces
-    keys = trace.read_pieces if kind == "decoder" else trace.src_pieces
+    queries = trace.src_tokens if kind == "encoder" else trace.read_tokens
+    keys = trace.read_tokens if kind == "decoder" else trace.src_tokens
     special = ("<s>", "</s>", "<unk>", "<pad>")
 
     def text(piece):
@@ -199,8 +199,8 @@ def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
     trace, values = forced(checkpoint, LINES[1])
     rows = [row for row in found.to_pylist() if row["line"] == 11]
     for kind, stack, own, keys in (
-        ("encoder", "encoder.1.self_attn", trace.src_pieces, trace.src_pieces),
-        ("cross", "decoder.1.cross_attn", trace.read_pieces, trace.src_pieces),
+        ("encoder", "encoder.1.self_attn", trace.src_tokens, trace.src_tokens),
+        ("cross", "decoder.1.cross_attn", trace.read_tokens, trace.src_tokens),
     ):
         for side, pieces, name in (("query", own, "queries"), ("key", keys, "keys")):
             there = {"kind": kind, "layer": 2, "head": 3, "side": side}

@@ -81,7 +81,7 @@ def test_what_became_of_an_output_is_computed(sides):
     ended = {"stop_reason": "end of sentence"}
     other = run(side.checkpoint, side.checkpoint.query("abcdef"))
     cut = run(side.checkpoint, replace(side.query, max_new=3))
-    nothing = replace(right, tgt_ids=right.tgt_ids[-1:], tgt_pieces=right.tgt_pieces[-1:], texts=("",), **ended)
+    nothing = replace(right, tgt_ids=right.tgt_ids[-1:], tgt_tokens=right.tgt_tokens[-1:], texts=("",), **ended)
     expected = {"same": right, "changed": other, "endless": cut, "nothing": nothing}
     assert {name: mistake_panels.outcome_of(right, wrong) for name, wrong in expected.items()} == {
         name: name for name in expected

@@ -73,11 +73,11 @@ def test_with_its_tokenizer(tmp_path, family):
         (folder / name).write_bytes(content)
     ours = opened(folder)
     trace = ours.run(text)
-    assert trace.src_pieces[-1].endswith(last)
+    assert trace.src_tokens[-1].endswith(last)
     assert family == "gpt2" or trace.src_ids[-1] == ours.config.eos_id
     assert ours.config.unk_id == {"marian": 1, "gpt2": None, "bert": 1}[family]
     if family == "gpt2":
-        assert "".join(trace.src_pieces).replace("▁", " ") == text
+        assert "".join(trace.src_tokens).replace("▁", " ") == text
 
 
 def test_answers_to_what_a_folder_says_are_refused_and_what_is_not_carried_out_is_said(tmp_path):

@@ -100,7 +100,7 @@ def test_a_saved_file_computes_what_its_model_did(tmp_path, name, maps):
     finally:
         PADDED[0][1, 4:] = 0
         ours.float()
-    assert checkpoint.run("5 6 7").src_pieces[:3] == ("5", "6", "7")
+    assert checkpoint.run("5 6 7").src_tokens[:3] == ("5", "6", "7")
 
 
 def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):

@@ -58,8 +58,8 @@ def test_a_list_of_characters_opens_and_sums_are_typed_as_such(tmp_path):
     around = ANSWERS | {"prepend_source_bos": False, "append_source_eos": True}
     checkpoint = load(path, answers=around, given=given)
     trace = checkpoint.run("5+10=")
-    assert trace.src_pieces == ("5", "+", "1", "0", "=", "</s>")
-    assert trace.output_text == "".join(piece for piece in trace.tgt_pieces if len(piece) == 1)
+    assert trace.src_tokens == ("5", "+", "1", "0", "=", "</s>")
+    assert trace.output_text == "".join(piece for piece in trace.tgt_tokens if len(piece) == 1)
     with pytest.raises(QueryError, match="no token for '-'"):
         checkpoint.run("5-1")
     (tmp_path / "v.json").write_text(json.dumps({piece: i for i, piece in enumerate(LETTERS)}))

@@ -24,7 +24,7 @@ def test_the_numbers_are_those_of_the_first_row():
     values, weights = words_on(run), run.trace.encoder_self[0, 0, 0]
     assert values["weight"] == pytest.approx(weights.max(), abs=1e-6)
     assert values["weight_other"] == pytest.approx(weights.min(), abs=1e-6)
-    assert values["best"] == run.trace.src_pieces[int(weights.argmax())]
+    assert values["best"] == run.trace.src_tokens[int(weights.argmax())]
     assert values["score"] - values["score_other"] == pytest.approx(np.log(weights.max() / weights.min()), abs=1e-4)
     assert values["root"] == pytest.approx(8)
 

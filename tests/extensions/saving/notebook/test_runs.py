@@ -79,7 +79,7 @@ def test_a_trace_shows_itself_with_its_steps_and_without_scripts(reverse, no_ima
     step = [key for part in PAGES["step"].parts.values() for key in part.pictures]
     assert [chart["name"] for chart in charts(english)] == [f"saved-{key}" for key in step]
     assert ["Output", trace.output_text] in english["about"]
-    for n, (piece, text) in enumerate(zip(trace.tgt_pieces, trace.texts, strict=True), 1):
+    for n, (piece, text) in enumerate(zip(trace.tgt_tokens, trace.texts, strict=True), 1):
         assert str(n) in shown.text
         assert piece in shown.text
         assert text in shown.text

@@ -77,8 +77,8 @@ def with_letters(name, folder):
 def test_a_text_is_cut_by_the_file_of_sentencepiece_beside_it(tmp_path, name):
     checkpoint = opening.load(with_letters(name, tmp_path))
     trace = checkpoint.run("".join(LETTERS[:3]))
-    assert trace.src_pieces[:3] == tuple(LETTERS[:3])
-    assert trace.src_pieces[3:] == ("</s>",) * checkpoint.config.append_source_eos
+    assert trace.src_tokens[:3] == tuple(LETTERS[:3])
+    assert trace.src_tokens[3:] == ("</s>",) * checkpoint.config.append_source_eos
     assert checkpoint.tgt_tokenizer.decode(checkpoint.tgt_tokenizer.encode(LETTERS[4]).ids) == LETTERS[4]
 
 

@@ -65,20 +65,20 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     kind, layer, head = head_effect_jobs.matters_most(head_effects(checkpoint, control))
     most = f"zero-{kind}.{layer + 1}.{head + 1}"
     test = compare()
-    assert pieces(test, MAIN) == list(control.tgt_pieces)
-    assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
+    assert pieces(test, MAIN) == list(control.tgt_tokens)
+    assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_tokens)
     assert "do" not in address(test)
     test.button(key=second_run.ZERO).click()
     assert address(check(test.run()))["do"] == most
     test = compare(layer=2, head=1)
     assert "leaves out the head that you have chosen" in told(test)
-    assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
+    assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_tokens)
 
 
 def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_page):
     test = compare(compare="sentences")
     test.text_input(key=second_run.SENTENCE).set_value("abcxyz").run()
-    assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_pieces)
+    assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_tokens)
     assert address(test)["b"] == "src=abcxyz"
     again = open_page(COMPARE, **address(test))
     for key in ("stepper", "b-stepper"):
@@ -89,7 +89,7 @@ def test_a_checkpoint_and_a_branch_that_are_chosen_run_beside_this_one(compare):
     test = compare(compare="checkpoints")
     check(test.selectbox(key=CHECKPOINT).set_value("en-fr").run())
     assert address(test)["b"] == "model=en-fr"
-    assert pieces(test, SECOND) == list(trace("abcdef", model="en-fr")[1].tgt_pieces)
+    assert pieces(test, SECOND) == list(trace("abcdef", model="en-fr")[1].tgt_tokens)
     test, vocabulary = compare(compare="branches", tried="7_8.9"), trace("abcdef")[1].vocabulary
     branches = ["Choose a branch", f"Step 1: {vocabulary[7]}", f"Step 2: {vocabulary[9]}"]
     assert list(test.selectbox(key=BRANCH).options) == branches

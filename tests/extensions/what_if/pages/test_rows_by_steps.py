@@ -53,7 +53,7 @@ def test_the_second_run_of_a_comparison_says_it(open_page):
 def test_a_notebooks_figure_says_it():
     checkpoint = opened("reverse")
     trace = checkpoint.run(checkpoint.query("abcdef", interventions=parse(CHANGES[0])))
-    labels = {"queries": trace.read_pieces, "keys": trace.read_pieces, "allowed": None, "title": "x"}
+    labels = {"queries": trace.read_tokens, "keys": trace.read_tokens, "allowed": None, "title": "x"}
     note = trace.rows_note("decoder")
     for drawn in (
         charts.heatmap(trace.decoder_self[0, 0], note=note, **labels),

@@ -41,8 +41,8 @@ def read_piece(case: Case) -> Answer:
     written(case, least=1)
     if trace.first_row:
         raise QuestionNotApplicable("A decoder-only model reads the prompt first and has no start mark of its own.")
-    start = trace.read_pieces[0]
-    pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not is_special(i)]
+    start = trace.read_tokens[0]
+    pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
         raise QuestionNotApplicable(
@@ -81,10 +81,10 @@ def hardest_step(case: Case) -> Answer:
     spread = float(entropies[hardest] - entropies[easiest])
     surest = trace.step(easiest).candidates[0].probability
     values = {
-        "piece": trace.tgt_pieces[hardest],
+        "piece": trace.tgt_tokens[hardest],
         "h": float(entropies[hardest]),
         "as_if": 2 ** float(entropies[hardest]),
-        "easy": trace.tgt_pieces[easiest],
+        "easy": trace.tgt_tokens[easiest],
         "h2": float(entropies[easiest]),
         "p2": surest,
         "d": spread,
@@ -101,7 +101,7 @@ def hardest_step(case: Case) -> Answer:
         raise QuestionNotApplicable(
             "Two steps are about equally hard here, so there is no single answer; try another sentence."
         )
-    options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_pieces[one]}") for one in sorted(chosen)]
+    options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_tokens[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
     variant = clear if right != "equal" else ("equal_smoothed" if smoothed else "equal")
@@ -145,7 +145,7 @@ def beam_against_greedy(case: Case) -> Answer:
         raise QuestionNotApplicable(NEAR)
     right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
-    piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""
+    piece = case.trace.tgt_tokens[apart] if case.trace.n_steps else ""
     values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
     return Answer(right=right, options=worded("more", "same", "less"), values=values, variant=right)
 

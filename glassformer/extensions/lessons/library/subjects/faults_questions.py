@@ -112,7 +112,7 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
         )
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
-    return {"first": trace.src_pieces[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}
+    return {"first": trace.src_tokens[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}
 
 
 def _neighbour(piece_id: int, size: int, is_special: Any) -> int:

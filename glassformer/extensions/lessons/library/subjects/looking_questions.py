@@ -46,9 +46,9 @@ def looked_at(case: Case) -> dict[str, Any]:
     key = own[largest(row[list(own)])]
     return {
         "step": at + 1,
-        "piece": case.trace.tgt_pieces[at],
+        "piece": case.trace.tgt_tokens[at],
         "key": key + 1,
-        "looked": case.trace.src_pieces[key],
+        "looked": case.trace.src_tokens[key],
         "n_heads": weights.shape[0] * weights.shape[1],
     }
 
@@ -78,7 +78,7 @@ def _at_step(case: Case, step: int) -> dict[str, Any]:
     weights = cross_maps(case)
     sure = weights.max(axis=-1).mean(axis=-1)  # [layer, head]
     layer, head = np.unravel_index(largest(sure), sure.shape)
-    return {"step": step, "layer": int(layer) + 1, "head": int(head) + 1, "piece": case.trace.tgt_pieces[step - 1]}
+    return {"step": step, "layer": int(layer) + 1, "head": int(head) + 1, "piece": case.trace.tgt_tokens[step - 1]}
 
 
 CLEAR: Final = 0.05  # by how much the largest weight has to stand out to be asked for
@@ -112,18 +112,18 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
     roles = _roles(own, step, len(row))
     chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
     words = {key: roles.get(key, f"key-{key + 1}") for key in chosen}
-    options = tuple(Option(words[key], f"{key + 1} · {trace.src_pieces[key]}") for key in sorted(chosen))
+    options = tuple(Option(words[key], f"{key + 1} · {trace.src_tokens[key]}") for key in sorted(chosen))
     values = {
         "key": order[0] + 1,
-        "key_piece": trace.src_pieces[order[0]],
+        "key_piece": trace.src_tokens[order[0]],
         "w": float(row[order[0]]),
-        "second": trace.src_pieces[order[1]],
+        "second": trace.src_tokens[order[1]],
         "w2": float(row[order[1]]),
     }
     if order[0] not in own:
         variant = "special"
     else:
-        variant = "copied" if trace.src_pieces[order[0]] == trace.tgt_pieces[step] else "piece"
+        variant = "copied" if trace.src_tokens[order[0]] == trace.tgt_tokens[step] else "piece"
     return Answer(right=words[order[0]], options=options, values=values, variant=variant)
 
 
@@ -147,7 +147,7 @@ def weight_on_end(case: Case) -> Answer:
         raise QuestionNotApplicable("The source has too few tokens to share the weight among; try a longer sentence.")
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
-    values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
+    values = {"mark": case.trace.src_tokens[n_keys - 1], "share": share, "even": even, "n": n_keys}
     return Answer(right=right, options=worded("less", "even", "more"), values=values, variant=right)
 
 
@@ -172,7 +172,7 @@ def without_looking(case: Case) -> Answer:
     at, shown = first_difference(before, other)
     same = before.tgt_ids == other.tgt_ids
     right = "same" if same else ("here" if at == int(picked["step"]) else "elsewhere")
-    was = before.tgt_pieces[at - 1] if at <= before.n_steps else ""
+    was = before.tgt_tokens[at - 1] if at <= before.n_steps else ""
     values = {**outputs(before, other), "do": str(mute), "at": at, "shown": shown, "was": was}
     return Answer(right=right, options=worded("same", "here", "elsewhere"), values=values, variant=right)
 
@@ -190,7 +190,7 @@ def cut(case: Case) -> dict[str, Any]:
 
 def made_word(case: Case) -> dict[str, Any]:
     """Letters of the sentence as no text has them, which all are in the vocabulary."""
-    pieces = [case.trace.src_pieces[place] for place in own_pieces(case)]
+    pieces = [case.trace.src_tokens[place] for place in own_pieces(case)]
     tokenizer = case.checkpoint.src_tokenizer
     letters = [sign for sign in "".join(pieces) if sign.isalpha() and tokenizer.id_of(sign) is not None]
     made = "".join(reversed(letters))[:LETTERS]
@@ -201,7 +201,7 @@ def made_word(case: Case) -> dict[str, Any]:
 
 def marked_piece(case: Case) -> dict[str, Any]:
     """A piece of the sentence that begins with the mark of a space, the longest."""
-    pieces = [case.trace.src_pieces[place] for place in own_pieces(case)]
+    pieces = [case.trace.src_tokens[place] for place in own_pieces(case)]
     marked = [piece for piece in pieces if piece.startswith(SPACE_MARK)]
     if not marked:
         raise QuestionNotApplicable(
@@ -221,7 +221,7 @@ TWICE, FOUR_TIMES = 1.5, 3.0  # a text that is so many times as long letter by l
 
 def pieces_of_the_sentence(case: Case) -> Answer:
     """Into how many pieces the sentence is cut, without marks."""
-    pieces = [case.trace.src_pieces[place] for place in own_pieces(case)]
+    pieces = [case.trace.src_tokens[place] for place in own_pieces(case)]
     values = {"k": len(pieces), "cut": " · ".join(pieces)}
     return Answer(right=float(len(pieces)), values=values, usual=float(case.picked["words"]))
 

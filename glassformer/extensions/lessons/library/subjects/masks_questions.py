@@ -40,7 +40,7 @@ def masked_row(case: Case) -> dict[str, Any]:
     """A row of the decoder with rows before it and after it."""
     n = positions_read(case)
     row = max(2, n // 2)
-    return {"row": row, "n": n, "read": case.trace.read_pieces[row - 1]}
+    return {"row": row, "n": n, "read": case.trace.read_tokens[row - 1]}
 
 
 def replaced_token(case: Case) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def exchanged(case: Case, at: int) -> dict[str, Any]:
     return {
         "place": at + 1,
         "n": positions_read(case),
-        "piece": case.trace.read_pieces[at],
+        "piece": case.trace.read_tokens[at],
         "other": case.trace.vocabulary[other],
         "other_id": other,
     }
@@ -98,7 +98,7 @@ def closed_key(case: Case) -> dict[str, Any]:
         "head": int(head) + 1,
         "query": int(query) + 1,
         "key": int(key) + 1,
-        "key_piece": trace.read_pieces[key],
+        "key_piece": trace.read_tokens[key],
         "score": f"{scores[head, query, key]:.2f}".replace("-", "−"),
     }
 

@@ -79,8 +79,8 @@ def twice(case: Case) -> dict[str, Any]:
     return {
         "a": first + 1,
         "b": other + 1,
-        "piece": case.trace.src_pieces[first],
-        "was": case.trace.src_pieces[other],
+        "piece": case.trace.src_tokens[first],
+        "was": case.trace.src_tokens[other],
         "replace": str(Replace(other, ids[first])),
         "unplaced": str(NoPositions("encoder")),
         "n_layers": anatomy(case.checkpoint.config).stack("encoder").n_layers,
@@ -93,7 +93,7 @@ def two_tokens(case: Case) -> dict[str, Any]:
     n = trace.n_tokens(stack)
     if n < 3:
         raise QuestionNotApplicable("This step needs at least three tokens; try a longer sentence.")
-    side, pieces = ("source", trace.src_pieces) if stack == "encoder" else ("target", trace.read_pieces)
+    side, pieces = ("source", trace.src_tokens) if stack == "encoder" else ("target", trace.read_tokens)
     return {"stack": stack, "side": side, "a": 1, "b": n, "piece_a": pieces[0], "piece_b": pieces[n - 1]}
 
 
@@ -177,7 +177,7 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
 def _words(run: Trace) -> list[str]:
     """The words of an output in lower case: pieces and capitals do not count. One word alone: its pieces."""
     words = _WORD.findall(run.output_text.casefold())
-    return words if len(words) > 1 else [piece.casefold() for piece in run.tgt_pieces]
+    return words if len(words) > 1 else [piece.casefold() for piece in run.tgt_tokens]
 
 
 def same_piece_twice(case: Case) -> Answer:

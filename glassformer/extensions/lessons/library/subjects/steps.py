@@ -24,7 +24,7 @@ def hardest_step(case: Case) -> dict[str, Any]:
     n_steps = written(case, least=2)
     at = least_sure(case.trace.entropies(), range(n_steps))
     second = next(one for one in case.trace.step(at).candidates if not one.chosen and one.rule is None)
-    return {"step": at + 1, "piece": case.trace.tgt_pieces[at], "alt": second.piece, "alt_id": second.id}
+    return {"step": at + 1, "piece": case.trace.tgt_tokens[at], "alt": second.piece, "alt_id": second.id}
 
 
 def cached_step(case: Case) -> dict[str, Any]:

@@ -53,9 +53,9 @@ def stream_row(case: Case) -> dict[str, Any]:
     if anatomy(case.checkpoint.config).writes:
         at = least_sure(trace.entropies(), range(written(case, least=2)))
         reads = trace.row_label(trace.row_of(at)).reads
-        return {"side": "target", "step": at + 1, "key": 1, "token": reads, "piece": trace.tgt_pieces[at]}
+        return {"side": "target", "step": at + 1, "key": 1, "token": reads, "piece": trace.tgt_tokens[at]}
     key = _middle(case)
-    return {"side": "source", "step": 1, "key": key + 1, "token": trace.src_pieces[key], "piece": ""}
+    return {"side": "source", "step": 1, "key": key + 1, "token": trace.src_tokens[key], "piece": ""}
 
 
 def first_norm(case: Case) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def source_token(case: Case) -> dict[str, Any]:
             "This model has no encoder; choose a model that reads the whole source in one pass."
         )
     key = _middle(case)
-    return {"key": key + 1, "token": case.trace.src_pieces[key]}
+    return {"key": key + 1, "token": case.trace.src_tokens[key]}
 
 
 def longest_piece(case: Case) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def longest_piece(case: Case) -> dict[str, Any]:
             "The {n:,} tokens of this vocabulary are letters and marks; choose a model whose vocabulary has words.",
             n=size,
         )
-    key = max(own_pieces(case), key=lambda place: (len(trace.src_pieces[place].strip("▁")), -place))
-    return {"key": key + 1, "token": trace.src_pieces[key], "pieces": size}
+    key = max(own_pieces(case), key=lambda place: (len(trace.src_tokens[place].strip("▁")), -place))
+    return {"key": key + 1, "token": trace.src_tokens[key], "pieces": size}
 
 
 def top_neuron(case: Case) -> dict[str, Any]:

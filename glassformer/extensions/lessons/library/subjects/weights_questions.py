@@ -116,7 +116,7 @@ def queries_of(case: Case, kind: Kind) -> tuple[str, ...]:
 
 
 def _pieces(case: Case, stack: StackName) -> tuple[str, ...]:
-    return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
+    return case.trace.read_tokens if stack == "decoder" else case.trace.src_tokens
 
 
 def walk_of(case: Case, picked: dict[str, Any] | None = None) -> Walk:

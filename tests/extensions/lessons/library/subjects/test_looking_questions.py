@@ -39,7 +39,7 @@ def test_the_strongest_key_of_the_mean_is_that_of_a_loop(name: str, sentence: st
         answer = looking_questions.strongest_in_mean(posed)
         asked += 1
         label = next(option.label for option in answer.options if option.word == answer.right)
-        assert label == f"{best + 1} · {case.trace.src_pieces[best]}"
+        assert label == f"{best + 1} · {case.trace.src_tokens[best]}"
         assert answer.values["w"] == pytest.approx(row[best], abs=1e-6)
         assert answer.values["w2"] == pytest.approx(row[second], abs=1e-6)
         assert len({option.word for option in answer.options}) == len(answer.options) <= looking_questions.MOST_CHOICES
@@ -51,7 +51,7 @@ def test_the_strongest_key_of_the_mean_is_that_of_a_loop(name: str, sentence: st
 def test_heads_agree_where_their_strongest_piece_is_that_of_the_mean(name: str, sentence: str) -> None:
     case = case_of(name, sentence)
     picked = looking_questions.looked_at(case)
-    step, texts = picked["step"] - 1, len(case.trace.src_pieces) - 1  # the end mark stands last
+    step, texts = picked["step"] - 1, len(case.trace.src_tokens) - 1  # the end mark stands last
     means = mean_row(case, step)[:texts]
     assert picked["key"] - 1 == means.index(max(means))
     rows = [head[step].tolist()[:texts] for layer in case.trace.cross for head in layer]

@@ -44,7 +44,7 @@ def test_a_row_sees_itself_and_what_came_before(case):
     answer = masks_questions.keys_seen(posed)
     assert answer.right == "itself"
     assert answer.values["k"] == row == len(range(row))
-    assert posed.picked["read"] == case.trace.read_pieces[row - 1]
+    assert posed.picked["read"] == case.trace.read_tokens[row - 1]
     assert 1 < row < posed.picked["n"] == len(case.trace.read_ids)
 
 

@@ -50,7 +50,7 @@ class TestOnAHead:
         tops = trace.cross[:, :, row].max(axis=-1)
         nearest = np.abs(tops - 0.6).min()
         assert abs(tops[picked["layer"] - 1, picked["head"] - 1] - 0.6) == nearest
-        assert picked["read"] == trace.read_pieces[row]
+        assert picked["read"] == trace.read_tokens[row]
 
     def test_the_best_key_has_the_largest_product(self, name, sentence):
         run, _, dots, _ = self.row(name, sentence)
