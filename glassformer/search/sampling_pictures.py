@@ -1,4 +1,4 @@
-"""The pictures of sampling: one step before its draw, many draws, and what its settings do."""
+"""The pictures of sampling: a step before its draw, many draws; what temperature, top-k and top-p do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -50,6 +50,7 @@ def test_a_tree_opens_what_is_clicked_and_settings_are_tried_and_drawn_with(serv
     before = page.evaluate(_MARKS)
     page.get_by_role("button", name="Next step").click()
     wait_for_idle(page)
+    page.locator(f".st-key-{TREE}").get_by_role("button", name="How to read this").click()
     expect(page.get_by_text(re.compile(r"Step 10: \d+ of [\d,]+ continuations were kept"))).to_be_visible()
     comes_to(page, lambda: page.evaluate(_MARKS) > before, True)
 
