@@ -40,8 +40,8 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once_and_a_guess_gives_nothin
     # A piece of the source says who looks at it, after a click and by the keyboard.
     player.locator(".gf-source .gf-chip").nth(3).click()
     expect(note).to_have_text("The output is shaded by its attention to ‘▁w3’, which is strongest at step 4 (1.00)")
-    output = player.locator(".gf-target .gf-chip:not(.gf-start)")
-    assert output.evaluate_all(WEIGHTS) == [float(step == 3) for step in range(24)]
+    written = player.locator(".gf-target .gf-chip:not(.gf-start)")
+    assert written.evaluate_all(WEIGHTS) == [float(step == 3) for step in range(24)]
     player.keyboard.press("ArrowRight")  # a click leaves the focus there, but the arrows are meant for the steps
     expect_step(player, 8)
     player.locator(".gf-source .gf-chip").nth(3).click()
@@ -121,6 +121,8 @@ def guess_mode_gives_nothing_away_and_keys_are_left_alone(player):
     expect(player.locator(".gf-now")).to_contain_text("w4")
     player.evaluate("document.activeElement.blur()")
     player.keyboard.press("Home")
+    expect(player.get_by_text("python: plain step 0")).to_be_visible()  # told later, it would close the dialog
+    wait_for_idle(player)
     keys_are_left_alone_while_typing_and_under_a_dialog(player)
 
 
