@@ -100,7 +100,7 @@ def stepper(
     # In guess mode, the one step whose piece is shown because it was guessed. Other steps stay covered even before
     # Python hears that the reader moved on.
     revealed_step: int | None = None,
-    foretold: bool = True,  # what is still to come is there, in grey
+    foretold: bool = True,  # what is still to come is there, in grey; in guess mode it never is
     large: bool = False,  # the running text in large type
     compact: bool = False,  # without the running text: for pages that are about something else
     led: bool = False,  # without buttons, as another stepper on the page moves it; its pieces are clicked as ever
@@ -122,7 +122,7 @@ def stepper(
         "step_revision": step_revision,
         "covered": covered,
         "revealed_step": revealed_step,
-        "foretold": foretold,
+        "foretold": foretold and not covered,
         "large": large,
         "compact": compact,
         "led": led,

@@ -93,7 +93,7 @@ def sentence(
         led=led,
         asks=asks or _asks(run),
         large=large,
-        foretold=not run.view.guess and not cover_box.is_on(),
+        foretold=not cover_box.is_on(),
         moves="" if beside is None else f"{beside}{session.STEPPER}",
         chosen=None if chosen is None else chosen.place,
         on_choose=None if chosen is None else partial(_choose, key, chosen.take),

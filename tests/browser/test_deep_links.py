@@ -9,7 +9,7 @@ from tests.browser.helpers import menu_link, open_page, wait_for_idle
 TITLES = {  # where the menu says another word than the page
     "What if": "Compare",
     "Watch it learn": "Training",
-    "Teach": "For teachers",
+    "Teach": "Plan and handouts",
     "My model": "Open a checkpoint",
 }
 # What "/" leads to: test_first_screen.py and test_history.py; what pages say: tests/pages/transcripts.

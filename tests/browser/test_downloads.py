@@ -44,7 +44,7 @@ def safe(text):
     return f"'{text}" if FORMULA.match(text) else text
 
 
-def test_all_charts_are_saved_cell_by_cell_and_exactly(figures, tmp_path):
+def test_all_charts_are_saved_cell_by_cell_and_exactly_and_no_label_is_markup(figures, new_page, tmp_path):
     bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path)
     for key in ("plain_map", "log_map"):
         rows = table(figures, key, tmp_path)
@@ -61,6 +61,7 @@ def test_all_charts_are_saved_cell_by_cell_and_exactly(figures, tmp_path):
             else:
                 assert (np.float32(value), note) == (weight, "")  # exactly, although it is short
                 assert len(value.lstrip("0.").split("e")[0]) <= 9
+    no_label_is_markup_on_the_page_in_a_picture_or_in_an_exported_page(figures, new_page, tmp_path)
 
 
 def bars_curves_lines_and_panels_are_saved_as_they_are_named(figures, tmp_path):
@@ -101,7 +102,7 @@ def pictures_have_the_theme_s_background(page, tmp_path):
         assert svg.read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_no_label_is_markup_on_the_page_in_a_picture_or_in_an_exported_page(figures, new_page, tmp_path):
+def no_label_is_markup_on_the_page_in_a_picture_or_in_an_exported_page(figures, new_page, tmp_path):
     pictures_have_the_theme_s_background(figures, tmp_path)
     assert figures.evaluate("window.hacked") is None
     assert figures.locator(".gf-chart-frame :is(img, a[href*=example])").count() == 0

@@ -100,7 +100,7 @@ def test_the_whole_output_is_there_at_once_and_a_block_swaps_the_picture_in_plac
     whole, coming = page.locator(TEXT).text_content(), page.locator(f"{TEXT} .gf-coming")
     assert whole == output(page) + coming.text_content()
     assert len(output(page)) < len(whole) / 2
-    expect(coming).to_have_css("opacity", "0.75")
+    expect(coming).to_have_css("opacity", "0.9")
     page.get_by_label("Playing speed").select_option("4")
     page.get_by_label("Play", exact=True).click()
     comes_to(page, lambda: output(page), whole)

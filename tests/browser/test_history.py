@@ -13,7 +13,7 @@ SENTENCE = "I like tea *~' & now."
 OWN = f"?model=en-fr&src={quote(SENTENCE)}&step=2"
 PAGES = ("Positions", "Masks", "My model", "Checkpoints", "Attention", "Inside", "How tokens are chosen", "Translate")
 SOME = ("Masks", "My model", "Checkpoints")  # an entry, another one without a sentence, a tab of that
-TITLES = {"My model": "Open a checkpoint", "Inside": "Inside the model"}
+TITLES = {"My model": "Open a checkpoint"}
 RELOADED = ("Masks",)  # each by its address alone: tests/pages/test_choices_in_the_address.py
 CHECKPOINT = "English to French (en-fr)"
 

@@ -55,7 +55,7 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
     expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
     fill(page, "Sentence", "transformer")
     expect(main).to_contain_text("remrofsnart", timeout=SETTLED_MS)
-    main.get_by_role("link", name="Step through decoding").click()
+    main.get_by_role("link", name="Translate", exact=True).click()
     expect(page.get_by_role("button", name=NEXT)).to_be_visible(timeout=SETTLED_MS)
     assert processor_seconds(own_server) - before < 60
     expect(page).to_have_url(re.compile(r"model=lesson\.pt&answers=pieces%3Dletters\.model%2Cn_heads%3D4"))

@@ -53,7 +53,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, new_page
     fits_both_windows(page, "sentences", [POINTS])
     page.set_viewport_size({"width": 1280, "height": 1600})
     there = page.url
-    page.locator(OPENED).get_by_role("link", name="Step through decoding").click()
+    page.locator(OPENED).get_by_role("link", name="Translate", exact=True).click()
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
     expect_address(page, src="abc", job=None)

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.components import CELLS, FIRST_CHART_MS, browser_step, choose_run, expect_step, runs, switch
 from tests.browser.helpers import VIEWPORT, comes_to, open_page, turn_to, wait_for_idle
+from tests.browser.story import output
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
 # apart than what counts as rest.
@@ -18,7 +19,7 @@ WEIGHTS = "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weig
 
 def test_buttons_keys_slider_and_pieces_move_it_at_once_and_a_guess_gives_nothing_away(player):
     player.keyboard.press("ArrowRight")
-    expect(player.locator(".gf-text")).to_have_text("w0 w1")
+    comes_to(player, lambda: output(player), "w0 w1")
     assert player.locator(".gf-new").inner_text().strip() == "w1"
     assert player.locator(".gf-source .gf-chip").evaluate_all(WEIGHTS) == [float(place == 1) for place in range(24)]
     caption, note = player.locator(".gf-stepper .gf-caption"), player.locator(".gf-note")
@@ -39,8 +40,8 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once_and_a_guess_gives_nothin
     # A piece of the source says who looks at it, after a click and by the keyboard.
     player.locator(".gf-source .gf-chip").nth(3).click()
     expect(note).to_have_text("The output is shaded by its attention to ‘▁w3’, which is strongest at step 4 (1.00)")
-    output = player.locator(".gf-target .gf-chip:not(.gf-start)")
-    assert output.evaluate_all(WEIGHTS) == [float(step == 3) for step in range(24)]
+    written = player.locator(".gf-target .gf-chip:not(.gf-start)")
+    assert written.evaluate_all(WEIGHTS) == [float(step == 3) for step in range(24)]
     player.keyboard.press("ArrowRight")  # a click leaves the focus there, but the arrows are meant for the steps
     expect_step(player, 8)
     player.locator(".gf-source .gf-chip").nth(3).click()
@@ -88,7 +89,7 @@ def test_quick_presses_are_one_report_and_it_plays_to_its_end(player):
     expect(player.get_by_label("Play", exact=True)).to_be_visible()
     choose_run(player, "other")  # which starts where Python says
     expect_step(player, 0)
-    expect(player.locator(".gf-text")).to_have_text("one")
+    comes_to(player, lambda: output(player), "one")
 
 
 def keys_are_left_alone_while_typing_and_under_a_dialog(player):
@@ -120,6 +121,8 @@ def guess_mode_gives_nothing_away_and_keys_are_left_alone(player):
     expect(player.locator(".gf-now")).to_contain_text("w4")
     player.evaluate("document.activeElement.blur()")
     player.keyboard.press("Home")
+    expect(player.get_by_text("python: plain step 0")).to_be_visible()  # told later, it would close the dialog
+    wait_for_idle(player)
     keys_are_left_alone_while_typing_and_under_a_dialog(player)
 
 
