@@ -162,7 +162,8 @@ def menu(
     width: int | None = None,
 ) -> _Value:
     """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
-    value, widget = _shown(kept, options, otherwise)
+    # In a menu that unfolds the browser begins anew each time: what it is not told again is the first option for it.
+    value, widget = _shown(kept, options, otherwise, folded=width is None)
     st.selectbox(
         label,
         **widget,
@@ -282,12 +283,12 @@ def keep_label(key: str, labels: Iterable[str]) -> None:
 
 
 def _shown(
-    kept: ControlBinding, options: Mapping[_Value, str], otherwise: _Value | None
+    kept: ControlBinding, options: Mapping[_Value, str], otherwise: _Value | None, *, folded: bool = False
 ) -> tuple[_Value, dict[str, Any]]:
     """Set a choice of labels; returns what is chosen, and what its widget is made with."""
     value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
     labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
-    _set(kept.key, NONE if value is None else value, labels.values())
+    _set(kept.key, NONE if value is None else value, labels.values(), always=folded)
     return value, {
         "options": list(labels),
         "key": kept.key,
@@ -297,11 +298,11 @@ def _shown(
     }
 
 
-def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
-    """Set a widget that has another value, or whose labels have changed since it was last drawn."""
+def _set(key: str, value: object, labels: Iterable[str] = (), *, always: bool = False) -> None:
+    """Set a widget that has another value, or whose labels have changed since it was last drawn; or `always`."""
     state, said = st.session_state, hash(tuple(map(here, labels)))  # as the browser knows them: another language's
     drawn: dict[str, int] = state.setdefault(_LABELS, {})
-    if key not in state or state[key] != value or drawn.get(key) != said:
+    if always or key not in state or state[key] != value or drawn.get(key) != said:
         state[key] = value
     drawn[key] = said
 
