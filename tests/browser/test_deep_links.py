@@ -8,7 +8,6 @@ from tests.browser.helpers import menu_link, open_page, wait_for_idle
 
 TITLES = {  # where the menu says another word than the page
     "What if": "Compare",
-    "Watch it learn": "Training",
     "Teach": "A room",
     "My model": "Open a checkpoint",
 }
