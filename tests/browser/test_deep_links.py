@@ -8,14 +8,13 @@ from tests.browser.helpers import menu_link, open_page, wait_for_idle
 
 TITLES = {  # where the menu says another word than the page
     "What if": "Compare",
-    "Watch it learn": "Training",
-    "Teach": "Plan and handouts",
+    "Teach": "A room",
     "My model": "Open a checkpoint",
 }
 # What "/" leads to: test_first_screen.py and test_history.py; what pages say: tests/pages/transcripts.
 OPENED = ("Translate", "Attention", "Positions", "Masks", "Inside")  # here or by other tests
 FIRST = {"step?model=reverse&src=noon&step=2": "Translate", "checkpoints?model=reverse": "Checkpoints"}
-CLICKED = ("Teach", "A room", "My model")  # an entry, a tab, the entry with most tabs
+CLICKED = ("Teach", "Plan and handouts", "My model")  # an entry, a tab, the entry with most tabs
 
 
 def opens(server, address, title):
