@@ -63,7 +63,7 @@ def _still(run: OpenRun) -> Still | None:
 
 
 def chosen(run: AnyRun) -> None:
-    """Draw the choice of a part, a menu of what is looked at, and the chosen part, which adds its own to the menu."""
+    """Draw the choice of a part, a menu of attentions and heads, and the chosen part, which adds its own to it."""
     with controls.bar(run.slot):
         choose_part(ATTENTION, run.slot, ATTENTION.offered(run))
         row = st.popover(_which(run), icon=":material/tune:", key=run.key("which"))
@@ -75,7 +75,7 @@ def chosen(run: AnyRun) -> None:
 
 
 def _which(run: AnyRun) -> str:
-    """The attention, layer and head that are looked at: what the menu is called in which they are chosen."""
+    """The name of the menu: the chosen attention, layer and head."""
     view, of_all = run.view, ATTENTION.entry(run).name not in ("walk", "training")  # these choose one by themselves
     said = [KINDS[view.kind]]
     if view.layer is not None:

@@ -118,12 +118,17 @@ def sentences(test: AppTest) -> str:
     )
 
 
+HELPED = ("markdown", "caption", "latex", "heading", "subheader", "button")
+
+
 def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
     """What the page says in Markdown, captions and next to charts, or in other elements, without the escapes."""
     charts = [json.loads(element.proto.json)["payload"].get("said") or {} for element in test.get("bidi_component")]
     beside = [line for said in charts for part in ("above", "below") if (line := said.get(part))]
     lines = [element.value.replace("\\", "") for kind in kinds for element in test.get(kind)]
-    return "\n".join(beside * ("markdown" in kinds) + lines)
+    if "markdown" in kinds:  # what is behind a question mark is said, too
+        beside += [said for kind in HELPED for one in test.get(kind) if (said := getattr(one.proto, "help", ""))]
+    return "\n".join(beside * ("markdown" in kinds) + [line.replace("\\", "") for line in lines])
 
 
 told_or_noted = partial(told, kinds=("markdown", "caption", "info"))

@@ -19,7 +19,7 @@ from tests.transformer.featured import FEATURED, featured
 from transformer.analysis.rotations import distance_bias, turnings
 from transformer.runs.replay import replay
 
-text = partial(told, kinds=("markdown", "caption", "info", "warning"))
+text = partial(told, kinds=("markdown", "caption", "info", "warning", "latex"))
 
 
 @pytest.fixture(scope="module")

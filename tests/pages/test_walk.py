@@ -76,7 +76,7 @@ def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(wa
     assert figure(test, "walk_map")["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
     assert figure(test, "walk_map")["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
     assert not {"head", "query", "key", "step"} & address(test).keys()
-    assert any("so here is one to start with" in caption.value for caption in test.caption)
+    assert "so here is one to start with" in told(test)
     assert (test.selectbox(key="one_layer").value, test.selectbox(key="one_head").value) == (cell.layer, cell.head)
 
 
@@ -86,7 +86,7 @@ def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse
     other = (cell.head + 1) % 4
     check(test.selectbox(key="one_head").set_value(other).run())
     assert (view(test).layer, view(test).head, view(test).query) == (cell.layer, other, cell.query)
-    assert not any("so here is one to start with" in caption.value for caption in test.caption)
+    assert "so here is one to start with" not in told(test)
 
 
 def test_nothing_that_comes_later_is_seen_while_guessing(walking):

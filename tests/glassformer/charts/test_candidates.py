@@ -2,7 +2,6 @@
 
 import html
 
-import numpy as np
 import pytest
 
 from glassformer import charts
@@ -65,18 +64,6 @@ def test_what_rules_do_to_a_piece_is_marked_and_said():
 def test_only_0_reads_0_and_only_1_reads_1():
     written = {0: "0.00", 1: "1.00", 0.0004: "<0.001", 0.004: "0.004", 0.25: "0.25", 0.9999: ">0.99"}
     assert {value: chance(value) for value in written} == written
-
-
-@pytest.mark.parametrize(("largest", "top"), [(0.03, 0.25), (0.25, 0.25), (0.3, 0.5), (0.51, 1), (1.0000001, 1)])
-def test_closed_keys_have_no_bar_of_their_own_and_the_axis_ends_above_the_largest_of_all_rows(largest, top):
-    options = {"allowed": np.array([True, False]), "mask_reason": "padding", "title": "Shares", "largest": largest}
-    figure = charts.attention_bar(np.array([0.02, 0.0]), ["▁a", "<pad>"], **options)
-    weights, closed = figure.data
-    np.testing.assert_allclose(weights.y, [0.02, np.nan], rtol=1e-6)
-    assert (list(closed.x), list(closed.y)) == ([1], [top])  # hatched to the end
-    assert "padding" in closed.hovertemplate
-    assert literal("<pad>") in closed.hovertext[0]
-    assert figure.layout.yaxis.range == (0, top)
 
 
 def test_each_piece_has_its_own_tempered_and_sampling_probability_and_a_line_is_where_the_cut_is():
