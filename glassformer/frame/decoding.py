@@ -32,7 +32,8 @@ def decoding_line(checkpoint: Checkpoint, *, short: bool = False) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="decoding"):
         how = HOW_NAMES.get(st.session_state.get(session.HOW) or "greedy", HOW_NAMES["greedy"])
         said = say("{how}, up to {n} tokens", how=how, n=st.session_state[session.MAX_NEW])
-        with st.popover(said, icon=":material/tune:", type="tertiary", key="decoding_menu"):
+        # No popover: the browser would go on sending what was chosen in a closed one, whatever an address says since.
+        with st.expander(said, icon=":material/tune:", type="compact", key="decoding_menu"):
             _decoding(checkpoint)
             if short:
                 hide_candidates()

@@ -131,10 +131,10 @@ def click_candidate(page: Page, place: int, *, key: str = "candidates") -> None:
 
 def decode(page: Page, way: str) -> None:
     """Choose a way of decoding, in the line that says it."""
-    page.locator(".st-key-decoding_menu").get_by_role("button").click()
+    page.locator(".st-key-decoding_menu summary").click()
     page.get_by_role("radio", name=way, exact=True).click()
     wait_for_idle(page)
-    page.keyboard.press("Escape")
+    page.locator(".st-key-decoding_menu summary").click()
     expect(page.locator(".st-key-decoding_menu")).to_contain_text(f"{way}, up to")
     page.evaluate("document.activeElement.blur()")
 

@@ -61,7 +61,7 @@ const PIECES = ["▁a", "<b>x</b>", "</s>"];
 /** @type {StepperPayload} */
 const RUN = {
   name: "stepper", step: 0, step_revision: 4, covered: false, revealed_step: null, compact: false, led: false,
-  chosen: null, choosable: false, asks: true, moves: "",
+  foretold: true, large: false, chosen: null, choosable: false, asks: true, moves: "",
   run: {
     run_id: "r", source: PIECES.map((piece, id) => ({ piece, id })), start_piece: "<s>", shading: null,
     target: PIECES.map((piece, id) => ({ piece, id, probability: 0.5 })), texts: PIECES.map(() => [0, "a"]),
