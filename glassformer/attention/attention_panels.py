@@ -70,7 +70,7 @@ def chosen(run: AnyRun) -> None:
     with row:
         kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
         kept = controls.field(run.slot, "kind")
-        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True)
+        controls.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, folded=True)
     ATTENTION.entry(run).draw(run, row)
 
 
@@ -144,7 +144,8 @@ def _more(run: AnyRun, panel: str, *, several: bool) -> None:
         label = say("Several heads as one map")
         rolls = can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
         known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
-        controls.menu(controls.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
+        help = AGGREGATE_HELP if rolls else None
+        controls.menu(controls.field(slot, "aggregate"), label, known, help=help, folded=True)
     if panel != "flow":
         _scales(slot, log=panel == "head" and is_spread_thin(run.visible))
     for name in ways:

@@ -74,7 +74,7 @@ def menu_of_layers(
     """Draw the choice of a layer as a menu that names itself, for a row without labels above."""
     layers: dict[int | None, str] = {place: say("Layer {n}", n=place + 1) for place in range(n_layers)}
     every: dict[int | None, str] = {None: say("All layers")} if all_together else {}
-    return menu(kept, say("Layer"), every | layers, bare=True, width=width)
+    return menu(kept, say("Layer"), every | layers, bare=True, width=width, folded=width is None)
 
 
 def menu_of_heads(
@@ -84,7 +84,9 @@ def menu_of_heads(
     heads: dict[int | None, str] = {place: say("Head {n}", n=place + 1) for place in range(n_heads)}
     every: dict[int | None, str] = {None: say("All heads")} if all_together else {}
     help = say("Choose a layer first, then one of its heads.") if disabled else None
-    return menu(kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=width)
+    return menu(
+        kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=width, folded=width is None
+    )
 
 
 def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:
@@ -160,10 +162,14 @@ def menu(
     disabled: bool = False,
     help: str | None = None,
     width: int | None = None,
+    folded: bool = False,
 ) -> _Value:
-    """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
-    # In a menu that unfolds the browser begins anew each time: what it is not told again is the first option for it.
-    value, widget = _shown(kept, options, otherwise, folded=width is None)
+    """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is.
+
+    In a popover it is `folded`: there the browser begins anew each time, and takes what it is not told again for the
+    first option.
+    """
+    value, widget = _shown(kept, options, otherwise, folded=folded)
     st.selectbox(
         label,
         **widget,

@@ -141,6 +141,8 @@ RULES = styled("""
 [class*="-blocks_"] > :nth-child(n + 3) button::before {
   content: "→"; position: absolute; left: -1.05rem; opacity: 0.7; color: var(--lane);
 }
+/* Streamlit pales what unfolds without a frame, below the contrast that most can read. */
+:--expander summary { opacity: 1 !important; }
 .st-key-decoding { margin-top: -1.4rem; }
 .st-key-intro p { font-size: 0.95rem; }
 :root.gf-present .st-key-intro { display: none; }

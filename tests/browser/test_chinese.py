@@ -129,9 +129,9 @@ COMPOUND = re.compile("个子层")
 
 def a_term_is_underlined_only_where_it_is_a_word(page, server):
     for path, wanted in (
-        ("attention?model=zh-en&src=我喜欢喝茶。&panel=walk", {"查询", "键", "头"}),
-        ("inside?model=zh-en&src=我喜欢喝茶。&inside=model", {"层", "编码器"}),
-        ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"对数概率"}),
+        ("attention?model=zh-en&src=我喜欢喝茶。&panel=walk", {"注意力", "键", "头"}),
+        ("inside?model=zh-en&src=我喜欢喝茶。&inside=model", {"形状", "参数"}),
+        ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"束搜索"}),
     ):
         page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
         turn_to(page, f"{server.url}/{path}")

@@ -78,6 +78,7 @@ def test_a_term_is_underlined_once_explained_to_mouse_and_keyboard_and_found_on_
 def test_a_definition_shows_above_a_large_chart_and_under_a_finger(opened, server):
     page = opened("/attention?panel=head&layer=1&head=1&model=reverse&src=abc", visitor="touch", has_touch=True)
     chart_menu(page, "Show this chart large")
+    page.locator("dialog[open]").get_by_role("button", name="How to read this").click()
     inside = "() => [...CSS.highlights.get('gf-term')].filter(r => r.startContainer.parentElement.closest('dialog'))"
     page.wait_for_function(f"() => ({inside})().length > 0")
     word = page.evaluate(f"() => ({inside})()[0].toString().toLowerCase()")

@@ -163,7 +163,7 @@ def test_presented_lines_begin_under_the_controls_and_are_in_sight(server, page,
 
 SPOKEN = {"en": ("en-fr", "My little brother slept in the train."), "zh": ("zh-en", "他每天早上在公园里跑步。")}
 # Most boxes in a row, the longest choices of masks, those of mistakes.
-SOME = ("attention?panel=head&layer=2&head=2", "masks?mask=cross", "wrong?mistake=leak")
+SOME = ("matters?layer=2&head=2", "masks?mask=cross", "wrong?mistake=leak")
 BOXES = "[data-testid=stMain] [data-testid=stSelectbox] [role=combobox]"
 CUT = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box => box.value)"
 UNMARKED = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth

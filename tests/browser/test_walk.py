@@ -42,7 +42,7 @@ def test_a_weight_is_chosen_in_any_chart_followed_in_all_and_markup_is_shown_as_
     walk(page, own_server, WALK)
     assert not {"layer", "head", "query", "key"} & address(page).keys()
     summary = page.get_by_text(re.compile("^In layer"))
-    layer, query = re.findall(r"In layer (\d).*the query (.*?) gives the key", summary.inner_text())[0]
+    layer, query = re.findall(r"In layer (\d).*the query (.*?) gives the key", summary.text_content())[0]
     click_chart(page, NORMS, 2)
     expect_address(page, layer=layer, head="3")
     expect(summary).to_contain_text(f"layer {layer}, head 3")

@@ -23,6 +23,7 @@ PAIRS = "\n".join(f"{a}{b}{c} => {c}{b}{a}" for a, b, c in product("abcd", repea
 def start(page, url):
     """Begin a training of a few seconds."""
     open_page(page, url)
+    page.get_by_text("Or choose the settings yourself").click()
     page.get_by_role("radio", name="My own pairs").or_(page.get_by_role("button", name="My own pairs")).click()
     box = page.get_by_role("textbox", name="Pairs, one per line")
     box.fill(PAIRS)
