@@ -37,6 +37,7 @@ NEEDS_A_MODEL: Final = say(
     "This part shows how a weight is computed. It needs a model's queries, keys and values, but you have opened "
     "only attention maps. Use the other parts, or choose a checkpoint in the sidebar."
 )
+NOTHING: Final = "\u200b"  # a line without letters
 READY: Final = say("q and k are shown as the model multiplies them, after normalisation or rotation by position.")
 WHY_THIS_STEP = say(
     "You have not chosen a weight yet, so here is one to start with. Its row is the step at which the model was "
@@ -84,7 +85,8 @@ def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], Written | None] | Pictu
             heading, said, formula = written
             if heading:
                 st.markdown(heading, help=said)
-            st.latex(formula, help=None if heading else said)
+            after = [] if heading or not said else ["", NOTHING]  # the question mark would stand within the formula
+            st.markdown(joined("\n", ["$$", formula, "$$", *after]), help=None if heading else said)
 
 
 # ---------------------------------------------------------------- choosing a cell
