@@ -36,15 +36,20 @@ def decoding_line(checkpoint: Checkpoint, *, short: bool = False) -> None:
         with st.expander(said, icon=":material/tune:", type="compact", key="decoding_menu"):
             _decoding(checkpoint)
             if short:
-                hide_candidates()
-        if not short:
-            hide_candidates()
-        for blocks in page_blocks():
-            if (draw := blocks.in_class()) is not None:
-                draw()
+                _hide_candidates()
+        in_class(hides=not short)
 
 
-def hide_candidates() -> None:
+def in_class(*, hides: bool) -> None:
+    """Draw what a class may see: whether it `hides` candidates, and what extensions add, such as covered parts."""
+    if hides:
+        _hide_candidates()
+    for blocks in page_blocks():
+        if (draw := blocks.in_class()) is not None:
+            draw()
+
+
+def _hide_candidates() -> None:
     """Draw whether the next piece stays hidden until it is guessed."""
     controls.switch(
         controls.field(MAIN, "guess"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from glassformer.frame.decoding import hide_candidates, limit_output
+from glassformer.frame.decoding import in_class, limit_output
 from glassformer.frame.source_box import head
 from glassformer.runs import loading, sources
 from glassformer.runs.open_run import address, publish
@@ -96,8 +96,8 @@ def checkpoint_or_maps(title: str = "", *, decodes: bool = False) -> Checkpoint 
         if not cover_box.waits():  # a card may say what becomes of its checkpoint, and why
             st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()
-        if not decodes and session.view().guess and anatomy(checkpoint.config).writes:
-            hide_candidates()
+        if not decodes and anatomy(checkpoint.config).writes:
+            in_class(hides=session.view().guess)
     return checkpoint
 
 

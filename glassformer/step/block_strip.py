@@ -81,7 +81,7 @@ def picture(run: OpenRun, block: ModelBlock) -> None:
     module, _, key = block.picture.partition(":")
     import_module(module)  # declares it
     drawn = PICTURES[key]
-    if block.kind is not None:
+    if block.kind is not None:  # its part has no scene of a run without steps
         show(drawn, run)
         return
     scene = drawn.part.scene(replace(run, visible=replace(run.visible, view=run.view.but(**block.fields))))

@@ -50,6 +50,13 @@ def test_what_the_link_covers_is_not_sent_until_its_reader_shows_it(open_page):
     assert "cover" not in test.query_params
 
 
+def test_what_is_covered_can_be_shown_on_a_page_that_does_not_decode(open_page):
+    test = open_page(SCRIPTS["attention"], panel="head", cover="head_map")
+    assert "head_map" not in keys_of(test)
+    check(test.button(key="show_covered").click().run())
+    assert "head_map" in keys_of(test)
+
+
 @pytest.mark.parametrize(
     ("written", "words"),
     [
