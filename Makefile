@@ -38,12 +38,12 @@ check test test-deep: export PYTHONDONTWRITEBYTECODE :=
 # Browsers are what takes long: two at once, and the tests without one beside them, in two more processes, whose report
 # follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
 # then presses where something stood a moment ago. A file of tests stays in one process, as its tests share what they
-# set up; the order of browser files is that of tests/browser/conftest.py, longest first, and not that of how many
-# tests a file has. A browser test that fails is run once more, as is usual with browsers: one of 450 meets a
+# set up; the order of files is that of tests/conftest.py and tests/browser/conftest.py, longest first, and not that of
+# how many tests a file has. A browser test that fails is run once more, as is usual with browsers: one of 450 meets a
 # busy moment. The report names each that was (-rR); a test without a browser gets no second chance.
 define both_halves
 others=$$(mktemp); \
-nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile --durations=30 > "$$others" 2>&1 & pid=$$!; \
+nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile --no-loadscope-reorder --durations=30 > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
 $(PY) -m pytest tests/browser --reruns 1 -raR -n 2 --dist loadfile --no-loadscope-reorder \
   --durations=30; browser=$$?; \

@@ -25,6 +25,28 @@ settings.register_profile(
 settings.load_profile("glassformer")
 settings.register_profile("deep", settings.get_profile("glassformer"))
 
+# Files of tests that take ten seconds and more begin first: a process that comes to one last keeps all others waiting.
+LONGEST = (
+    "test_table",
+    "test_transcripts",
+    "test_lessons",
+    "test_trainings",
+    "test_replicas",
+    "test_deleting_extensions",
+    "test_family_folders",
+    "test_ranks",
+    "test_store_away",
+    "test_pictures",
+    "test_watching",
+    "test_upload_worker_client",
+    "test_checkpointing",
+    "test_durability",
+    "test_corpus",
+    "test_asked_parts",
+    "test_config_spellings",
+    "test_over_http",
+)
+
 AT_ONCE = 5.0  # seconds of the processor, for what must not grow with a hostile file
 
 # Modules and twelve thousand tests stay until the end: looking through them for garbage took a tenth of all time.
@@ -43,7 +65,9 @@ TARGETS = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With the profile "deep" every property is deep, and tries ten times its examples."""
+    """The longest first; with the profile "deep" every property is deep, and tries ten times its examples."""
+    places = {stem: place for place, stem in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     if config.getoption("--hypothesis-profile") != "deep":
         return
     properties = [item for item in items if is_hypothesis_test(getattr(item, "obj", None))]

@@ -13,7 +13,8 @@ from glassformer.server.streamlit_private import PAGE, is_on
 _TEST_IDS: Final = {
     "skeleton": "AppSkeleton", "skip": "SkipToContent", "header": "Header", "main-menu": "MainMenu",
     "unfold": "ExpandSidebarButton", "sidebar": "Sidebar", "sidebar-content": "SidebarContent",
-    "fold": "SidebarCollapseButton", "main": "Main", "main-block": "MainBlockContainer", "dialog": "Dialog",
+    "fold": "SidebarCollapseButton", "side-head": "SidebarHeader",
+    "side-content": "SidebarUserContent", "main": "Main", "main-block": "MainBlockContainer", "dialog": "Dialog",
     "layout": "LayoutWrapper", "vertical": "VerticalBlock", "horizontal": "HorizontalBlock", "column": "Column",
     "element": "ElementContainer", "waiting": "Skeleton", "alert": "Alert", "exception": "Exception",
     "expander": "Expander", "markdown": "MarkdownContainer", "caption": "CaptionContainer", "code": "Code",

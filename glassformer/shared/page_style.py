@@ -80,6 +80,25 @@ RULES = styled("""
   display: flex; position: fixed !important; inset: 0 auto 0 0; z-index: 40; transform: none !important;
   width: 20rem !important; box-shadow: 0 0 2rem rgb(0 0 0 / 35%);
 }
+/* A line of pages, under what they are about, and a line for the sentence. */
+@media (min-width: 641px) {
+  :root.gf-present.gf-menu-open :--sidebar {
+    inset: 0 0 auto 0; width: calc(100% - 3.5rem) !important; max-width: none; height: auto;
+  }
+  :root.gf-present.gf-menu-open .st-key-page_head:has(.st-key-source) {
+    position: fixed; z-index: 39; inset: 6rem 3.5rem auto 0; width: auto; padding: 0.4rem 1.5rem;
+    background: light-dark(#fbfaf7, #141b23); box-shadow: 0 0 1rem rgb(0 0 0 / 25%);
+  }
+  :root.gf-present.gf-menu-open :is(:--side-head, :--layout:has(> .st-key-top) ~ *) { display: none; }
+  :root.gf-present.gf-menu-open :--side-content { padding: 0.4rem 1.5rem; }
+  :root.gf-present.gf-menu-open .st-key-top { margin: 0; }
+  :root.gf-present.gf-menu-open .st-key-menu { min-height: 0; }
+  :root.gf-present.gf-menu-open .st-key-menu nav { display: flex; flex-wrap: wrap; gap: 0.25rem; }
+  :root.gf-present.gf-menu-open .st-key-menu hr { margin: 0.2rem 0.5rem; border: 0; border-left: 1px solid; }
+  :root.gf-present.gf-menu-open .st-key-chosen { min-height: 0; flex-wrap: nowrap; align-items: center; }
+  :root.gf-present.gf-menu-open .st-key-chosen > .st-key-model { padding: 0; }
+  :root.gf-present.gf-menu-open .st-key-chosen > * { flex: 0 1 auto; width: auto; max-width: 20rem; }
+}
 :root.gf-menu-open :--fold { display: none; }
 :root.gf-present :--main-block { max-width: none; }
 .gf-pieces { margin: 0; line-height: 2; }
@@ -146,6 +165,10 @@ RULES = styled("""
 .st-key-decoding { margin-top: -1.4rem; }
 .st-key-intro p { font-size: 0.95rem; }
 :root.gf-present .st-key-intro { display: none; }
+/* What is presented is the picture: the sentence's box comes with the menu, over the page as that does. */
+:root.gf-present:not(.gf-menu-open) .st-key-page_head:has(.st-key-source) { display: none; }
+:root.gf-present .st-key-tabs { margin-bottom: -1.1rem; }
+:root.gf-present :--main-block { padding-top: 0.2rem; }
 .gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
 .gf-ways a {
   padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;

@@ -107,6 +107,7 @@ def test_the_whole_output_is_there_at_once_and_a_block_swaps_the_picture_in_plac
     expect(coming).to_have_text("")
     comes_to(page, lambda: page.locator(".st-key-candidates").inner_text().count("</s>") > 0, expected=True)
     wait_for_idle(page)
+    expect_address(page, step=str(browser_step(page)))  # where it rests is an entry
 
     strip, last, entries = page.locator(STRIP), browser_step(page), page.evaluate("history.length")
     strip.scroll_into_view_if_needed()

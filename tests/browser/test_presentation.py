@@ -50,6 +50,12 @@ CLIPPED = """() => {
   return found;
 }"""
 
+# The part of the window's height that the first picture takes before anybody scrolls.
+IN_SIGHT = """() => {
+  const { top, bottom } = document.querySelector(".gf-chart").getBoundingClientRect();
+  return (Math.min(bottom, innerHeight) - top) / innerHeight;
+}"""
+
 
 def presented(page):
     return page.locator(PRESENTED).count() == 1
@@ -85,6 +91,11 @@ def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, pa
     charts_at_rest(page)
     comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)) > plain, expected=True)
     comes_to(page, lambda: page.evaluate(CLIPPED), [])
+    turn_to(page, f"{server.url}/attention?model=en-fr&src=I+like+coffee.&present=1")
+    charts_at_rest(page)
+    comes_to(page, lambda: page.evaluate(IN_SIGHT) >= 0.6, expected=True)
+    page.go_back()
+    charts_at_rest(page)
     page.keyboard.press("P")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     charts_at_rest(page)
@@ -101,10 +112,14 @@ def test_it_begins_by_key_or_button_never_while_typing_and_outlives_a_step_a_rel
     assert button.inner_text() == "P"
     button.click()
     expect(page.locator(PRESENTED)).to_have_count(1)
+    expect(source_box(page)).to_be_hidden()
+    page.keyboard.press("m")  # the sentence comes with the menu, and leaves once it is typed
     source_box(page).press("Escape")  # belongs to the field
     assert presented(page)
     wait_for_idle(page)
     type_source(page, "abcdef")
+    expect(source_box(page)).to_be_hidden()
+    wait_for_idle(page)
     page.keyboard.press("ArrowRight")
     here = {"model": "reverse", "src": "abcdef", "step": "2", "lang": "qps", "present": "1"}
     comes_to(page, lambda: address(page) | {"rev": ""}, here | {"rev": ""})

@@ -4,7 +4,7 @@
 import { make } from "../common/dom.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
-import { typeScale } from "../common/present.js";
+import { isPresenting, typeScale } from "../common/present.js";
 import { fittedHeight, whatMakesRoom } from "../common/available-height.js";
 import { DARK_COLORS } from "../common/served.js";
 import { ask } from "../common/step.js";
@@ -25,6 +25,7 @@ import { addTools, askedRanges, refreshTools } from "./tools.js";
 /** @import { Create, PlotlyPayload, Show } from "../common/payloads.js" */
 /** @import { Figure, Film, Plot, Plotly, Trace, View } from "./types.js" */
 
+const PRESENTED_PART = 0.6;  // of the window, for a picture that fits itself to it
 const MOST_GROWN = 1.3;
 const SCROLL_BAR = 14, LEAST = 64;  // pixels; in less Plotly places its titles at infinity
 const NO_TABLE = "none";  // as in `saved_run.py`
@@ -206,8 +207,10 @@ function heightOf(view) {
   if (film && root.clientWidth) return filmPlan(view, film).height;
   const own = Math.round(data.height * typeScale(under.isLarge()));
   if (!under.isLarge()) {
-    const fits = { own, least: data.fit, most: Math.round(own * MOST_GROWN) };
-    return data.fit ? fittedHeight(root, fits) : own;
+    if (!data.fit) return own;
+    const shown = isPresenting() ? Math.ceil(PRESENTED_PART * window.innerHeight) : 0;  // the last row sees it as well
+    const most = Math.max(shown, Math.round(own * MOST_GROWN));
+    return Math.max(shown, fittedHeight(root, { own, least: data.fit, most }));
   }
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
   const least = plot.layout?.meta?.fixed_height ? own : 200;

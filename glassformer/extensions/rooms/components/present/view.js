@@ -14,7 +14,7 @@ import { say } from "../../../../components/common/i18n.js";
 
 /** @typedef {{ button: HTMLButtonElement, menu: HTMLButtonElement, next: HTMLButtonElement, skip: HTMLAnchorElement }} View */
 
-const SENTENCE = ".st-key-source input";
+const SENTENCE = ".st-key-source input", TRANSLATE = ".st-key-translate button";
 const PARTS = "[class*='controls_bar'] > :first-child [role='radio']";
 const PAGES = ".st-key-menu a", TABS = ".st-key-tabs a", MENU = "gf-menu-open";
 const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
@@ -63,6 +63,11 @@ function layMenu(open = false, { classList } = document.documentElement, was = c
   return was;
 }
 
+/** Whether a key says that the sentence is typed. @param {KeyboardEvent} event */
+function isTyped({ key, isComposing, target }) {
+  return key === "Enter" && !isComposing && target instanceof Element && target.matches(SENTENCE);
+}
+
 /** The links to pages, in the menu's order. */
 const pages = () => /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(PAGES)));
 
@@ -109,12 +114,13 @@ function create(root, signal) {
   window.addEventListener("keydown", (event) => {
     if (togglesIt(event)) toggle();
     else if (!isPresenting()) return;
+    else if (isTyped(event)) layMenu();
     else if (togglesIt(event, "m")) unfold();
     else if (togglesIt(event, "n")) follow();
     else if (BESIDE[event.key] && isFree(event)) goBeside(BESIDE[event.key]);
     else if (endsIt(event) && !layMenu()) present(false);
   }, { signal });
-  document.addEventListener("click", ({ target }) => target instanceof Element && target.closest(PAGES) && layMenu(), { signal });
+  document.addEventListener("click", ({ target }) => target instanceof Element && target.closest(`${PAGES}, ${TRANSLATE}`) && layMenu(), { signal });
   followLinks(signal);
   return { button, menu, next, skip: skipLink() };
 }
@@ -135,7 +141,7 @@ function show({ button, menu, next, skip }) {
   set(button, { "aria-label": say("Presentation"), "aria-pressed": presented });
   if (!presented) layMenu();
   menu.hidden = next.hidden = !presented;
-  set(menu, { "aria-label": say("Menu"), title: say("The menu, over the page (M or Escape closes it)") });
+  set(menu, { "aria-label": say("Menu"), title: say("The menu and the sentence (M or Escape closes them)") });
   set(next, { "aria-label": say("Next page"), title: say("The next page of the menu (N)") });
 }
 
