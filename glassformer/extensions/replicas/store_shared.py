@@ -20,8 +20,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, RedisClient
-from glassformer.extensions.rooms.server.room import Room, Student, TokenBucket
-from glassformer.extensions.rooms.server.room_state import Kept, Public, Question, RoomRefusedError, Round
+from glassformer.extensions.rooms.server.room import (
+    Kept,
+    Public,
+    Question,
+    Room,
+    RoomRefusedError,
+    Round,
+    Student,
+    TokenBucket,
+)
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, RoomStore
 from glassformer.server.replicas import read, written
 

@@ -14,8 +14,7 @@ import streamlit as st
 
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import ROOMS, client
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, RoomRefusedError
+from glassformer.extensions.rooms.server.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.server.streamlit_private import session_id
 from glassformer.state import global_params
 from glassformer.state.global_params import AddressPart, Guidance

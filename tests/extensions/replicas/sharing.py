@@ -6,8 +6,7 @@ import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
 from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Question, RoomRefusedError
+from glassformer.extensions.rooms.server.room import Question, Room, RoomRefusedError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
 

@@ -11,8 +11,7 @@ import redis
 
 from glassformer.extensions.replicas import store_redis, store_shared
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import RoomRefusedError, Round
+from glassformer.extensions.rooms.server.room import Room, RoomRefusedError, Round
 from glassformer.extensions.rooms.server.routes import stream
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas

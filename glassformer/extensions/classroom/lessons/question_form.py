@@ -15,11 +15,9 @@ from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.classroom.predictions import Prediction
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.lessons.library.posing import number_in
-from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.page import polling
-from glassformer.extensions.rooms.page.room_view import room_counts
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question
+from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms.room_view import room_counts
+from glassformer.extensions.rooms.server.room import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question, Room
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import global_params, session

@@ -19,8 +19,16 @@ from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address
 from typing import Any, Final
 
-from glassformer.extensions.rooms.server.room import Room, TokenBucket
-from glassformer.extensions.rooms.server.room_state import Counted, Kept, OpenedRoom, Public, RoomRefusedError, Why
+from glassformer.extensions.rooms.server.room import (
+    Counted,
+    Kept,
+    OpenedRoom,
+    Public,
+    Room,
+    RoomRefusedError,
+    TokenBucket,
+    Why,
+)
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, RoomStore, StoreError
 from transformer.extensions import provided
 

@@ -31,7 +31,7 @@ from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import ROOMS, Registry, client
-from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, Public, RoomRefusedError, Why
+from glassformer.extensions.rooms.server.room import LEAST_VOTES, Public, RoomRefusedError, Why
 from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 

@@ -2,8 +2,7 @@
 
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Question
+from glassformer.extensions.rooms.server.room import Question, Room
 from glassformer.state import session
 from tests.extensions.scripts import PROJECTOR
 from tests.pages.conftest import PAGES, check

@@ -22,17 +22,15 @@ from glassformer.extensions.rooms.server.registry import (
 )
 from glassformer.extensions.rooms.server.room import (
     FORGOTTEN_SECONDS,
+    LEAST_VOTES,
+    MOST_CHOICES,
     MOST_OF_TOKEN,
     MOST_STREAMS,
     MOST_TOKENS,
     VOTES_AT_ONCE,
-    Room,
-)
-from glassformer.extensions.rooms.server.room_state import (
-    LEAST_VOTES,
-    MOST_CHOICES,
     OpenedRoom,
     Question,
+    Room,
     RoomRefusedError,
     table,
 )

@@ -15,8 +15,17 @@ from glassformer.extensions.replicas import store_shared
 from glassformer.extensions.replicas.room_store import chosen
 from glassformer.extensions.replicas.store_shared import RECORDS
 from glassformer.extensions.rooms.server.registry import MOST_ROOMS
-from glassformer.extensions.rooms.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
-from glassformer.extensions.rooms.server.room_state import Kept, Public, Question, RoomRefusedError, Round
+from glassformer.extensions.rooms.server.room import (
+    MOST_TOKENS,
+    VOTES_AT_ONCE,
+    Kept,
+    Public,
+    Question,
+    Room,
+    RoomRefusedError,
+    Round,
+    Student,
+)
 from glassformer.extensions.rooms.server.store import StoreError
 from glassformer.server.replicas import read, written
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas

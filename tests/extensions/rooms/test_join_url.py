@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zxingcpp
 
-from glassformer.extensions.rooms.page import join_url
+from glassformer.extensions.rooms import room_view
 from glassformer.state import global_params
 
 ADDRESSES = [
@@ -37,7 +37,7 @@ def drawn(picture):
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_phone_reads_the_address_and_has_a_quiet_zone(address):
-    modules = drawn(join_url.qr(address, where="gf-join"))
+    modules = drawn(room_view.qr(address, where="gf-join"))
     assert not modules[:4].any()
     assert not modules[-4:].any()
     assert not modules[:, :4].any()
@@ -51,7 +51,7 @@ def test_a_phone_reads_the_address_and_has_a_quiet_zone(address):
 
 
 def test_the_picture_says_what_it_is_and_holds_no_markup():
-    picture = join_url.qr('https://a.example/?room="><script>', where='x" onload="alert(1)')
+    picture = room_view.qr('https://a.example/?room="><script>', where='x" onload="alert(1)')
     assert "<script" not in picture
     assert ' onload="' not in picture
     assert "QR code of https://a.example/" in picture
@@ -63,7 +63,7 @@ def test_the_picture_says_what_it_is_and_holds_no_markup():
      ("192.168.0.7", False), ("glass.example", False), ("localhost.example", False), ("", False)],
 )  # fmt: skip
 def test_which_hosts_a_phone_would_take_for_itself(host, alone):
-    assert join_url.is_alone(host) is alone
+    assert room_view.is_alone(host) is alone
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_which_hosts_a_phone_would_take_for_itself(host, alone):
     ],
 )
 def test_the_address_is_one_that_reaches_the_server(monkeypatch, url, bound, expected):
-    monkeypatch.setattr(join_url, "own_address", lambda: "10.1.2.3")
+    monkeypatch.setattr(room_view, "own_address", lambda: "10.1.2.3")
     known = SimpleNamespace(context=SimpleNamespace(url=url), get_option=lambda name: bound)
-    monkeypatch.setattr(join_url, "st", known)
+    monkeypatch.setattr(room_view, "st", known)
     monkeypatch.setattr(global_params, "st", known)
-    assert join_url.address("K7MPR4") == f"{expected}/?room=K7MPR4"
-    assert urlsplit(join_url.address("K7MPR4")).query == "room=K7MPR4"
+    assert room_view.join_url("K7MPR4") == f"{expected}/?room=K7MPR4"
+    assert urlsplit(room_view.join_url("K7MPR4")).query == "room=K7MPR4"

@@ -9,8 +9,17 @@ import pytest
 
 from glassformer.extensions.rooms.server import registry, store
 from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS, Room
-from glassformer.extensions.rooms.server.room_state import MOST_CHOICES, OpenedRoom, Question, RoomRefusedError
+from glassformer.extensions.rooms.server.room import (
+    MOST_ADDRESS,
+    MOST_CHOICES,
+    MOST_KEPT,
+    MOST_STREAMS,
+    MOST_TOKENS,
+    OpenedRoom,
+    Question,
+    Room,
+    RoomRefusedError,
+)
 from tests.glassformer.waiting import Clock
 
 MOST_ROOMS, MOST_BYTES = 6, 6_000_000

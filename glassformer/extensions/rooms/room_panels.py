@@ -1,26 +1,20 @@
-"""The page about rooms: to open one, to join one, and what is known of the one that the session is in.
-
-The status of the session's room is also a line below every page.
-"""
+"""The page about rooms: to open one, to join one, and what is known of the one that the session is in."""
 
 import contextlib
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import urlencode
 
-from glassformer.components.element import told_text
-from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.page import join_url, polling
-from glassformer.extensions.rooms.page.room_view import BAR_RULES, RULES, room_bar, room_counts
+from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms.room_view import RULES, caution, join_url, qr, room_counts
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import (
+from glassformer.extensions.rooms.server.room import (
     LEAST_OF_FEW,
     LEAST_VOTES,
     Kept,
     OpenedRoom,
     Public,
+    Room,
     RoomRefusedError,
     table,
 )
@@ -40,13 +34,13 @@ def draw_teaching(taught: OpenedRoom, public: Public) -> None:
     """Draw the teacher's side of the page."""
     st.subheader(say("You are teaching in room {code}.", code=taught.code), anchor=False)
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
-    where = join_url.address(taught.code)
+    where = join_url(taught.code)
     with code:
-        st.html(RULES + join_url.qr(where, where="gf-join"))
+        st.html(RULES + qr(where, where="gf-join"))
     with said:
         st.markdown(say("Students scan this code, open this address, or type the room code on this page:"))
         st.code(where, language=None)
-        join_url.caution()
+        caution()
         st.markdown(say("Now go to any page: the class follows you."))
     _sentences(taught, public)
     _few(taught, public)
@@ -171,7 +165,6 @@ def last() -> None:
 
 TYPED = "room_typed"
 REFUSED = "room_refused"
-BAR = "room_bar"
 
 KEPT = say("For each browser tab in a room, this server keeps a random number and the tab's votes, in memory only. "
            "It stores no student's name, account or sentence, and it writes nothing to disk. Of a network address "
@@ -263,21 +256,3 @@ def _joined(code: str) -> None:
     )
     st.markdown(said)
     st.button(say("Leave the room"), on_click=room_session.leave, icon=":material/logout:")
-
-
-def bar(page: str) -> None:
-    """Draw the line of the room that the session is in, before a page."""
-    code, taught = room_session.current(), room_session.taught()
-    st.html(BAR_RULES)
-    if page == room_session.PROJECTOR:
-        room_bar(code, key=BAR, role="viewer")
-    elif taught is None:
-        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", global_params.guidance().is_set
-        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=room_session.leave)
-        line(vote=room_session.vote_given(), at=at, lesson=in_lesson)
-    else:
-        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=room_session.leave)
-
-
-def _know_again() -> None:
-    room_session.become_teacher(told_text(BAR, "teacher"))

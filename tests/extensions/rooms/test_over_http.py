@@ -16,8 +16,7 @@ from streamlit.web.server.starlette.starlette_app import create_streamlit_middle
 
 from glassformer.extensions.replicas.store_shared import Shared
 from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Room, TokenBucket
-from glassformer.extensions.rooms.server.room_state import Question
+from glassformer.extensions.rooms.server.room import Question, Room, TokenBucket
 from glassformer.extensions.rooms.server.routes import MOST_BYTES, routes
 from tools.serve import HOST, free_port
 

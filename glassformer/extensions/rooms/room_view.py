@@ -1,22 +1,89 @@
-"""Room status bar and projector view: join code, counts, question, votes, and their CSS.
+"""Join address of a room with its QR code, the status bar, and the projector view, with their CSS.
 
 The browser receives the teacher's moves directly and opens the URL like a link: one script run per move, none for a
-step until it has settled, none while nothing happens.
+step until it has settled, none while nothing happens. A projector's computer only watches: it has no secret.
 
-It holds no secret: a projector's computer only watches.
+A QR code is black on white with a quiet zone of four modules, also in a dark theme, as scanners require.
+Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
 """
 
+import ipaddress
+import socket
 from collections.abc import Callable
+from functools import partial
 from html import escape
-from typing import Literal
+from typing import Final, Literal
+from urllib.parse import urlencode, urlsplit
 
-from glassformer.components.element import Element
+import segno
+
+from glassformer.components.element import Element, told_text
 from glassformer.components.streamlit_page import styled
-from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.page import join_url, polling
-from glassformer.extensions.rooms.server.room_state import Public
+from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms.server.room import Public
 from glassformer.shared.i18n import here, st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state import global_params, language
+from glassformer.state.global_params import base
 from transformer.i18n import say
+
+_QUIET: Final = 4  # modules around a code
+_ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing is sent to it
+
+
+def class_base() -> str:
+    """The app's URL for other computers, as far as it is known here."""
+    found = urlsplit(base())
+    if not is_alone(found.hostname or "") or is_alone(str(st.get_option("server.address") or "")):
+        return base()
+    host, port = own_address(), f":{found.port}" if found.port else ""
+    return found._replace(netloc=f"{host}{port}").geturl() if host else base()
+
+
+def is_alone(host: str) -> bool:
+    """Whether a host name means the client's own computer, so a phone would reach itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def own_address() -> str:
+    """This computer's IP address in its network; "" without one. Nothing is sent for it."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            asked.connect(_ELSEWHERE)
+            found = str(asked.getsockname()[0])
+    except OSError:
+        return ""
+    return "" if is_alone(found) else found
+
+
+def join_url(code: str) -> str:
+    """The URL to join a room."""
+    return f"{class_base()}/?{room_session.PARAMETER}={code}"
+
+
+def caution() -> None:
+    """Warn if a class may not reach the URL."""
+    if is_alone(urlsplit(class_base()).hostname or ""):
+        said = say(
+            "This app is open at {address}, which only this computer can reach. For a class, serve the app on "
+            "your network (see docs/hosting.md) and open it at its network address.",
+            address=base(),
+        )
+        st.warning(said, icon=":material/wifi_off:")
+    elif class_base() != base():
+        st.caption(say("{address} is this computer's address on the local network.", address=class_base()))
+
+
+def qr(text: str, *, where: str) -> str:
+    """A QR code as inline HTML, black on white in every theme; its class `where` sets the size."""
+    made = segno.make_qr(text, error="m")
+    uri = made.svg_data_uri(scale=8, border=_QUIET, dark="#000", light="#fff", xmldecl=False)
+    said = escape(here(say("QR code of {address}", address=text)))
+    return f'<img class="{escape(where)}" src="{escape(uri)}" alt="{said}">'
+
 
 RULES = """
 <style>
@@ -69,7 +136,9 @@ BAR_RULES = styled("""
 """)
 
 
-_BAR = Element("room_bar")
+BAR: Final = "room_bar"
+_BAR = Element(BAR)
+_PRESENTER = Element("presenter")
 _COUNTS = Element("room_counts")
 # A student is counted and follows; a viewer, such as a projector, only looks on.
 Role = Literal["student", "teacher", "viewer"]
@@ -93,6 +162,37 @@ def room_bar(
     choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
     payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson, "at": at}
     _BAR.draw(payload, key=key, hears={"teacher": on_teacher, "votes": None, "left": on_left})
+
+
+def bar(page: str) -> None:
+    """Draw the line of the room that the session is in, before a page."""
+    code, taught = room_session.current(), room_session.taught()
+    st.html(BAR_RULES)
+    if page == room_session.PROJECTOR:
+        room_bar(code, key=BAR, role="viewer")
+    elif taught is None:
+        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", global_params.guidance().is_set
+        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=room_session.leave)
+        line(vote=room_session.vote_given(), at=at, lesson=in_lesson)
+    else:
+        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=room_session.leave)
+
+
+def _know_again() -> None:
+    room_session.become_teacher(told_text(BAR, "teacher"))
+
+
+class _RoomBlocks(PageBlocks):
+    def on_every_page(self) -> None:
+        """The presentation button; `glassformer/shared/page_style.py` fixes its position."""
+        _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")
+
+    def above_page(self, page: str) -> None:
+        if room_session.current():
+            bar(page)
+
+
+BLOCKS = _RoomBlocks()
 
 
 def room_counts(*, key: str, large: bool = False) -> None:
@@ -120,7 +220,7 @@ def draw() -> None:
 
 
 def _head(code: str, *, alone: bool) -> str:
-    address = f"{join_url.class_base().partition('://')[2]}/{room_session.PAGE}"
+    address = f"{class_base().partition('://')[2]}/{room_session.PAGE}"
     join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
     named = f'<p class="gf-wall-code">{escape(code)}</p>'
     if alone:
@@ -129,7 +229,7 @@ def _head(code: str, *, alone: bool) -> str:
 
 
 def _qr(code: str) -> str:
-    return join_url.qr(join_url.address(code), where="gf-wall-qr")
+    return qr(join_url(code), where="gf-wall-qr")
 
 
 def _counts_right(public: Public) -> bool:

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
 from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, Question, RoomRefusedError
+from glassformer.extensions.rooms.server.room import OpenedRoom, Public, Question, Room, RoomRefusedError
 from glassformer.shared import drawing
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
