@@ -1,16 +1,21 @@
 """Learners' answers by run and step, and what stays covered until then.
 
-A prediction is of one run: another sentence or checkpoint is another question. The browser stores predictions
-(`extensions.classroom.lessons.memory`), the server only in the session.
+A prediction is of one run: another sentence or checkpoint is another question. The browser stores predictions in its
+local storage, which `view.js` reads and writes; the server keeps them only in the session. Data from a browser is not
+trusted: other shapes are skipped.
 """
 
 import hashlib
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import streamlit as st
 
+from glassformer.components.element import Element, told_text
 from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import room_session
@@ -19,6 +24,13 @@ from glassformer.state import session
 KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
 WHOLE: Final = "*"
 MOST: Final = 400  # of a session
+
+MEMORY: Final = "lesson_memory"
+_MEMORY: Final = Element(MEMORY)
+LONGEST: Final = 100_000  # characters
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
+_LONGEST_CHOICE: Final = 100
 
 Key = tuple[str, str]
 """Name of a step and digest of a run."""
@@ -79,6 +91,47 @@ def open_up(place: LessonStepRef) -> bool:
     news = st.session_state.get(OPEN) != here
     st.session_state[OPEN] = here
     return news
+
+
+def mount(page: str, *, heard: Callable[[], None]) -> None:
+    """Have the browser remember what the session knows, say what it remembers, and show what a step is about.
+
+    `heard` is called once it has said something.
+    """
+    here, step = lesson.place(), lesson.scene()
+    at_the_step = step is not None and step.page == page
+    payload = {
+        "rows": [[name, run, one.choice, one.right, one.text] for (name, run), one in kept().items()],
+        "forgotten": st.session_state.get(FORGOTTEN, 0),  # when it grows, the browser forgets too
+        "open": here.name if here is not None and at_the_step else "",
+        "look": list(step.look) if step is not None and at_the_step else [],
+    }
+    _MEMORY.draw(payload, key=MEMORY, hears={"answers": partial(_heard, heard)})
+
+
+def _heard(then: Callable[[], None]) -> None:
+    """Callback: the browser says what it remembers; what the session knows goes before it."""
+    if told := told_text(MEMORY, "answers"):
+        known = kept()
+        keep(dict(read(told)) | dict(known))
+        then()
+
+
+def read(text: str) -> Iterator[tuple[Key, Prediction]]:
+    """The answers that a browser remembers, as it wrote them."""
+    try:
+        rows: Any = json.loads(text) if len(text) <= LONGEST else []
+    except (ValueError, RecursionError):
+        return
+    for row in rows[:MOST] if isinstance(rows, list) else ():
+        if not isinstance(row, list) or len(row) != 5:
+            continue
+        name, run, choice, right, fingerprint = row
+        texts = all(isinstance(one, str) for one in (name, run, choice, fingerprint))
+        if not texts or not isinstance(right, bool) or len(choice) > _LONGEST_CHOICE:
+            continue
+        if _NAME.fullmatch(name) and _DIGEST.fullmatch(run) and _DIGEST.fullmatch(fingerprint):
+            yield (name, run), Prediction(choice, right, fingerprint)
 
 
 def _may_be_seen(place: LessonStepRef) -> bool:

@@ -4,11 +4,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from glassformer.extensions.classroom import cover_state, lesson
-from glassformer.extensions.classroom.teaching import links as panels
-from glassformer.extensions.classroom.teaching import teaching_panels
-from glassformer.extensions.classroom.teaching.links import PAGE_NAMES
-from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
+from glassformer.extensions.classroom import cover_state, lesson, teaching_panels
+from glassformer.extensions.classroom import teaching_links as panels
+from glassformer.extensions.classroom.teaching_links import PAGE_NAMES
+from glassformer.extensions.classroom.teaching_panels import EXAMPLE
 from glassformer.shared.cover_box import ALL, PART
 from glassformer.state.link import read_link
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS

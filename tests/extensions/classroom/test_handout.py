@@ -7,7 +7,7 @@ import re
 import pytest
 
 import transformer
-from glassformer.extensions.classroom.teaching.handout import Sheet, _Half, figures_of, handout
+from glassformer.extensions.classroom.handout import Sheet, _Half, figures_of, handout
 from glassformer.extensions.lessons.library import Case, Posed, QuestionNotApplicable, lessons, pose
 from glassformer.extensions.lessons.library.survey import case_of
 from transformer.i18n import said, say

@@ -1,8 +1,12 @@
-"""Drafts' own fields of the view."""
+"""Part "Draft and check" of the page "How pieces are chosen": its entry, and its fields of the view."""
 
 from glassformer.extensions.drafts.rounds import Kind
+from glassformer.runs.picture import PartEntry
 from glassformer.search import MOST_DRAWS
 from glassformer.state.fields import MAX_LAYER, Look, choice, count, flag, integer
+from transformer.i18n import say
+
+PART = PartEntry("drafts", say("Draft and check"), "glassformer.extensions.drafts.draft_panels:draw", page="search")
 
 
 class DraftsLook(Look):

@@ -12,11 +12,11 @@ from html import escape
 from typing import Any, Final
 
 from glassformer.components.streamlit_page import styled
-from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom import lesson, lesson_questions, predictions, question_form, step_links
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lessons import answer_storage, lesson_questions, question_form, short, step_links
-from glassformer.extensions.classroom.lessons.lesson_questions import Found
+from glassformer.extensions.classroom.lesson_questions import Found
 from glassformer.extensions.lessons.library import Opening, Posed
+from glassformer.extensions.lessons.library.path import short_path, words_on
 from glassformer.extensions.rooms import room_session
 from glassformer.shared import drawing, i18n, menu
 from glassformer.shared.i18n import st
@@ -92,7 +92,6 @@ def outline(keys: Sequence[str]) -> None:
         st.html(f"<style>{chosen} {_OUTLINE}</style>")
 
 
-LIST: Final = "lessons"  # the path of the page with all lessons
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 _MOST_EXAMPLES: Final = 3
 
@@ -103,13 +102,13 @@ def begin(page: str) -> Any:
     here = lesson.place()
     if here is None:
         question_form.ask(None, None)
-    if here is not None or page == LIST:
-        answer_storage.mount(page)
+    if here is not None or page == step_links.LIST:
+        predictions.mount(page, heard=step_links.news)
     if here is None:
         return None
     apply()
     with st.container(key=PANEL):
-        number, count, _, _ = short.around(lesson.known(), here)
+        number, count, _, _ = step_links.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count) if number else title
         line = st.empty()
@@ -129,7 +128,7 @@ def fill(place: Any) -> None:
 
 
 def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None:
-    if short.has_summary(here):
+    if step_links.has_summary(here):
         question_form.ask(None, None)
         menu.ways([step_links.to(say("Back to the step"), here, checkpoint, then=True)])
         _leave()
@@ -154,15 +153,27 @@ def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None, li
     said = scene.says.said({})
     _fold(line, said)
     st.markdown(drawing.plain(said))
-    _, _, _, after = short.around(lesson.known(), here)
-    ways = [] if after is None else [step_links.to(short.BEGINS, after, checkpoint)]
+    _, _, _, after = step_links.around(lesson.known(), here)
+    ways = [] if after is None else [step_links.to(say("Go to the first question"), after, checkpoint)]
     if not step_links.at_the_step(here):
         ways.append(step_links.to(say("Back to the step"), here, checkpoint))
     menu.ways(ways)
     if here.short:
-        short.words(checkpoint)
+        _words(checkpoint)
     _leave()
     _outlined(here)
+
+
+def _words(checkpoint: Checkpoint | None) -> None:
+    """Say the words of the path, folded."""
+    source = st.session_state.get(session.SOURCE) or ""
+    found = None if checkpoint is None else lesson_questions.made(checkpoint, source, "path", words_on)
+    if not isinstance(found, dict):
+        return  # the question says why
+    with st.expander(say("Terms for this path")):
+        for term, says in short_path().words:
+            line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
+            st.markdown(line)
 
 
 def _fold(line: Any, said: Sentence) -> None:
@@ -219,11 +230,11 @@ def _not_here(here: LessonStepRef, why: Sentence, checkpoint: Checkpoint | None)
 
 def _ways(here: LessonStepRef, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
     """Draw the links from here: on, back, back to the step, out of the lesson."""
-    _, _, before, after = short.around(lesson.known(), here)
+    _, _, before, after = step_links.around(lesson.known(), here)
     ways: list[step_links.Way] = []
     if answered or passed:
         label = say("Next", about="lesson") if answered else say("Skip")
-        ways.append(short.way_out(here) if after is None else step_links.to(label, after, checkpoint))
+        ways.append(step_links.way_out(here) if after is None else step_links.to(label, after, checkpoint))
     if before is not None:
         ways.append(step_links.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
     ways.append(step_links.to(say("Back to the step"), here, checkpoint, then=answered))

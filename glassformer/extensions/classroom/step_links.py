@@ -1,16 +1,17 @@
-"""Links to lesson steps: the URL of a step on the learner's own run, and arrival on it.
+"""Way through lessons: the order of steps, the URL of a step on the learner's own run, and arrival on it.
 
 A lesson drives the app only by URLs. A URL that names a step and selects nothing is completed on arrival, from what the
 step's pick finds in the run, and again for another sentence or checkpoint. One that selects something is left as it is.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom import lesson, lesson_questions, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lessons import lesson_questions
-from glassformer.extensions.lessons.library import Posed
+from glassformer.extensions.lessons.library import Lesson, Posed
+from glassformer.extensions.lessons.library.path import short_path
 from glassformer.extensions.rooms import room_session
 from glassformer.runs import loading
 from glassformer.runs.open_run import address
@@ -20,11 +21,55 @@ from glassformer.state import global_params, language, session
 from glassformer.state.link import Link, read_link, read_nested, write_link, write_nested
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
+from transformer.i18n import say
 
 ARRIVED: Final = "lesson_arrived"  # in the session: the step and the run that the page was last set for
 LED: Final = "lesson_led"  # whether it was the step that set it, and not the address
 SHOWN: Final = "lesson_shown"  # the run that the panel is of
+SHORT_MINUTES: Final = short_path().minutes
+LIST: Final = "lessons"  # path of the page with all lessons, on which the short path ends
+SUMMARY: Final = say("What you have learnt")
 BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, room_session.PARAMETER}
+
+
+def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[LessonStepRef, ...]:
+    """The steps of a lesson, or all of the short path, in their order."""
+    if not short:
+        return tuple(LessonStepRef(name, n) for n in range(1, len(lessons[name].steps) + 1))
+    return tuple(
+        LessonStepRef(one.name, n, short=True)
+        for one in lessons.values()
+        for n, step in enumerate(one.steps, 1)
+        if step.short
+    )
+
+
+def around(
+    lessons: Mapping[str, Lesson], here: LessonStepRef
+) -> tuple[int, int, LessonStepRef | None, LessonStepRef | None]:
+    """A step's number, the count, and its neighbours; in its lesson if the short path leaves it out.
+
+    The number of an opening is 0, and the count leaves it out.
+    """
+    row = _row(lessons, here.lesson, short=here.short)
+    if here.name not in [place.name for place in row]:
+        row = _row(lessons, here.lesson, short=False)
+    at, opens = [place.name for place in row].index(here.name), not row[0].step
+    before = row[at - 1] if at else None
+    after = row[at + 1] if at + 1 < len(row) else None
+    return at + 1 - opens, len(row) - opens, before, after
+
+
+def _row(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[LessonStepRef, ...]:
+    """The opening, if there is one, and the steps."""
+    steps = places(lessons, name, short=short)
+    opens = bool(steps) and lessons[steps[0].lesson].opening is not None
+    return (replace(steps[0], step=0), *steps) if opens else steps
+
+
+def first(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> LessonStepRef | None:
+    """Where a lesson or the short path begins; None for a path without steps."""
+    return next(iter(_row(lessons, name, short=short)), None)
 
 
 def run_of(place: LessonStepRef) -> tuple[LessonStepRef, str, str | None]:
@@ -84,6 +129,20 @@ def into(label: str, place: LessonStepRef) -> Way:
     place, model, source = run_of(place)
     bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
     return lesson.scene_of(place).page, label, bare
+
+
+def way_out(here: LessonStepRef) -> Way:
+    """The link from the last step to the page with all lessons, with the learner's own run."""
+    _, label, own = into(SUMMARY if here.short else say("All lessons"), first(lesson.known(), "", short=True) or here)
+    return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
+
+
+def has_summary(here: LessonStepRef | None) -> bool:
+    """Whether the page says what was met, and the panel asks nothing."""
+    path = places(lesson.known(), "", short=True)
+    if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
+        return False
+    return replace(here, own="") == path[-1]
 
 
 def arrive(checkpoint: Checkpoint) -> None:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom import lesson, lesson_questions, predictions, step_links
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lessons import lesson_questions, step_links
-from glassformer.extensions.classroom.lessons.lesson_questions import Found
+from glassformer.extensions.classroom.lesson_questions import Found
 from glassformer.extensions.classroom.predictions import Prediction
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.lessons.library.posing import number_in

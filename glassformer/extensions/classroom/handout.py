@@ -16,9 +16,9 @@ from typing import Any, Final
 from plotly.offline import get_plotlyjs
 
 from glassformer.charts.theme import Spec, figure_in
+from glassformer.extensions.classroom import lesson_questions
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lessons import lesson_questions
-from glassformer.extensions.classroom.teaching.links import PAGE_NAMES, whole
+from glassformer.extensions.classroom.teaching_links import PAGE_NAMES, whole
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Posed
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen

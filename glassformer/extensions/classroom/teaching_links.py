@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.teaching.lesson_reference import question
+from glassformer.extensions.lessons.library import LessonStep
 from glassformer.extensions.rooms import room_session
 from glassformer.shared import drawing, menu
 from glassformer.shared.cover_box import ALL, PART
@@ -213,6 +213,18 @@ def _steps() -> dict[str, str]:
             asked = question(step)
             found[f"{one.name}.{number}"] = say("{title}, {n}: {question}", title=title, n=number, question=asked)
     return found
+
+
+def question(step: LessonStep) -> Sentence:
+    """What a step asks before it is posed to a run: its values are not known yet."""
+    return step.ask.question.said(dict.fromkeys(step.ask.question.names, _Blank()))
+
+
+class _Blank:
+    """A value that is not known yet; takes any format of a number."""
+
+    def __format__(self, spec: str) -> str:
+        return "…"
 
 
 def _place(name: str) -> LessonStepRef | None:

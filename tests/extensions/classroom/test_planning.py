@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 
 import transformer
-from glassformer.extensions.classroom.teaching import lesson_reference, teaching_panels
-from glassformer.extensions.classroom.teaching.teaching_panels import TOPICS
+from glassformer.extensions.classroom import teaching_panels
+from glassformer.extensions.classroom.teaching_panels import TOPICS
 from glassformer.extensions.lessons.library import Case, QuestionNotApplicable, lessons, pose
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 
@@ -56,7 +56,7 @@ def rows(table):
 
 
 def test_every_oracle_and_pick_is_listed_with_what_it_means():
-    listed, picked = rows(lesson_reference.oracles()), rows(lesson_reference.picks())
+    listed, picked = rows(teaching_panels.oracles()), rows(teaching_panels.picks())
     assert set(listed) == set(oracles())
     assert set(picked) == set(picks())
     for row in listed.values():
@@ -77,5 +77,5 @@ def test_values_that_are_listed_are_values_of_a_run():
             seen += 1
             in_this_outcome = step.reveal[posed.answer.variant].names | step.ask.question.names
             assert in_this_outcome <= set(posed.values)
-            assert in_this_outcome <= lesson_reference.values(step)
+            assert in_this_outcome <= teaching_panels.values(step)
     assert seen > 20

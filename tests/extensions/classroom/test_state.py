@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.classroom.lessons import answer_storage
-from glassformer.extensions.classroom.lessons.short import around, first, places
+from glassformer.extensions.classroom.step_links import around, first, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import link
 
@@ -82,19 +81,19 @@ def test_an_answer_that_looks_otherwise_is_passed_over(place, wrong):
     if place == 2 and wrong in ("<b>",):
         return  # a choice may be any short text
     row = [*ROW[:place], wrong, *ROW[place + 1 :]]
-    assert dict(answer_storage.read(json.dumps([row, ROW]))).keys() == {("one-piece.3", "0123abcd")}
+    assert dict(predictions.read(json.dumps([row, ROW]))).keys() == {("one-piece.3", "0123abcd")}
 
 
 @given(
     st.one_of(st.text(), st.recursive(st.none() | st.booleans() | st.text(), st.lists, max_leaves=20).map(json.dumps))
 )
 def test_whatever_a_browser_says_is_read_without_an_error(text):
-    for (name, run), one in answer_storage.read(text):
+    for (name, run), one in predictions.read(text):
         assert len(name) < 40
         assert len(run) == len(one.text) == 8
 
 
 def test_what_is_too_long_is_passed_over():
-    assert not list(answer_storage.read(json.dumps([ROW] * 3000)))
+    assert not list(predictions.read(json.dumps([ROW] * 3000)))
     many = [[f"one-piece.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
-    assert len(list(answer_storage.read(json.dumps(many)))) == predictions.MOST
+    assert len(list(predictions.read(json.dumps(many)))) == predictions.MOST
