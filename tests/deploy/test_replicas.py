@@ -17,8 +17,8 @@ import pytest
 from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
 from glassformer.extensions.replicas.room_store import chosen
-from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Question, Room
+from glassformer.extensions.rooms.registry import Registry
+from glassformer.extensions.rooms.room import Question, Room
 from tests.deploy.by_hand import configuration, needed
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.glassformer.waiting import until

@@ -130,10 +130,7 @@ class _Half:
         if sheet.shown_on is None:
             return ""
         page, address = sheet.shown_on
-        more = say("The app shows more on the “{page}” page.", page=page)
-        line = (
-            more if sheet.charts or sheet.closed else say("To see this in the app, open the “{page}” page.", page=page)
-        )
+        line = say("To see this in the app, open the “{page}” page.", page=page)
         return f'<p class="about"><a href="{escape(address)}">{self.told(line)}</a></p>'
 
     def _once(self, spec: Spec) -> str:

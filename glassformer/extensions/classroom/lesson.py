@@ -104,17 +104,9 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[LessonStepRef | None,
         return None, ()
     found = _PLACE.fullmatch(written)
     lesson = known().get(found[1]) if found else None
-    if found is None or lesson is None:
+    if found is None or lesson is None or int(found[2]) > len(lesson.steps):
         return None, (say("There is no lesson “{name}”, so no lesson is shown.", name=_short(written)),)
     number = int(found[2]) or (0 if lesson.opening else 1)
-    if number > len(lesson.steps):
-        said = say(
-            "The lesson “{name}” has {n} steps, but the link asks for step {asked}, so no lesson is shown.",
-            name=lesson.name,
-            n=len(lesson.steps),
-            asked=number,
-        )
-        return None, (said,)
     own = link.read_nested(next(iter(parameters.get(OWN, ())), "")[: link.LONGEST]) or {}
     own = {name: value for name, value in own.items() if name in RETURNED_TO}
     short = SHORT in parameters.get(PATH, ())

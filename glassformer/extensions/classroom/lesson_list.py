@@ -6,7 +6,7 @@ from typing import Final
 from glassformer.extensions.classroom import lesson, predictions, step_links
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.lessons.library import Lesson
-from glassformer.extensions.lessons.library.path import short_path
+from glassformer.extensions.lessons.library.posing import short_path
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, joined, say, say_n
@@ -113,7 +113,7 @@ def _summary() -> None:
         if wrong:
             st.caption(say("Look again at the steps whose answers surprised you:"))
             menu.ways([step_links.into(_called(place), place) for place in wrong])
-        st.caption(say("Next: how heads are built, how text is cut into tokens, and how a model is trained."))
+        st.caption(say("More lessons"))
         names = [name for name in ("building", "pieces", "recipe") if name in known]
         further = [place for name in names if (place := step_links.first(known, name, short=False)) is not None]
         menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])

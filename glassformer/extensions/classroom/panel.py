@@ -16,7 +16,7 @@ from glassformer.extensions.classroom import lesson, lesson_questions, predictio
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lesson_questions import Found
 from glassformer.extensions.lessons.library import Opening, Posed
-from glassformer.extensions.lessons.library.path import short_path, words_on
+from glassformer.extensions.lessons.library.posing import short_path, words_on
 from glassformer.extensions.rooms import room_session
 from glassformer.shared import drawing, i18n, menu
 from glassformer.shared.i18n import st

@@ -15,8 +15,8 @@ from glassformer.extensions.classroom.predictions import Prediction
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.lessons.library.posing import number_in
 from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms.room import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question, Room
 from glassformer.extensions.rooms.room_view import room_counts
-from glassformer.extensions.rooms.server.room import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question, Room
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import global_params, session
@@ -25,6 +25,8 @@ from transformer.i18n import Sentence, joined, say
 
 ASKED_AGAIN: Final = "lesson_asked_again"  # in the session: why an answer was not taken
 MOST_CHARACTERS: Final = 80
+_NOTHING_GIVEN: Final = say("Choose a prediction first. A wrong one is just as useful.")
+_A_NUMBER: Final = say("Type a number, such as {example}.", example="0.25")
 
 
 def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labels: Sequence[str] = ()) -> None:
@@ -45,11 +47,7 @@ def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labe
                 label_visibility="collapsed",
             )
         else:
-            typed = (
-                say("A number, such as {example}", example="0.25")
-                if found.step.ask.form == "number"
-                else say("A token")
-            )
+            typed = _A_NUMBER if found.step.ask.form == "number" else say("A token")
             st.text_input(say("Your prediction"), key=key, placeholder=typed, max_chars=MOST_CHARACTERS)
         again = st.session_state.pop(ASKED_AGAIN, None)
         if again is not None:
@@ -147,11 +145,11 @@ def _refused(found: Posed, given: str) -> str | None:
     form = found.step.ask.form
     if form == "choice":
         known = given in words_of(found)
-        return None if known else say("Choose a prediction first. A wrong one is just as useful.")
+        return None if known else _NOTHING_GIVEN
     if not given:
-        return say("Type a prediction first. A wrong one is just as useful.")
+        return _NOTHING_GIVEN
     if form == "number" and number_in(given) is None:
-        return say("Type a number, such as {example}.", example="0.25")
+        return _A_NUMBER
     return None
 
 
@@ -221,8 +219,6 @@ def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Pub
         said.append(say("You voted for “{choice}”.", choice=called(found, given.choice)))
     if public.taken:
         said.append(say("Your teacher will show the votes when the class is ready."))
-    elif public.phase == "discuss":
-        said.append(say("Discuss the question with your neighbours, then vote again."))
     else:
         said.append(say("Discuss the question with your neighbours; your teacher may ask again."))
     st.info(drawing.plain(joined(" ", said)))

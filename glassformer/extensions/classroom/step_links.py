@@ -11,7 +11,7 @@ from typing import Final
 from glassformer.extensions.classroom import lesson, lesson_questions, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.lessons.library import Lesson, Posed
-from glassformer.extensions.lessons.library.path import short_path
+from glassformer.extensions.lessons.library.posing import short_path
 from glassformer.extensions.rooms import room_session
 from glassformer.runs import loading
 from glassformer.runs.open_run import address

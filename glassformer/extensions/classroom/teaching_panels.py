@@ -284,7 +284,7 @@ def picks() -> Any:
         steps = ", ".join(f"{lesson.name}.{n}" for lesson, n, _ in used)
         asked = ", ".join(dict.fromkeys(step.ask.oracle for _, _, step in used))
         rows.append((name, ", ".join(found), asked, steps, inspect.getdoc(pick)))
-    columns = [say("pick"), say("values, including the oracle's"), say("oracles that need this pick")]
+    columns = [say("pick"), say("values"), say("oracles that need this pick")]
     return frame(rows, columns=[*columns, say("used in"), say("in the code")])
 
 

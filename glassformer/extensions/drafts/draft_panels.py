@@ -20,7 +20,7 @@ from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
-from transformer.runs.query import Beam, Greedy
+from transformer.runs.query import Greedy
 
 ASK, MEASURE = "search_ask_drafts", "search_draft_times"
 _AHEAD: Final = (0, 2, 4, 8)
@@ -30,13 +30,15 @@ _TURNS: Final = (3, 25)
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     if run.view.guess:
-        said = say("Drafts would give the answer away. To see them, turn off “Hide candidates until I guess” above.")
+        said = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
         st.info(said, icon=":material/visibility_off:")
         return
     with row:
         _controls(run)
     if not isinstance(run.trace.query.decoding, Greedy):
-        st.caption(_decodes_otherwise(run))
+        st.caption(
+            say("This run is not decoded greedily; drafted and checked here is the greedy output of the same sentence.")
+        )
     scene = attempt(lambda: pictures.drafted(run))
     if scene is not None:
         show(pictures.rounds, scene)
@@ -68,18 +70,6 @@ def _controls(run: OpenRun) -> None:
         controls.menu(field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150)
     ahead = {n: say("{n} tokens per draft", n=n) if n else say("Whole drafts") for n in _AHEAD}
     controls.menu(field(run.slot, "ahead"), say("Length of a draft"), ahead, bare=True, width=170)
-
-
-def _decodes_otherwise(run: OpenRun) -> str:
-    if isinstance(run.trace.query.decoding, Beam):
-        return say(
-            "This run uses beam search, which chooses among several tokens at each place. What is drafted and "
-            "checked here is the greedy output of the same sentence."
-        )
-    return say(
-        "This run uses sampling, for which a check has to draw, too (Leviathan et al., 2023). What is drafted and "
-        "checked here is the greedy output of the same sentence."
-    )
 
 
 def _times(run: OpenRun, scene: Checked) -> None:

@@ -27,7 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.replicas import metrics
-from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.runs.loading import runner
 from glassformer.server import descriptors, measures
 from glassformer.server.parts import ServerPart

@@ -12,5 +12,5 @@ EXTENSION = Extension(
         "room_counts": "components/room/wall.js",
     },
     blocks="glassformer.extensions.rooms.room_view:BLOCKS",
-    server="glassformer.extensions.rooms.server.routes:SERVER",
+    server="glassformer.extensions.rooms.routes:SERVER",
 )

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, Literal
 
 from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import OpenedRoom, Public, Question, Room, RoomRefusedError
+from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.room import OpenedRoom, Public, Question, Room, RoomRefusedError
 from glassformer.shared import drawing
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st

@@ -4,11 +4,9 @@ import contextlib
 from collections.abc import Sequence
 from functools import partial
 
-from glassformer.extensions.rooms import polling, room_session
-from glassformer.extensions.rooms.room_view import RULES, caution, join_url, qr, room_counts
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
-from glassformer.extensions.rooms.server.room import (
+from glassformer.extensions.rooms import polling, registry, room_session
+from glassformer.extensions.rooms.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
+from glassformer.extensions.rooms.room import (
     LEAST_OF_FEW,
     LEAST_VOTES,
     Kept,
@@ -18,7 +16,8 @@ from glassformer.extensions.rooms.server.room import (
     RoomRefusedError,
     table,
 )
-from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS
+from glassformer.extensions.rooms.room_view import RIGHT_ALONE, RULES, caution, join_url, qr, room_counts
+from glassformer.extensions.rooms.store import IDLE_SECONDS, MOST_ROOMS
 from glassformer.shared import drawing
 from glassformer.shared.csv_export import Origin, saved
 from glassformer.shared.i18n import st
@@ -86,10 +85,7 @@ def _sentences(taught: OpenedRoom, public: Public) -> None:
         on_change=lambda: polling.do(taught, Room.let_own, bool(st.session_state.get(OWN))),
     )
     if public.own:
-        said = say(
-            "Choices for different sentences cannot be compared, so the results show only how many answers were right."
-        )
-        st.caption(said)
+        st.caption(RIGHT_ALONE)
 
 
 def _few(taught: OpenedRoom, public: Public) -> None:
@@ -183,7 +179,6 @@ _WHY_NOT = {
     "crowded": say("Your network has {n} rooms here, and may have no more. End one, then try again.", n=MOST_OF_CLIENT),
     "too-often": say("You have opened many rooms. Wait {n} seconds, then try again.", n=round(1 / OPENED_A_SECOND)),
 }
-MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 
 
 def draw() -> None:
@@ -203,8 +198,6 @@ def draw() -> None:
         _outside(code)
     with st.expander(say("What is kept of a room")):
         st.caption(KEPT_SHARED if ROOMS.is_shared else KEPT)
-        if not ROOMS.is_shared:
-            st.caption(MEANT_FOR)
 
 
 def _outside(code: str) -> None:

@@ -12,9 +12,9 @@ from typing import Final
 
 import streamlit as st
 
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import ROOMS, client
-from glassformer.extensions.rooms.server.room import OpenedRoom, Public, Room, RoomRefusedError
+from glassformer.extensions.rooms import registry
+from glassformer.extensions.rooms.registry import ROOMS, client
+from glassformer.extensions.rooms.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.server.streamlit_private import session_id
 from glassformer.state import global_params
 from glassformer.state.global_params import AddressPart, Guidance

@@ -20,7 +20,7 @@ import segno
 from glassformer.components.element import Element, told_text
 from glassformer.components.streamlit_page import styled
 from glassformer.extensions.rooms import polling, room_session
-from glassformer.extensions.rooms.server.room import Public
+from glassformer.extensions.rooms.room import Public
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import global_params, language
@@ -73,8 +73,6 @@ def caution() -> None:
             address=base(),
         )
         st.warning(said, icon=":material/wifi_off:")
-    elif class_base() != base():
-        st.caption(say("{address} is this computer's address on the local network.", address=class_base()))
 
 
 def qr(text: str, *, where: str) -> str:

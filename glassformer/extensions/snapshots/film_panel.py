@@ -15,7 +15,7 @@ from glassformer.shared import cover_box
 from glassformer.shared.i18n import st
 from transformer.i18n import say
 
-HIDDEN = say("These maps have rows for all tokens of the output. Turn off “Hide candidates until I guess” to see them.")
+HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
 
 
 def open_film(run: OpenRun) -> Film | None:

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.registry import Registry
+from glassformer.extensions.rooms.registry import Registry
 
 
 def main():

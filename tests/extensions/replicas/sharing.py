@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Question, Room, RoomRefusedError
+from glassformer.extensions.rooms.registry import Registry
+from glassformer.extensions.rooms.room import Question, Room, RoomRefusedError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
 

@@ -10,9 +10,9 @@ import pytest
 import redis
 
 from glassformer.extensions.replicas import store_redis, store_shared
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.room import Room, RoomRefusedError, Round
-from glassformer.extensions.rooms.server.routes import stream
+from glassformer.extensions.rooms import registry
+from glassformer.extensions.rooms.room import Room, RoomRefusedError, Round
+from glassformer.extensions.rooms.routes import stream
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, until

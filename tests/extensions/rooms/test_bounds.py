@@ -7,9 +7,9 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from glassformer.extensions.rooms.server import registry, store
-from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import (
+from glassformer.extensions.rooms import registry, store
+from glassformer.extensions.rooms.registry import Registry
+from glassformer.extensions.rooms.room import (
     MOST_ADDRESS,
     MOST_CHOICES,
     MOST_KEPT,

@@ -15,9 +15,9 @@ from starlette.applications import Starlette
 from streamlit.web.server.starlette.starlette_app import create_streamlit_middleware
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Question, Room, TokenBucket
-from glassformer.extensions.rooms.server.routes import MOST_BYTES, routes
+from glassformer.extensions.rooms.registry import Registry
+from glassformer.extensions.rooms.room import Question, Room, TokenBucket
+from glassformer.extensions.rooms.routes import MOST_BYTES, routes
 from tools.serve import HOST, free_port
 
 SITE = "https://glass.school.example"  # that a proxy serves the app as

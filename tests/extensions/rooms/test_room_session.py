@@ -5,9 +5,8 @@ import streamlit as st
 
 from glassformer.extensions.classroom import cover_state, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import LIMITS, ROOMS
+from glassformer.extensions.rooms import registry, room_session
+from glassformer.extensions.rooms.registry import LIMITS, ROOMS
 from glassformer.state import session
 from glassformer.state.link import Link
 

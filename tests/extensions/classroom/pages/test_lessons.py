@@ -10,8 +10,8 @@ from streamlit.runtime.scriptrunner import StopException
 
 from glassformer.extensions.classroom import lesson, predictions, step_links
 from glassformer.extensions.lessons.library import lessons
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.room import Room
 from glassformer.state import session
 from tests.extensions.scripts import LESSONS
 from tests.pages.conftest import CHECKPOINTS, MAIN, PAGES, STEP, check

@@ -13,7 +13,7 @@ import pytest
 
 from glassformer.extensions.classroom import step_links
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
-from glassformer.extensions.lessons.library.path import short_path
+from glassformer.extensions.lessons.library.posing import short_path
 
 NEAR = 1.25  # a factor
 

@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.extensions.classroom import step_links
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
-from glassformer.extensions.lessons.library.path import short_path, words_on
+from glassformer.extensions.lessons.library.posing import short_path, words_on
 from tests.extensions.lessons.library.posed import LONGEST, NAMES, ONE_PIECE, UNKNOWN, case, sentences
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
     NEAR,
+    NO_WINNER,
+    ONLY_SPECIAL,
     ROUNDING,
     Answer,
     Case,
@@ -21,13 +23,18 @@ from glassformer.extensions.lessons.library.case import (
     only_rounding,
     outputs,
     worded,
+    written,
 )
-from glassformer.extensions.lessons.library.subjects.steps import written
 from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.analysis.sampling_stages import Spread, reshaped, spread
+from transformer.i18n import say
 from transformer.runs.query import Beam, Sampling
 from transformer.text.tokenizer import SPACE_MARK
 
+ALL_FORCED: Final = say("Every token of this output was forced; try another sentence.")
+UNMOVED: Final = say(
+    "In this distribution, one token has all the probability, or all tokens are equally probable; try another sentence."
+)
 CLEAR_BITS: Final = 0.2  # by how much the least sure step has to stand out to be asked for
 SAME_NATS: Final = 1e-4  # log-probabilities that are nearer than this are the same, up to rounding
 ROUNDS_TO_ALL: Final = 0.995  # a share from here on reads 100 %, which no softmax gives
@@ -45,9 +52,7 @@ def read_piece(case: Case) -> Answer:
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
-        raise QuestionNotApplicable(
-            "The source has only special tokens, so the start mark would be the only choice; type a sentence."
-        )
+        raise QuestionNotApplicable(ONLY_SPECIAL)
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
@@ -98,9 +103,7 @@ def hardest_step(case: Case) -> Answer:
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
-        raise QuestionNotApplicable(
-            "Two steps are about equally hard here, so there is no single answer; try another sentence."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_tokens[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
@@ -157,7 +160,7 @@ def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
     trace, n_steps = case.trace, written(case, least=1)
     if trace.n_forced >= n_steps:
-        raise QuestionNotApplicable("Every token of this output was forced; try another sentence.")
+        raise QuestionNotApplicable(ALL_FORCED)
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
         "step": at + 1,
@@ -177,10 +180,7 @@ def sharpened(case: Case) -> Answer:
     """What half the temperature makes of the favourite."""
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
-        raise QuestionNotApplicable(
-            "In this distribution, one token has all the probability, or all tokens are equally probable; try "
-            "another sentence."
-        )
+        raise QuestionNotApplicable(UNMOVED)
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
     return Answer(right=right, options=worded("surer", "less", "other"), values=values)
@@ -190,7 +190,7 @@ def flattened(case: Case) -> Answer:
     """How near twice the temperature brings the entropy to the most that there can be."""
     warm, hot, most = _at(case, Sampling()), _at(case, Sampling(temperature=2.0)), float(case.picked["most"])
     if abs(hot.entropy - warm.entropy) < SEEN:
-        raise QuestionNotApplicable("This distribution is the same at every temperature; try another sentence.")
+        raise QuestionNotApplicable(UNMOVED)
     share = hot.entropy / most
     if hot.entropy < warm.entropy:
         right = "falls"
@@ -259,7 +259,7 @@ def draws_like_greedy(case: Case) -> Answer:
         for step in range(trace.n_forced, n_steps)
     ]
     if not at_steps:
-        raise QuestionNotApplicable("Every token of this output was forced; try another sentence.")
+        raise QuestionNotApplicable(ALL_FORCED)
     product, mean, least = math.prod(at_steps), sum(at_steps) / len(at_steps), min(at_steps)
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.lessons.library.case import Case
-from glassformer.extensions.lessons.library.subjects import clocks_questions
+from glassformer.extensions.lessons.library.subjects import positions_questions
 from glassformer.extensions.lessons.library.survey import case_of
 from tests.extensions.lessons.library.posed import picked
 from tests.healthy import healthy
@@ -29,11 +29,11 @@ def table_by_hand(case: Case) -> np.ndarray:
 
 @pytest.mark.parametrize("name", SINUSOIDAL)
 def test_the_pair_with_the_larger_angle_turns_faster(name):
-    posed = picked(clocks_questions.two_clocks, case(name))
+    posed = picked(positions_questions.two_clocks, case(name))
     fast, slow = posed.picked["fast"], posed.picked["slow"]
     d = posed.checkpoint.config.d_model
     assert angle_by_hand(2 * fast, d) > angle_by_hand(2 * slow, d)
-    answer = clocks_questions.faster_dimension(posed)
+    answer = positions_questions.faster_dimension(posed)
     assert answer.right == "fast"
     for word, pair in (("turn_fast", fast), ("turn_slow", slow)):
         assert answer.values[word] == pytest.approx(2 * np.pi / angle_by_hand(2 * pair, d), rel=1e-4)
@@ -44,9 +44,9 @@ def test_the_pair_with_the_larger_angle_turns_faster(name):
 
 @pytest.mark.parametrize("name", SINUSOIDAL)
 def test_a_turn_is_over_where_the_pair_comes_back(name):
-    posed = picked(clocks_questions.one_clock, case(name))
+    posed = picked(positions_questions.one_clock, case(name))
     sine, table = posed.picked["sine"], table_by_hand(posed)
-    answer = clocks_questions.turn_length(posed)
+    answer = positions_questions.turn_length(posed)
     turn = answer.values["turn"]
     assert turn == pytest.approx(2 * np.pi / angle_by_hand(sine, table.shape[1]), rel=1e-4)
     assert answer.right == "turn"
@@ -58,11 +58,11 @@ def test_a_turn_is_over_where_the_pair_comes_back(name):
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_equal_distances_are_alike_in_a_formula_only(name):
-    posed = picked(clocks_questions.two_pairs, case(name))
+    posed = picked(positions_questions.two_pairs, case(name))
     table = table_by_hand(posed)
     p, q, p2, q2 = (posed.picked[key] for key in ("p", "q", "p2", "q2"))
     first, second = table[p] @ table[q], table[p2] @ table[q2]
-    answer = clocks_questions.same_distance(posed)
+    answer = positions_questions.same_distance(posed)
     assert q - p == q2 - p2
     assert (answer.values["first"], answer.values["second"]) == pytest.approx((first, second))
     if name in SINUSOIDAL:
@@ -75,7 +75,7 @@ def test_equal_distances_are_alike_in_a_formula_only(name):
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_shift_is_one_rotation_of_a_formula_only(name):
-    posed = picked(clocks_questions.shift, case(name))
+    posed = picked(positions_questions.shift, case(name))
     k, table = posed.picked["k"], table_by_hand(posed)
     d = table.shape[1]
     turned = np.zeros((d, d))
@@ -83,7 +83,7 @@ def test_a_shift_is_one_rotation_of_a_formula_only(name):
         angle = k * angle_by_hand(dim, d)
         turned[dim : dim + 2, dim : dim + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
     missed = np.abs(table[:-k] @ turned.T - table[k:]).max()
-    answer = clocks_questions.shift_map(posed)
+    answer = positions_questions.shift_map(posed)
     assert answer.right == ("one" if missed < 1e-3 else "none")
     assert (answer.right == "one") == (name in SINUSOIDAL)
     first = int(posed.picked["dims"].partition(".")[0]) - 1  # what is looked at goes round about once in 64 positions
@@ -91,7 +91,7 @@ def test_a_shift_is_one_rotation_of_a_formula_only(name):
 
 
 def test_the_longest_word_is_read_and_no_longer_one():
-    answer = clocks_questions.longest_word(picked(clocks_questions.lengths, case("reverse")))
+    answer = positions_questions.longest_word(picked(positions_questions.lengths, case("reverse")))
     k = answer.values["k"]
     reverse = healthy("reverse")
     assert len(reverse.run("a" * k).src_ids) == reverse.config.max_len

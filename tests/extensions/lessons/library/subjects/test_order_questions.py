@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.subjects import order_questions
+from glassformer.extensions.lessons.library.subjects import positions_questions
 from tests.extensions.lessons.library.posed import RUNS, case_at
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.taps import NO_TAP, Recorder, Replacer, Tap, tap_of
@@ -27,7 +27,7 @@ def typical(vectors: np.ndarray) -> float:
 
 @both
 def test_sizes_are_those_of_the_tables(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, order_questions.added_positions)
+    case = case_at(name, sentence, positions_questions.added_positions)
     ids = list(case.trace.src_ids)
     d_model = case.checkpoint.config.d_model
     raw = case.checkpoint.model.get_parameter("src_table").detach().double().numpy()[ids]
@@ -35,7 +35,7 @@ def test_sizes_are_those_of_the_tables(name: str, sentence: str) -> None:
     encoded(case.checkpoint, ids, tap_of(recorder))
     (positions,) = recorder.values.values()
     position = typical(positions.double().numpy().reshape(-1, d_model)[: len(ids)])
-    answer = order_questions.embedding_and_position(case)
+    answer = positions_questions.embedding_and_position(case)
     assert answer.values["token"] == pytest.approx(typical(raw) * d_model**0.5, rel=1e-5)
     assert answer.values["raw"] == pytest.approx(typical(raw), rel=1e-5)
     assert answer.values["position"] == pytest.approx(position, rel=1e-5)
@@ -46,7 +46,7 @@ def test_sizes_are_those_of_the_tables(name: str, sentence: str) -> None:
 
 @both
 def test_without_positions_a_shuffle_permutes_the_encoder_and_leaves_the_logits(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, order_questions.shuffled)
+    case = case_at(name, sentence, positions_questions.shuffled)
     ids = list(case.trace.src_ids)
     (shuffle,) = parse(case.picked["shuffle"])
     moved = list(shuffle.edited(tuple(ids), case.checkpoint.config))
@@ -56,34 +56,34 @@ def test_without_positions_a_shuffle_permutes_the_encoder_and_leaves_the_logits(
     by_piece = [dict(zip(some, vectors, strict=True)) for some, vectors in zip((ids, moved), rows, strict=True)]
     for piece, row in by_piece[0].items():
         assert by_piece[1][piece] == pytest.approx(row, abs=1e-4)
-    answer = order_questions.bag_of_words(case)
+    answer = positions_questions.bag_of_words(case)
     assert answer.right == "rounding"
     assert answer.values["moved"] < 1e-3
 
 
 @pytest.mark.parametrize("word", ["lantern", "quiz", "house"])
 def test_a_shuffled_word_is_that_word_typed(word: str) -> None:
-    case = case_at("reverse", word, order_questions.shuffled)
+    case = case_at("reverse", word, positions_questions.shuffled)
     (shuffle,) = parse(case.picked["shuffle"])
     ids, tokenizer = shuffle.edited(case.trace.src_ids, case.checkpoint.config), case.checkpoint.src_tokenizer
     typed = tokenizer.decode([i for i in ids if not tokenizer.is_special(i)])
     other = case.checkpoint.run(typed)
     assert other.src_ids == ids
-    answer = order_questions.shuffled_source(case)
+    answer = positions_questions.shuffled_source(case)
     assert answer.values["after"] == other.output_text == typed[::-1]
     assert answer.right == answer.variant == "order"
 
 
 @both
 def test_one_piece_at_two_places_is_one_vector_without_positions(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, order_questions.twice)
+    case = case_at(name, sentence, positions_questions.twice)
     a, b, ids = case.picked["a"] - 1, case.picked["b"] - 1, list(case.trace.src_ids)
     assert ids[a] != ids[b]
     ids[b] = ids[a]
     without, placed = encoded(case.checkpoint, ids, UNPLACED), encoded(case.checkpoint, ids)
     assert without[a] == pytest.approx(without[b], abs=1e-4)
     cosine = float(placed[a] @ placed[b] / np.linalg.norm(placed[a]) / np.linalg.norm(placed[b]))
-    answer = order_questions.same_piece_twice(case)
+    answer = positions_questions.same_piece_twice(case)
     assert answer.right == "equal"
     assert answer.values["apart"] < 1e-4
     assert answer.values["cosine"] == pytest.approx(cosine, abs=1e-5)
@@ -91,10 +91,10 @@ def test_one_piece_at_two_places_is_one_vector_without_positions(name: str, sent
 
 
 def test_a_network_that_mixes_tokens_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = case_at("reverse", "lantern", order_questions.two_tokens)
+    case = case_at("reverse", "lantern", positions_questions.two_tokens)
     ffn = case.checkpoint.model.encoder.layers[0].ffn
     plain = type(ffn).forward
     monkeypatch.setattr(
         type(ffn), "forward", lambda self, x, *rest, **more: plain(self, x + x.cumsum(1), *rest, **more)
     )
-    assert order_questions.swapped_before_ffn(case).right == "all"
+    assert positions_questions.swapped_before_ffn(case).right == "all"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
-from glassformer.extensions.lessons.library.subjects import stream_questions as stream
+from glassformer.extensions.lessons.library.subjects import inside_questions
 from tests.extensions.lessons.library.posed import RUNS, case_at
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import parse
@@ -32,7 +32,7 @@ def between(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_the_largest_addition_is_that_of_all_outputs(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.stream_row)
+    case = case_at(name, sentence, inside_questions.stream_row)
     row, recorded = row_of(case), replay(case.checkpoint, case.trace, ["decoder.*.*.output"])
     sizes = {
         word: max(size(value[row]) for site, value in recorded.items() if f".{part}." in site)
@@ -42,9 +42,9 @@ def test_the_largest_addition_is_that_of_all_outputs(name: str, sentence: str) -
     best, second = sorted(sizes.values(), reverse=True)[:2]
     if best < 1.05 * second:
         with pytest.raises(QuestionNotApplicable):
-            stream.largest_addition(case)
+            inside_questions.largest_addition(case)
         return
-    answer = stream.largest_addition(case)
+    answer = inside_questions.largest_addition(case)
     assert answer.right == max(sizes, key=lambda word: sizes[word])
     assert answer.values["size"] == pytest.approx(best, rel=1e-5)
     assert {option.word for option in answer.options} == set(sizes)
@@ -52,13 +52,13 @@ def test_the_largest_addition_is_that_of_all_outputs(name: str, sentence: str) -
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_what_is_left_of_the_start_is_a_cosine(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.stream_row)
+    case = case_at(name, sentence, inside_questions.stream_row)
     last = case.checkpoint.config.n_decoder_layers - 1
     after = "norm" if case.checkpoint.config.norm == "post" else "residual"
     sites = ["decoder.embedding.output", f"decoder.{last}.ffn.{after}"]
     recorded = replay(case.checkpoint, case.trace, sites)
     kept = between(*(recorded[site][row_of(case)] for site in sites))
-    answer = stream.left_of_the_start(case)
+    answer = inside_questions.left_of_the_start(case)
     assert answer.values["kept"] == pytest.approx(kept, abs=1e-5)
     least = {"none": -1.0, "little": 0.1, "some": 0.3, "most": 0.7}
     assert least[str(answer.right)] <= kept
@@ -67,7 +67,7 @@ def test_what_is_left_of_the_start_is_a_cosine(name: str, sentence: str) -> None
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sentence: str) -> None:
-    case = case_at(name, sentence, stream.lens_step)
+    case = case_at(name, sentence, inside_questions.lens_step)
     model, n_layers = case.checkpoint.model, case.checkpoint.config.n_decoder_layers
     after = [f"decoder.{layer}.ffn.residual" for layer in range(n_layers)]
     recorded = replay(case.checkpoint, case.trace, ["decoder.embedding.output", *after])
@@ -81,7 +81,7 @@ def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sen
     settled = len(on_top)
     while settled and on_top[settled - 1]:
         settled -= 1
-    answer = stream.settled_depth(case)
+    answer = inside_questions.settled_depth(case)
     assert answer.values["layer"] == settled
     assert answer.right == ("embedding" if settled == 0 else f"depth-{settled}")
 
@@ -89,18 +89,18 @@ def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sen
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_what_two_changes_cost_is_what_taps_by_hand_cost(name: str, sentence: str) -> None:
     """Pre-norm: the stream after layer 1 is what went in, or what the feed-forward adds, alone."""
-    case = case_at(name, sentence, stream.stream_row)
+    case = case_at(name, sentence, inside_questions.stream_row)
     streams = ["decoder.0.cross_attn.residual", "decoder.0.ffn.output", "decoder.0.ffn.residual"]
     recorded = replay(case.checkpoint, case.trace, streams)
-    answer = stream.stream_or_sublayer(case)
+    answer = inside_questions.stream_or_sublayer(case)
     changed = case.checkpoint.run(dataclasses.replace(case.trace.query, interventions=parse(answer.values["do"])))
     assert 1 <= answer.values["shown"] <= max(1, changed.n_steps)
     for word, site in (("skip", streams[0]), ("alone", streams[1])):
         value = recorded[site]
 
         def put(stream, value=value):
-            changed = stream.clone()
-            changed[0] = stream.new_tensor(value)
+            changed = inside_questions.clone()
+            changed[0] = inside_questions.new_tensor(value)
             return changed
 
         tap = tap_of(Replacer({streams[2]: put}, causal=True))

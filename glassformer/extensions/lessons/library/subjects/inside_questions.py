@@ -1,17 +1,24 @@
-"""Picks and questions about the residual stream: what is added, what is left of the start, norms, depth, context.
+"""Questions about the inside of a model: the residual stream and its norms, feed-forward neurons, embeddings.
 
 Picks: which vector, which neuron and which piece a lesson looks at inside the model. All count from 1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import (
     NEAR,
+    NO_ENCODER,
+    NO_WINNER,
+    NOT_FINITE,
+    TOO_SHORT,
+    WRITES_NOTHING,
     Answer,
     Case,
     Option,
@@ -20,15 +27,17 @@ from glassformer.extensions.lessons.library.case import (
     amount,
     between,
     clear,
+    largest,
     only_rounding,
     worded,
+    written,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
-from glassformer.extensions.lessons.library.subjects.steps import written
-from glassformer.extensions.what_if.interventions import NoResidual, Replace, Skip
-from transformer.analysis import neurons, stream
+from glassformer.extensions.what_if.interventions import NoFeedForward, NoResidual, Replace, Skip
+from transformer.analysis import neighbours, neurons, stream
 from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.analysis.logit_lens import logit_lens, paths
+from transformer.analysis.stream import places
 from transformer.i18n import say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.taps import Replacer, tap_of
@@ -66,18 +75,14 @@ def first_norm(case: Case) -> dict[str, Any]:
 def lens_step(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure."""
     if not anatomy(case.checkpoint.config).writes:
-        raise QuestionNotApplicable(
-            "This model writes nothing, so the stream cannot be read as a prediction at any layer."
-        )
+        raise QuestionNotApplicable(WRITES_NOTHING)
     return stream_row(case)
 
 
 def source_token(case: Case) -> dict[str, Any]:
     """A piece of text in the middle of what the encoder reads."""
     if not anatomy(case.checkpoint.config).reads:
-        raise QuestionNotApplicable(
-            "This model has no encoder; choose a model that reads the whole source in one pass."
-        )
+        raise QuestionNotApplicable(NO_ENCODER)
     key = _middle(case)
     return {"key": key + 1, "token": case.trace.src_tokens[key]}
 
@@ -162,10 +167,7 @@ def largest_addition(case: Case) -> Answer:
     order = sorted(largest, key=lambda part: -largest[part][0])
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
     if most < CLEAR * second:
-        raise QuestionNotApplicable(
-            "For this sentence, two kinds of sub-layers add nearly the same amount to the stream, so there is no "
-            "single answer; try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
     return Answer(right=order[0], options=worded(*largest), values=values, variant=order[0])
 
@@ -193,7 +195,7 @@ def standardised(case: Case) -> Answer:
         raise QuestionNotApplicable("This model has no layer norm that subtracts the mean; choose another checkpoint.")
     n_tokens = case.trace.n_tokens(place.stack)
     if n_tokens < 3:
-        raise QuestionNotApplicable("The comparison needs at least three tokens; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     norm = stream.norm_places(config, place.stack)[case.at("norm")]
     recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
     found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
@@ -225,8 +227,6 @@ def settled_depth(case: Case) -> Answer:
         raise QuestionNotApplicable(
             "The token at this step of the output is not the model's own first choice; try another sentence."
         )
-    if not last:
-        raise QuestionNotApplicable("This decoder has no layers.")
     among = [*dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])][:MOST_CHOICES]
     values = {
         "layer": settled,
@@ -249,13 +249,11 @@ def _depth(depth: int) -> Option:
 def stream_or_sublayer(case: Case) -> Answer:
     """What harms more in the decoder's first layer: no feed-forward, or nothing but feed-forward."""
     if case.picked["side"] != "target":
-        raise QuestionNotApplicable("This model writes nothing, so no output can get worse.")
+        raise QuestionNotApplicable(WRITES_NOTHING)
     alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
     lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
     if not all(np.isfinite(cost) for cost in lost.values()):
-        raise QuestionNotApplicable(
-            "With one of the two changes, this model computes values that are not finite; try another sentence."
-        )
+        raise QuestionNotApplicable(NOT_FINITE)
     right = between((-EQUAL_NATS, EQUAL_NATS), lost["alone"] - lost["skip"], ("skip", "equal", "alone"))
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
     values = {**lost, "do": str(alone), "shown": shown}
@@ -291,9 +289,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
     trace, checkpoint = case.trace, case.checkpoint
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
     if len(others) < 2:
-        raise QuestionNotApplicable(
-            "Besides the chosen token, the sentence has too few tokens to replace; try a longer one."
-        )
+        raise QuestionNotApplicable(TOO_SHORT)
     for sentence in reversed(checkpoint.card.examples):
         ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
         pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
@@ -338,3 +334,155 @@ def _path(case: Case) -> tuple[str, list[str], int]:
     stack = anatomy(config).stack(place.stack)
     added = [f"{stack.name}.{layer}.{part}.output" for layer in range(stack.n_layers) for part in stack.sublayers]
     return f"{stack.name}.{stack.n_layers - 1}.output", added, place.row
+
+
+HARDLY: Final = 0.1  # a logit that changes by less has hardly changed: it makes a probability a tenth larger
+NEAREST: Final = 10
+CLEARLY_NEARER: Final = 0.005  # by how much the nearest cosine has to exceed the next
+FAR: Final = 60  # a decoy is the piece at about this place in the order of nearness
+
+
+def ffn_alone(case: Case) -> Answer:
+    """Which other tokens a feed-forward sub-layer reads for one."""
+    place, trace = place_of(case, case.picked), case.trace
+    n_tokens = trace.n_tokens(place.stack)
+    if n_tokens < 3:
+        raise QuestionNotApplicable(TOO_SHORT)
+    layer = case.at("layer")
+    output = neurons.site(place.stack, layer, "output")
+    moved = {}
+    for which, rows in (("before", slice(0, place.row)), ("after", slice(place.row + 1, n_tokens))):
+        # Declared causal, to read all rows in one pass: with prefixes, no row would have anything after it.
+        tap = tap_of(Replacer({_read(case, place, layer): partial(_without, rows)}, causal=True))
+        kept, other = (replay(case.checkpoint, trace, [output], tap=one)[output] for one in (tap_of(), tap))
+        scale = max(1.0, float(np.abs(kept[place.row]).max()))
+        moved[which] = float(np.abs(kept[place.row] - other[place.row]).max()) / scale
+    sees = {which for which, by in moved.items() if not only_rounding(by)}
+    right = "none" if not sees else ("before" if sees == {"before"} else "all")
+    return Answer(right=right, options=worded("none", "before", "all"), values={"by": max(moved.values())})
+
+
+def _read(case: Case, place: TokenRow, layer: int) -> str:
+    """The site that a layer's feed-forward reads."""
+    config = case.checkpoint.config
+    if config.norm != "post":
+        return f"{place.stack}.{layer}.ffn.norm"
+    where = places(config, place.stack)
+    at = next(i for i, one in enumerate(where) if one.layer == layer and one.part == "ffn")
+    return where[at - 1].site
+
+
+def _without(rows: slice, value: Tensor) -> Tensor:
+    """A value [1, T, D] with rows set to 0."""
+    changed = value.clone()
+    changed[:, rows] = 0.0
+    return changed
+
+
+def silent_share(case: Case) -> Answer:
+    """The share of the neurons of a layer that are silent at a token."""
+    place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
+    share = float(neurons.silent(_activations(case, place)[place.row], kind).mean())
+    words = "few", "half", "most", "nearly_all"
+    right = between((0.5, 0.75, 0.9), share, words)
+    values = {"share": share, "active": round((1 - share) * case.checkpoint.config.of(place.stack).d_ff)}
+    return Answer(right=right, options=worded(*words), values=values, variant="exact" if kind == "relu" else "near")
+
+
+def _activations(case: Case, place: TokenRow) -> np.ndarray:
+    """Of the layer that was picked, of the tokens that were read [T, d_ff]."""
+    site = neurons.site(place.stack, case.at("layer"), "activation")
+    return replay(case.checkpoint, case.trace, [site])[site][: case.trace.n_tokens(place.stack)]
+
+
+def active_elsewhere(case: Case) -> Answer:
+    """At how many of the other tokens the most active neuron of one is active, too."""
+    place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
+    activation = _activations(case, place)[:, case.at("neuron")]
+    n_others = len(activation) - 1
+    if n_others < 3:
+        raise QuestionNotApplicable(TOO_SHORT)
+    active = ~neurons.silent(activation, kind)
+    count = int(active.sum()) - int(active[place.row])
+    right = "only" if not count else ("some" if 2 * count < n_others else "many")
+    values = {"n": count, "n_others": n_others}
+    return Answer(right=right, options=worded("only", "some", "many"), values=values, variant=right)
+
+
+def pushes(case: Case) -> Answer:
+    """Whether the most active neuron raises the logit of the piece that is written."""
+    if case.picked["side"] != "target":
+        raise QuestionNotApplicable(WRITES_NOTHING)
+    model, trace, config = case.checkpoint.model, case.trace, case.checkpoint.config
+    place, layer, neuron = place_of(case, case.picked), case.at("layer"), case.at("neuron")
+    inputs = replay(case.checkpoint, trace, neurons.effect_sites(config, layer))
+    effect = neurons.direct_effect(model, layer, neuron, inputs, token=place.row) * float(case.picked["activation"])
+    written_id = trace.tgt_ids[case.at("step")]
+    change = float(effect[written_id])
+    right = between((-HARDLY, HARDLY), change, ("lowers", "hardly", "raises"))
+    most = right == "raises" and largest(effect) == written_id
+    values = {
+        "change": change,
+        "raised": trace.vocabulary[int(effect.argmax())],
+        "raised_by": float(effect.max()),
+        "lowered": trace.vocabulary[int(effect.argmin())],
+    }
+    options = worded("raises", "hardly", "lowers")
+    return Answer(right=right, options=options, values=values, variant="raises_most" if most else right)
+
+
+def without_ffn(case: Case) -> Answer:
+    """What becomes of the output if the last layer's feed-forward writes nothing."""
+    if case.picked["side"] != "target":
+        raise QuestionNotApplicable(WRITES_NOTHING)
+    change, trace = NoFeedForward(stack="decoder", layer=case.at("layer")), case.trace
+    other = case.changed(change)
+    same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
+    differ = max(trace.n_steps, other.n_steps) - same
+    right = "same" if not differ else ("some" if 2 * differ <= trace.n_steps else "most")
+    values = {
+        "n": differ,
+        "n_steps": trace.n_steps,
+        "after": other.output_text.strip() or "–",
+        "do": str(change),
+        "shown": min(int(case.picked["step"]), max(1, other.n_steps)),
+    }
+    return Answer(right=right, options=worded("same", "some", "most"), values=values, variant=right)
+
+
+def nearest_piece(case: Case) -> Answer:
+    """Which piece's embedding has the largest cosine with that of a piece."""
+    own, found, piece = _near(case)
+    if found.cosine[0] - found.cosine[1] < CLEARLY_NEARER:
+        raise QuestionNotApplicable(NO_WINNER)
+    nearest = int(found.ids[0])
+    beside = [case.trace.src_ids[place] for place in own_pieces(case)]
+    alike = [int(i) for i in found.ids[1:] if spelled_alike(piece(own), piece(int(i)))]
+    chosen = {nearest: f"piece-{nearest}"}
+    chosen.setdefault(next((i for i in beside if i not in (own, nearest)), nearest), "beside")
+    chosen.setdefault(alike[-1] if alike else nearest, "spelled")
+    chosen.setdefault(int(found.ids[-1]), "far")
+    options = tuple(Option(word, piece(i)) for i, word in chosen.items())
+    values = {"nearest": piece(nearest), "cosine": float(found.cosine[0]), "second": piece(int(found.ids[1]))}
+    return Answer(right=chosen[nearest], options=options, values=values)
+
+
+def near_by_spelling(case: Case) -> Answer:
+    """How many of the ten nearest pieces are spelled like a piece."""
+    own, found, piece = _near(case)
+    ten = [piece(int(i)) for i in found.ids[:NEAREST]]
+    count = sum(spelled_alike(piece(own), one) for one in ten)
+    right = "hardly" if count <= 1 else ("some" if count <= 5 else "most")
+    values = {"n": count, "ten": " · ".join(ten)}
+    return Answer(right=right, options=worded("hardly", "some", "most"), values=values, variant=right)
+
+
+def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]:
+    """The id of the piece that was picked, the pieces near it, and what pieces are called."""
+    own, tokenizer = case.trace.src_ids[case.at("key")], case.checkpoint.src_tokenizer
+    table, allowed = table_of(case), np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)])
+    norms = neighbours.row_norms(table)
+    found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)
+    if len(found.ids) < FAR:
+        raise QuestionNotApplicable("This embedding table has too few non-zero vectors to compare.")
+    return own, found, tokenizer.piece

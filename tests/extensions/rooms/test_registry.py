@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import (
+from glassformer.extensions.rooms import registry
+from glassformer.extensions.rooms.registry import (
     IDLE_SECONDS,
     LEFT_SECONDS,
     LIMITS,
@@ -20,7 +20,7 @@ from glassformer.extensions.rooms.server.registry import (
     Registry,
     client,
 )
-from glassformer.extensions.rooms.server.room import (
+from glassformer.extensions.rooms.room import (
     FORGOTTEN_SECONDS,
     LEAST_VOTES,
     MOST_CHOICES,

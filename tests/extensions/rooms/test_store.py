@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from glassformer.extensions.replicas import store_shared
 from glassformer.extensions.replicas.room_store import chosen
 from glassformer.extensions.replicas.store_shared import RECORDS
-from glassformer.extensions.rooms.server.registry import MOST_ROOMS
-from glassformer.extensions.rooms.server.room import (
+from glassformer.extensions.rooms.registry import MOST_ROOMS
+from glassformer.extensions.rooms.room import (
     MOST_TOKENS,
     VOTES_AT_ONCE,
     Kept,
@@ -26,7 +26,7 @@ from glassformer.extensions.rooms.server.room import (
     Round,
     Student,
 )
-from glassformer.extensions.rooms.server.store import StoreError
+from glassformer.extensions.rooms.store import StoreError
 from glassformer.server.replicas import read, written
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, Clock, until
@@ -105,7 +105,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
 
 def test_an_app_with_a_wrong_address_does_not_start():
     child = subprocess.run(
-        [sys.executable, "-c", "import glassformer.extensions.rooms.server.registry"],
+        [sys.executable, "-c", "import glassformer.extensions.rooms.registry"],
         env={"GLASSFORMER_STORE": "http://x"}, cwd=ROOT,
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip

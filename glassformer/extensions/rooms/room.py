@@ -1,7 +1,7 @@
 """A room: its public state, teacher, students, questions, votes, token-bucket rate limits.
 
 The state of a room is an immutable value, the same in all processes; what is public of it has no personal data. Its
-listeners are known per process; the store (`extensions/rooms/server/store.py`) reports them to the others, and holds a
+listeners are known per process; the store (`extensions/rooms/store.py`) reports them to the others, and holds a
 lock around every call. Its record is a table of questions and of how often each choice was chosen, without names. A
 round with too few votes has only its total, in the record too.
 

@@ -29,9 +29,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import ROOMS, Registry, client
-from glassformer.extensions.rooms.server.room import LEAST_VOTES, Public, RoomRefusedError, Why
+from glassformer.extensions.rooms import registry
+from glassformer.extensions.rooms.registry import ROOMS, Registry, client
+from glassformer.extensions.rooms.room import LEAST_VOTES, Public, RoomRefusedError, Why
 from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 

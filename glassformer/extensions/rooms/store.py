@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.room import Room
 from transformer.errors import SentenceError
 
 MOST_ROOMS: Final = 20

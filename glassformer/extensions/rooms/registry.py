@@ -2,7 +2,7 @@
 
 Rooms are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
 session calls the registry in this process, with the room's secret; HTTP requests can only join, listen and vote
-(`extensions/rooms/server/routes.py`). A call that changes a room may wait for the store.
+(`extensions/rooms/routes.py`). A call that changes a room may wait for the store.
 
 A client is a network address, which all students of a school may share. So a limit on a class's requests allows a
 whole class at once, per client and room. An address is kept only as a number that has no meaning outside this process.
@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address
 from typing import Any, Final
 
-from glassformer.extensions.rooms.server.room import (
+from glassformer.extensions.rooms.room import (
     Counted,
     Kept,
     OpenedRoom,
@@ -29,7 +29,7 @@ from glassformer.extensions.rooms.server.room import (
     TokenBucket,
     Why,
 )
-from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, RoomStore, StoreError
+from glassformer.extensions.rooms.store import IDLE_SECONDS, MOST_ROOMS, RoomStore, StoreError
 from transformer.extensions import provided
 
 ALPHABET: Final = "ACDEFGHJKMNPRTUWXY3479"  # none that is read as another: 0 O Q, 1 I L, 2 Z, 5 S, 6 G, 8 B, U V
