@@ -157,9 +157,9 @@ def school(tmp_path_factory):
 def room(school):
     """A room that was opened by one more process of the same store: its registry, and what its teacher has."""
     rooms = Registry(store=chosen(school.redis.url))
-    rooms.begin()
+    rooms.store.begin()
     yield rooms, rooms.open()
-    rooms.close()
+    rooms.store.close()
 
 
 def test_a_visitor_stays_with_one_replica_which_draws_pages_through_the_proxy(school):

@@ -16,7 +16,7 @@ from typing import Any, Final
 import streamlit as st
 
 from glassformer.components.element import Element, told_text
-from glassformer.extensions.classroom import cover_state, lesson
+from glassformer.extensions.classroom import lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import room_session
 from glassformer.state import session
@@ -134,30 +134,20 @@ def read(text: str) -> Iterator[tuple[Key, Prediction]]:
             yield (name, run), Prediction(choice, right, fingerprint)
 
 
-def _may_be_seen(place: LessonStepRef) -> bool:
-    """Whether a step's answer may be seen: in a room that asks for it once the teacher shows it, else once given."""
-    room = room_session.asks(place.name, run_at_hand())
-    return of(place) is not None if room is None else room.answered
-
-
 def waits_for_teacher() -> bool:
     """Whether it is a room's teacher who shows the answer of the step at hand."""
     place = lesson.place()
     return place is not None and room_session.asks(place.name, run_at_hand()) is not None
 
 
-def covered_here() -> tuple[str, ...]:
-    """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
-    return (*covered_by_the_step(), *cover_state.words())
-
-
 def covered_by_the_step() -> tuple[str, ...]:
-    """Words of the step's `cover`; nothing once it was answered."""
-    place = lesson.place()
-    step = lesson.scene()
-    if place is None or step is None or not step.cover or _may_be_seen(place):
+    """Words of the step's `cover`; nothing once it was answered, in a room once the teacher has shown the answer."""
+    place, step = lesson.place(), lesson.scene()
+    if place is None or step is None or not step.cover:
         return ()
-    if st.session_state.get(OPEN) == (place.name, run_at_hand()):
+    room = room_session.asks(place.name, run_at_hand())
+    may_be_seen = of(place) is not None if room is None else room.answered
+    if may_be_seen or st.session_state.get(OPEN) == (place.name, run_at_hand()):
         return ()
     at_the_step = st.session_state.get(session.URL_PAGE) == step.page
     return step.cover if at_the_step else tuple(word for word in step.cover if word not in (WHOLE, "part"))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from glassformer.extensions.classroom import cover_state, lesson
+from glassformer.extensions.classroom import lesson
+from glassformer.extensions.classroom.blocks import COVER, MET, MOST_COVERED, read_cover, write_cover
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.lessons.library import LessonStep
 from glassformer.extensions.rooms import room_session
@@ -109,7 +110,7 @@ def _show(path: str, parameters: Mapping[str, str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.link_button(say("Try it"), address, icon=":material/open_in_new:")
         if room_session.taught() is not None:
-            alone = {cover_state.PARAMETER: "", lesson.PARAMETER: ""}  # not what this session has of them
+            alone = {COVER: "", lesson.PARAMETER: ""}  # not what this session has of them
             menu.ways([(path, say("Take the class there"), alone | dict(parameters))])
 
 
@@ -156,13 +157,13 @@ def read_pasted(address: str) -> LinkStart | Sentence:
     link, notes = read_link(global_params.without(parameters))
     for note in notes:
         st.warning(drawing.plain(note))
-    covered = cover_state.read(next(iter(parameters.get(cover_state.PARAMETER, ())), ""))
+    covered = read_cover(next(iter(parameters.get(COVER, ())), ""))
     return LinkStart(page, replace(link, revision=""), covered, lesson.read(parameters)[0])
 
 
 def _page(start: LinkStart, *, fixed: bool) -> str:
     """The page that is chosen: at first that of the address, or the one that the teacher comes from."""
-    first = start.page or cover_state.latest()
+    first = start.page or next(reversed(st.session_state.get(MET, {})), "")
     if PAGE not in st.session_state and first in PAGE_NAMES:
         st.session_state[PAGE] = first
     named = PAGE_NAMES.__getitem__
@@ -170,7 +171,7 @@ def _page(start: LinkStart, *, fixed: bool) -> str:
 
 
 def _covered(page: str, start: LinkStart) -> list[str]:
-    met = {key: title or PARTS.get(key, key) for key, title in cover_state.of_page(page).items()}
+    met = {key: title or PARTS.get(key, key) for key, title in st.session_state.get(MET, {}).get(page, {}).items()}
     chosen = st.session_state.setdefault(COVERED, list(start.covered))
     named = dict(PARTS) | met | {key: PARTS.get(key, key) for key in chosen if key not in met}
     hidden: list[str] = st.multiselect(
@@ -179,7 +180,7 @@ def _covered(page: str, start: LinkStart) -> list[str]:
         key=COVERED,
         format_func=lambda key: named.get(key, key),
         placeholder=say("Nothing covered; choose parts to cover"),
-        max_selections=cover_state.MOST,
+        max_selections=MOST_COVERED,
     )
     if not met:
         name = PAGE_NAMES.get(page, page)
@@ -191,11 +192,11 @@ def _address(
     checkpoint: Checkpoint, link: Link, place: LessonStepRef | None, page: str, hidden: list[str], *, guess: bool
 ) -> tuple[str, dict[str, str]]:
     """The path and the parameters of the link."""
-    said = cover_state.write(hidden)
+    said = write_cover(hidden)
     # Complete: another server may have another default checkpoint, or the card another first example.
     source = link.source or checkpoint.card.first_example()
     more = {"model": link.model or checkpoint.name, "src": source}
-    more |= {cover_state.PARAMETER: said} if said else {}
+    more |= {COVER: said} if said else {}
     if place is None:
         return page, write_link(replace(link, view=replace(link.view, guess=guess))) | more
     bare = replace(link, forced=(), tried=(), interventions=(), beside="", view=View())

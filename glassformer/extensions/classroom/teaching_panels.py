@@ -18,7 +18,7 @@ from typing import Any, Final
 from glassformer.extensions.classroom import lesson, lesson_questions, teaching_links
 from glassformer.extensions.classroom.handout import written
 from glassformer.extensions.classroom.lesson import LessonStepRef, folder, read_own
-from glassformer.extensions.classroom.teaching_links import question
+from glassformer.extensions.classroom.teaching_links import PAGE_NAMES, question
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Posed, lessons
 from glassformer.extensions.lessons.library.subjects import oracles as all_oracles
 from glassformer.extensions.lessons.library.subjects import picks as all_picks
@@ -36,16 +36,11 @@ AROUND: Final = 5  # minutes to come into the room, and to look back
 NEAR: Final = VOTE_MINUTES - 1  # minutes that no vote fills
 LENGTH, CHOSEN, ABOUT = "teach_minutes", "teach_lessons", "teach_topics"
 TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
+    # By the page that names the topic.
     "attention": ("looking", "one-weight", "scaling", "heads", "building"),
     "masks": ("masks", "cache"),
     "positions": ("order", "clocks"),
     "training": ("training", "recipe", "debug"),
-}
-TOPIC_NAMES: Final[Mapping[str, Sentence]] = {
-    "attention": say("Attention"),
-    "masks": say("Masks"),
-    "positions": say("Positions"),
-    "training": say("Training"),
 }
 
 
@@ -104,7 +99,7 @@ def draw_plan() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         minutes = st.number_input(say("Minutes"), LEAST, MOST, USUAL, STEP, key=LENGTH, width=140)
         topics = st.pills(
-            say("Topics"), list(TOPICS), key=ABOUT, selection_mode="multi", format_func=TOPIC_NAMES.__getitem__
+            say("Topics"), list(TOPICS), key=ABOUT, selection_mode="multi", format_func=PAGE_NAMES.__getitem__
         )
     names = st.multiselect(
         say("Lessons"),

@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="drafts",
     needs=("what_if",),
-    parts="glassformer.extensions.drafts.drafts_part:PART",
-    looks="glassformer.extensions.drafts.drafts_part:DraftsLook",
+    parts="glassformer.extensions.drafts.page:PART",
+    looks="glassformer.extensions.drafts.page:DraftsLook",
     drafts="glassformer.extensions.drafts.drafter",
 )

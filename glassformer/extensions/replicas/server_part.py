@@ -159,7 +159,7 @@ def _is_grave(record: logging.LogRecord) -> bool:
 
 class _ReplicasServer(ServerPart):
     def __init__(self) -> None:
-        self._health, self._drain = Health(lambda: not ROOMS.away), 0.0
+        self._health, self._drain = Health(lambda: not ROOMS.store.away), 0.0
 
     def check(self) -> None:
         begin()

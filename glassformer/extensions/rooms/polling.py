@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
 from glassformer.extensions.rooms.registry import ROOMS
-from glassformer.extensions.rooms.room import OpenedRoom, Public, Question, Room, RoomRefusedError
+from glassformer.extensions.rooms.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.shared import drawing
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
@@ -24,50 +24,41 @@ def controls(taught: OpenedRoom, public: Public, *, answer: Callable[[OpenedRoom
     """Draw what a teacher does next about the question; `answer` shows the answer, None where the app knows none."""
     if public.question is None:
         return
+
+    def button(name: str, label: Sentence, icon: str, act: Callable[..., bool | None], *of: Any) -> None:
+        kind: Literal["primary", "secondary"] = "primary" if name == "show" and public.taken else "secondary"
+        st.button(label, key=f"room_{name}", icon=f":material/{icon}:", type=kind, on_click=do, args=(taught, act, *of))
+
     with st.container(horizontal=True, gap="small"):
         if public.taken or (public.phase and not public.answered):
-            look: Literal["primary", "secondary"] = "primary" if public.taken else "secondary"
-            st.button(
-                say("Show the votes"),
-                key="room_show",
-                icon=":material/bar_chart:",
-                type=look,
-                on_click=do,
-                args=(taught, Room.show),
-            )
+            button("show", say("Show the votes"), "bar_chart", Room.show)
         if not public.taken and not public.answered:
-            again = (taught, Room.again)
-            st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=do, args=again)
+            button("again", say("Vote again"), "replay", Room.again)
         if public.question.aloud:
-            close = (taught, Room.ask, None)
-            st.button(say("Close the question"), key="room_close", icon=":material/close:", on_click=do, args=close)
-        _timer(taught, public)
+            button("close", say("Close the question"), "close", Room.ask, None)
+        if public.phase == "vote" and not public.answered:
+            button("stop", say("Stop the timer"), "timer_off", Room.stop)
+        elif not public.phase and not public.answered:
+            _timer(taught)
         if answer is not None and not public.answered:
             see = partial(answer, taught)
             st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
 
 
-def _timer(taught: OpenedRoom, public: Public) -> None:
-    """Draw the timer of the vote or discussion, or the buttons that end it."""
-    if public.answered:
-        return
-    if public.phase == "vote":
-        stop = (taught, Room.stop)
-        st.button(say("Stop the timer"), key="room_stop", icon=":material/timer_off:", on_click=do, args=stop)
-    elif not public.phase:
-        with st.popover(say("Timer"), icon=":material/timer:"):
-            st.segmented_control(
-                say("Seconds to vote"), VOTE_SECONDS, key=VOTE, default=60, required=True, persist_state=KEEP
-            )
-            st.segmented_control(
-                say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
-            )
-            said = say(
-                "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
-                "they vote only once."
-            )
-            st.caption(said)
-            st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
+def _timer(taught: OpenedRoom) -> None:
+    with st.popover(say("Timer"), icon=":material/timer:"):
+        st.segmented_control(
+            say("Seconds to vote"), VOTE_SECONDS, key=VOTE, default=60, required=True, persist_state=KEEP
+        )
+        st.segmented_control(
+            say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
+        )
+        said = say(
+            "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
+            "they vote only once."
+        )
+        st.caption(said)
+        st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
 
 
 def _start(taught: OpenedRoom) -> None:
@@ -80,12 +71,6 @@ def do(taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
     """Callback: `Registry.do`; nothing happens if the room has ended or moved on."""
     with contextlib.suppress(RoomRefusedError):
         ROOMS.do(taught, act, *of)
-
-
-def ask_aloud(taught: OpenedRoom, number: int, choices: int) -> None:
-    """Callback: take votes on the question that the teacher asks aloud, with so many letters to choose from."""
-    text = say("Your teacher asks: which answer is right?")
-    do(taught, Room.ask, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
 
 
 def lettered(choices: Sequence[str], *, right: int | None = None) -> list[str]:

@@ -107,41 +107,17 @@ MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of unknown codes, by all clients
 
 
 class Registry:
-    """The rooms."""
+    """The rooms; where they are kept is `store`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, store: RoomStore | None = None) -> None:
-        self._store = RoomStore(clock) if store is None else store
-        self._store.tell = self._tell
-        self._clock, self._lock, self._rooms = self._store.clock, self._store.lock, self._store.rooms
+        self.store = RoomStore(clock) if store is None else store
+        self.store.tell = self._tell
+        self._clock, self._lock, self._rooms = self.store.clock, self.store.lock, self.store.rooms
         self._adding = threading.Lock()
         self._opening = TokenBucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
         self._missing = TokenBucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
         self._told: list[tuple[str, str]] = []  # which clients asked for which rooms that are not there
         self._limits, self._openers = RateLimits(self._clock), dict[str, str]()  # the client that opened each room here
-
-    @property
-    def boot(self) -> str:
-        """Tells this start of the server, or of its store, from others."""
-        return self._store.boot
-
-    @property
-    def closed(self) -> bool:
-        """Whether this process ends."""
-        return self._store.closed
-
-    @property
-    def away(self) -> str:
-        """Where the store is, while it does not answer; else ""."""
-        return self._store.away
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether rooms are in a store that several processes share."""
-        return self._store.is_shared
-
-    def begin(self) -> None:
-        """Prepare before the first user; an unreachable store is retried later."""
-        self._store.begin()
 
     # ---------------------------------------------------------------- the teacher
 
@@ -160,7 +136,7 @@ class Registry:
                 raise RoomRefusedError("too-often")
             code = next(code for code in iter(new_code, "") if code not in self._rooms)
             room = Room(code, new_token(), self._clock)
-            if not self._store.add(room):
+            if not self.store.add(room):
                 raise RoomRefusedError("full")
             if client:
                 self._openers[code] = client
@@ -174,7 +150,7 @@ class Registry:
         left = [room for room in rooms if room.is_left and now - room.used > LEFT_SECONDS]
         if not left:
             raise RoomRefusedError(why)
-        self._store.end(min(left, key=lambda room: room.used))
+        self.store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
         """Whether this is the secret of an open room."""
@@ -188,7 +164,7 @@ class Registry:
         or refuses, or its store is unreachable.
         """
         room = self._taught(taught)
-        if self._store.change(room, lambda room: act(room, *of)) is not False:
+        if self.store.change(room, lambda room: act(room, *of)) is not False:
             self._tell(room)
 
     def record(self, taught: OpenedRoom) -> tuple[Kept, ...]:
@@ -198,7 +174,7 @@ class Registry:
     def end(self, taught: OpenedRoom) -> None:
         """End a room, and everything that is known of it. Raises `RefusedError`: it is gone, or its store is away."""
         room = self._taught(taught)
-        self._store.end(room)
+        self.store.end(room)
         self._tell(room)
 
     # ---------------------------------------------------------------- everybody
@@ -207,10 +183,6 @@ class Registry:
         """The public state of a room, None if there is none; `go_on` first advances its timers, which may wait."""
         room = self._found(code, tick=go_on)
         return None if room is None else room.public
-
-    def look(self, code: str, token: str = "") -> None:
-        """Look whether another process knows a room, or a student, that this one does not; it may wait."""
-        self._store.look(code, token)
 
     def counted(self, code: str) -> Counted:
         """How many are in a room and voted; none of a room that is not there."""
@@ -243,7 +215,7 @@ class Registry:
         token, room = new_token(), self._asked(code)
         if not room.public.locked:  # attempts at a locked room are not counted
             self._take("join", client, code)
-        self._store.change(room, lambda room: room.join(token, client))
+        self.store.change(room, lambda room: room.join(token, client))
         return token
 
     def _take(self, *what: str) -> None:
@@ -256,7 +228,7 @@ class Registry:
         room = self._asked(code, token)
         if room.knows(token):
             self._take("vote", client, code)
-        self._store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
+        self.store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
         self._tell(room, counts=True)
 
     @contextmanager
@@ -270,9 +242,9 @@ class Registry:
         with self._lock:
             room = self._found(code, tick=False)
             if room is None:
-                raise RoomRefusedError("away" if self.away else "no-room")
+                raise RoomRefusedError("away" if self.store.away else "no-room")
             if token and not room.knows(token):
-                raise RoomRefusedError("away" if self.away else "no-token")
+                raise RoomRefusedError("away" if self.store.away else "no-token")
             if not room.has_place(token):
                 raise RoomRefusedError("full")
             room.listeners[wake] = counts
@@ -290,7 +262,7 @@ class Registry:
 
     def _come_or_go(self, room: Room, token: str) -> None:
         if token:
-            self._store.came_or_left(room, token)
+            self.store.came_or_left(room, token)
         self._tell(room, counts=True)
 
     def sweep(self) -> None:
@@ -303,10 +275,6 @@ class Registry:
         for room in old:
             self._tell(room)
 
-    def close(self) -> None:
-        """Have all that listen leave, as the server ends."""
-        self._store.close()
-
     def __len__(self) -> int:
         return len(self._rooms)
 
@@ -316,15 +284,15 @@ class Registry:
             room = self._rooms.get(code)
         if room is not None and tick and room.is_due():
             with suppress(RoomRefusedError):  # retried later
-                self._store.change(room, Room.tick)
+                self.store.change(room, Room.tick)
         return room
 
     def _asked(self, code: str, token: str = "") -> Room:
         """The requested room; may wait. Raises `RefusedError`: there is none."""
-        self._store.look(code, token)
+        self.store.look(code, token)
         room = self._found(code, tick=False)
         if room is None:
-            raise RoomRefusedError("away" if self.away else "no-room")
+            raise RoomRefusedError("away" if self.store.away else "no-room")
         return room
 
     def _taught(self, taught: OpenedRoom) -> Room:

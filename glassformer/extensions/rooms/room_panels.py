@@ -12,6 +12,7 @@ from glassformer.extensions.rooms.room import (
     Kept,
     OpenedRoom,
     Public,
+    Question,
     Room,
     RoomRefusedError,
     table,
@@ -135,7 +136,10 @@ def _voting(taught: OpenedRoom, public: Public) -> None:
 
 
 def _ask(taught: OpenedRoom, number: int) -> None:
-    polling.ask_aloud(taught, number, st.session_state.get(CHOICES) or 4)
+    """Callback: take votes on the question that the teacher asks aloud."""
+    text, choices = say("Your teacher asks: which answer is right?"), st.session_state.get(CHOICES) or 4
+    question = Question(f"aloud.{number}", text, tuple(polling.LETTERS[:choices]), aloud=True)
+    polling.do(taught, Room.ask, question)
 
 
 def _end() -> None:
@@ -144,7 +148,7 @@ def _end() -> None:
         with contextlib.suppress(RoomRefusedError):
             st.session_state[ENDED] = taught.code, ROOMS.record(taught)
             ROOMS.end(taught)
-    if not ROOMS.away:
+    if not ROOMS.store.away:
         room_session.leave()
 
 
@@ -197,12 +201,12 @@ def draw() -> None:
     else:
         _outside(code)
     with st.expander(say("What is kept of a room")):
-        st.caption(KEPT_SHARED if ROOMS.is_shared else KEPT)
+        st.caption(KEPT_SHARED if ROOMS.store.is_shared else KEPT)
 
 
 def _outside(code: str) -> None:
     last()
-    if code and not ROOMS.away:
+    if code and not ROOMS.store.away:
         st.info(say("There is no room {code}, or it has ended.", code=code), icon=":material/door_front:")
     join, teach = st.columns(2, gap="large")
     with join:
@@ -227,7 +231,7 @@ def _join() -> None:
         st.session_state[REFUSED] = room_session.TOO_MANY
     elif code and ROOMS.public(code) is not None:
         room_session.enter(code)
-    elif typed and not ROOMS.away:
+    elif typed and not ROOMS.store.away:
         st.session_state[REFUSED] = say(
             "There is no room with this code. A code has 6 letters and digits, such as K7MPR4."
         )
@@ -237,7 +241,7 @@ def _open() -> None:
     try:
         room_session.teach(ROOMS.open(*room_session.asking()))
     except RoomRefusedError as refused:
-        if not ROOMS.away:
+        if not ROOMS.store.away:
             st.session_state[REFUSED] = _WHY_NOT[refused.why]
 
 

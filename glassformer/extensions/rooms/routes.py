@@ -65,7 +65,7 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
         with contextlib.suppress(RuntimeError):  # the server has ended
             loop.call_soon_threadsafe(changed.set)
 
-    await in_thread(rooms.look, code, token)
+    await in_thread(rooms.store.look, code, token)
     try:
         with rooms.listening(code, token, wake, counts=counts):
             yield f"retry: {RETRY_MS}\n\n".encode()
@@ -73,9 +73,9 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
                 yield part
     except RoomRefusedError as refused:
         if refused.why == "no-room":
-            yield event("ended", {"boot": rooms.boot})
+            yield event("ended", {"boot": rooms.store.boot})
         else:
-            yield event("refused", {"why": refused.why} | ({"away": rooms.away} if rooms.away else {}))
+            yield event("refused", {"why": refused.why} | ({"away": rooms.store.away} if rooms.store.away else {}))
 
 
 async def _told(rooms: Registry, code: str, changed: asyncio.Event, *, counts: bool, last: str) -> AsyncIterator[bytes]:
@@ -85,16 +85,16 @@ async def _told(rooms: Registry, code: str, changed: asyncio.Event, *, counts: b
         public = rooms.public(code, go_on=False)
         if public is not None and public.phase and not rooms.left(public):
             public = await in_thread(rooms.public, code)
-        if rooms.closed:  # the browser reconnects to the next server
+        if rooms.store.closed:  # the browser reconnects to the next server
             return
         if public is None:
-            yield event("ended", {"boot": rooms.boot})
+            yield event("ended", {"boot": rooms.store.boot})
             return
-        if rooms.away != told_away:
-            told_away = rooms.away
-            yield event("away", {"away": told_away}) if told_away else event("hello", {"boot": rooms.boot})
+        if rooms.store.away != told_away:
+            told_away = rooms.store.away
+            yield event("away", {"away": told_away}) if told_away else event("hello", {"boot": rooms.store.boot})
         counted = rooms.counted(code)
-        name = f"{rooms.boot}.{public.version}"
+        name = f"{rooms.store.boot}.{public.version}"
         if name != told:
             told = name
             yield event("room", plain(public, counted.students, left=rooms.left(public)), name=name)
@@ -146,7 +146,7 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
 @contextlib.contextmanager
 def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
     """Open the rooms, and close them when the process gets a signal to end."""
-    rooms.begin()
+    rooms.store.begin()
     if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
         yield
         return
@@ -154,7 +154,7 @@ def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
 
     def end(number: int, frame: FrameType | None) -> None:
         # Not here: what the signal interrupted may hold the lock.
-        threading.Thread(target=rooms.close, daemon=True).start()
+        threading.Thread(target=rooms.store.close, daemon=True).start()
         passed_on = before[signal.Signals(number)]
         if callable(passed_on):
             passed_on(number, frame)
@@ -244,7 +244,7 @@ async def _posted(
     except _BadRequestError as bad:
         return bad.response
     except RoomRefusedError as refused:
-        told = {"why": refused.why, "boot": rooms.boot} | ({"away": rooms.away} if rooms.away else {})
+        told = {"why": refused.why, "boot": rooms.store.boot} | ({"away": rooms.store.away} if rooms.store.away else {})
         return JSONResponse(told, status_code=_STATUS[refused.why], headers=_PLAIN)
     return answer
 

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts.packing import block_size, pooled
-from glassformer.runs.picture import PartEntry
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.server.fair_queue import cost_of
@@ -24,7 +23,7 @@ from transformer.checkpoint.listing import Signature, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import GlassformerError
-from transformer.i18n import Sentence, say
+from transformer.i18n import Sentence
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.query import Greedy, Query
@@ -89,16 +88,6 @@ def step_of_name(checkpoint: Checkpoint) -> int | None:
 def has_snapshots(checkpoint: Checkpoint) -> bool:
     """Whether there are snapshots of a checkpoint's training."""
     return bool(snapshots.steps(checkpoint.folder))
-
-
-PART = PartEntry(
-    "training",
-    say("Over training"),
-    "glassformer.extensions.snapshots.film_panel:draw",
-    page="attention",
-    still=True,
-    is_there=lambda run: run.checkpoint is not None and has_snapshots(run.checkpoint),
-)
 
 
 def all_moments(checkpoint: Checkpoint) -> tuple[SnapshotInfo, ...]:

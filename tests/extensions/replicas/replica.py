@@ -15,7 +15,7 @@ from glassformer.extensions.rooms.registry import Registry
 def main():
     url, code, *tokens = sys.argv[1:]
     rooms = Registry(store=Shared(url))
-    rooms.begin()
+    rooms.store.begin()
     print("ready", flush=True)
     sys.stdin.readline()
     with ThreadPoolExecutor(8) as pool:

@@ -18,12 +18,12 @@ def replicas(url, n=2, **named):
     """So many replicas in this process, with their threads."""
     found = [Registry(store=Shared(url, **named)) for _ in range(n)]
     for one in found:
-        one.begin()
+        one.store.begin()
     try:
         yield found
     finally:
         for one in found:
-            one.close()
+            one.store.close()
 
 
 def opened(here, there):

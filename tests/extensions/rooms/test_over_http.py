@@ -59,7 +59,7 @@ class Listener:
 @pytest.fixture(scope="module", params=["in memory", "in Redis"])
 def rooms(request, redis_server):
     found = Registry() if request.param == "in memory" else Registry(store=Shared(redis_server.url))
-    found.begin()
+    found.store.begin()
     found._opening = TokenBucket(1000, per_second=1, clock=time.monotonic)  # each test opens one
     return found
 
@@ -74,7 +74,7 @@ def port(rooms):
     while not server.started:
         time.sleep(0.01)
     yield found
-    rooms.close()
+    rooms.store.close()
     server.should_exit = True
     thread.join(WAIT)
     assert not thread.is_alive()  # no stream holds it
@@ -125,7 +125,7 @@ def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, p
         assert stream.answer.headers["content-type"].startswith("text/event-stream")
         assert stream.answer.headers.get("content-encoding") is None
         assert stream.line().startswith("retry: ")
-        assert stream.next()[:2] == ("hello", {"boot": rooms.boot})
+        assert stream.next()[:2] == ("hello", {"boot": rooms.store.boot})
         assert stream.next()[1]["page"] == ""
         rooms.do(taught, Room.move, "masks", {"src": "a b&c", "mask": "causal"})
         kind, state, name = stream.next()
@@ -149,7 +149,7 @@ def test_votes_are_taken_once_and_stay_hidden_until_they_are_shown(rooms, taught
         for place, token in enumerate(tokens):
             assert post(path, {"token": token, "round": round_, "choice": place % 2}) == (204, {})
             again = {"token": token, "round": round_, "choice": 2}
-            assert post(path, again) == (409, {"why": "voted", "boot": rooms.boot})
+            assert post(path, again) == (409, {"why": "voted", "boot": rooms.store.boot})
         heard = [wall.next() for _ in range(2)]
         while heard[-1][1].get("voted") != 6:
             heard.append(wall.next())
@@ -224,7 +224,7 @@ def test_a_room_that_is_not_there_has_ended(code, rooms, listen, post):
     with listen(f"/class/{code}/events") as stream:
         assert stream.answer.status in (200, 400, 404)  # Streamlit's own guard refuses some
         if stream.answer.status == 200:
-            assert stream.next()[:2] == ("ended", {"boot": rooms.boot})
+            assert stream.next()[:2] == ("ended", {"boot": rooms.store.boot})
     assert post(f"/class/{code}/join", {})[0] in (400, 404)
 
 
@@ -253,5 +253,5 @@ def test_the_end_of_a_room_is_heard(rooms, taught, listen):
     with listen(f"/class/{taught.code}/events") as stream:
         stream.next(), stream.next()
         rooms.end(taught)
-        assert stream.next()[:2] == ("ended", {"boot": rooms.boot})
+        assert stream.next()[:2] == ("ended", {"boot": rooms.store.boot})
         assert stream.answer.read().strip() == b""

@@ -344,8 +344,8 @@ def test_a_room_ends_when_its_teacher_ends_it_and_all_with_the_server(rooms, tau
         rooms.end(taught)
         assert rooms.public(taught.code) is None
         assert not woken
-        rooms.close()
-        assert (rooms.public(other.code) is None) is not rooms.is_shared  # others go on with it
+        rooms.store.close()
+        assert (rooms.public(other.code) is None) is not rooms.store.is_shared  # others go on with it
         assert woken
 
 

@@ -173,7 +173,7 @@ def test_a_student_is_counted_once_wherever_the_streams_are(two):
 
 def test_what_a_replica_has_not_heard_yet_it_looks_for(two, monkeypatch):
     here, there = two
-    monkeypatch.setattr(there._store, "_hear", lambda data: None)
+    monkeypatch.setattr(there.store, "_hear", lambda data: None)
     taught = here.open()
     token = there.join(taught.code)
     here.look(taught.code, token)
@@ -204,7 +204,7 @@ def test_there_are_so_many_rooms_in_all(redis_server):
         until(lambda: all(len(one) == MOST_ROOMS for one in two))
         clock.now += 30
         refused("full", two[0].open)
-        two[0]._store.rooms.popitem()  # as if it had not heard of it yet
+        two[0].store.rooms.popitem()  # as if it had not heard of it yet
         refused("full", two[0].open)
 
 

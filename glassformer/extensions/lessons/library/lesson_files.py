@@ -241,11 +241,7 @@ class _Reader:
     def _check_range(self, name: str, value: float, least: int, most: int) -> None:
         if not least <= value <= most:
             raise ClauseError(
-                "`{name}` is {found}, expected {least} to {most}",
-                name=name,
-                found=shown(value),
-                least=least,
-                most=most,
+                "`{name}` is {found}, expected {least} to {most}", name=name, found=shown(value), least=least, most=most
             )
 
     def _whole(self, record: Mapping[str, Any], name: str, least: int, default: int | None = None) -> int:

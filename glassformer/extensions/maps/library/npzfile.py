@@ -45,7 +45,6 @@ from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
 MOST_BYTES: Final = 9 * MOST_CELLS  # of a file; weights may have 8 bytes
-_WRONG_LENGTH: Final = say("is incomplete, or longer than its header states")
 _MOST_MEMBERS: Final = 5 * len(KINDS) + 3
 _MOST_DIRECTORY: Final = 16_384  # bytes of the archive's list of members
 _END: Final = struct.Struct("<4s4H2LH")  # mark, disks, members here, members, size, place, length of a comment
@@ -146,7 +145,12 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Array
         _check_form(name, header)
         size = member.tell() + math.prod(shape) * dtype.itemsize
     if size != info.file_size:
-        raise ClauseError(_WRONG_LENGTH)
+        raise ClauseError(
+            "has {found:,} bytes, but the shape {shape} requires {size:,}",
+            found=info.file_size,
+            shape=shown(shape),
+            size=size,
+        )
     return header
 
 
@@ -297,7 +301,7 @@ def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
             read_header(member)
             flat = _values(member, math.prod(header.shape), header.dtype)
             if flat is None or member.read(1):
-                raise ClauseError(_WRONG_LENGTH)
+                raise ClauseError("is incomplete, or longer than its header states")
         if header.dtype.kind == "U":
             texts = flat.tolist()
             return texts if header.shape else texts[0]

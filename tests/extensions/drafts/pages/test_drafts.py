@@ -1,6 +1,6 @@
 """Draft and check on the page How pieces are chosen ends in the output, and its address keeps the draft."""
 
-from glassformer.extensions.drafts import draft_panels, draft_pictures
+from glassformer.extensions.drafts.page import draft_panels, draft_pictures
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import address, charts_of, figure, go_to, output, payload  # fmt: skip
 from tests.pages.test_two_slots import draws_twice

@@ -4,7 +4,7 @@ Picks: which choice of a piece a lesson looks at, and how wide it could be.
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.analysis.sampling_stages import Spread, reshaped, spread
 from transformer.i18n import say
 from transformer.runs.query import Beam, Sampling
+from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK
 
 ALL_FORCED: Final = say("Every token of this output was forced; try another sentence.")
@@ -140,17 +141,23 @@ def passes(case: Case) -> Answer:
 
 def beam_against_greedy(case: Case) -> Answer:
     """Whether five beams find a more probable output than taking the most probable piece each time."""
-    written(case, least=1)
-    beam = case.another(decoding=Beam(size=5, length_penalty=0.0))
+    beam, right = _by_beams(case, 5)
     ours, theirs = case.trace.log_prob, beam.log_prob
-    same = beam.tgt_ids == case.trace.tgt_ids
-    if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise QuestionNotApplicable(NEAR)
-    right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_tokens[apart] if case.trace.n_steps else ""
     values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
     return Answer(right=right, options=worded("more", "same", "less"), values=values, variant=right)
+
+
+def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "less"]]:
+    """The run by so many beams, and whether its output is more probable than the learner's."""
+    written(case, least=1)
+    beam = case.another(decoding=Beam(size=size, length_penalty=0.0))
+    if beam.tgt_ids == case.trace.tgt_ids:
+        return beam, "same"
+    if math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
+        raise QuestionNotApplicable(NEAR)
+    return beam, "more" if beam.log_prob > case.trace.log_prob else "less"
 
 
 NINE_TENTHS: Final = 0.9
@@ -241,12 +248,7 @@ def seeds(case: Case) -> Answer:
 
 def one_beam(case: Case) -> Answer:
     """Whether a beam search that keeps one beginning writes what greedy decoding does."""
-    written(case, least=1)
-    beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
-    same = beam.tgt_ids == case.trace.tgt_ids
-    if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise QuestionNotApplicable(NEAR)
-    right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
+    beam, right = _by_beams(case, 1)
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)
 

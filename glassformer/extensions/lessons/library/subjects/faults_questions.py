@@ -19,6 +19,7 @@ from glassformer.extensions.lessons.library.case import (
     NO_EFFECT,
     NO_PADS,
     NO_WINNER,
+    ONLY_SPECIAL,
     OTHER_HEADS,
     TOO_LONG,
     TOO_SHORT,
@@ -114,10 +115,10 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     """Every piece of the source as its neighbour in the vocabulary: as if one piece had been added in front."""
     config, trace = case.checkpoint.config, case.trace
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
-    if not 0 < len(places) <= MOST_REPLACED:
-        raise QuestionNotApplicable(
-            "This step replaces each token of the source; try a sentence with 1 to {most} tokens.", most=MOST_REPLACED
-        )
+    if not places:
+        raise QuestionNotApplicable(ONLY_SPECIAL)
+    if len(places) > MOST_REPLACED:
+        raise QuestionNotApplicable(TOO_LONG)
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
     return {"first": trace.src_tokens[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}

@@ -44,6 +44,9 @@ from transformer.runs.query import Beam
 from transformer.runs.teacher_forcing import Score, judge
 
 NOT_RECORDED: Final = say("What this step asks about was not recorded when this checkpoint was trained.")
+OTHER_TRAINING: Final = say(
+    "The training of this checkpoint went differently from what this step asks about; choose another checkpoint."
+)
 BEAMS: Final = 5
 LENGTH_PENALTY: Final = 0.6
 
@@ -139,9 +142,7 @@ def kept_epoch(case: Case) -> Answer:
     if kept not in epochs or len(epochs) < MOST_CHOICES:
         raise QuestionNotApplicable(NOT_RECORDED)
     if kept != curve.best_epoch() or "loss" not in curve.columns:
-        raise QuestionNotApplicable(
-            "According to training.csv, this checkpoint was not chosen by its score on a dev file."
-        )
+        raise QuestionNotApplicable(OTHER_TRAINING)
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
@@ -181,9 +182,7 @@ def _measure(curve: Curve, kept: int) -> str:
         last = kept == len(curve.epochs) - 1
         if column is not None and (column[kept] != column[-1] or (last and column[kept] > 0)):
             return name
-    raise QuestionNotApplicable(
-        "According to training.csv, the last epoch of this checkpoint was as good as the one that was kept."
-    )
+    raise QuestionNotApplicable(OTHER_TRAINING)
 
 
 def _score(curve: Curve, measure: str, row: int) -> Sentence:
@@ -317,9 +316,7 @@ def rate_at_the_end(case: Case) -> Answer:
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
     if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise QuestionNotApplicable(
-            "None of the choices describes how the learning rate changed when this checkpoint was trained."
-        )
+        raise QuestionNotApplicable(OTHER_TRAINING)
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -342,9 +339,7 @@ def training_above_dev(case: Case) -> Answer:
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
-        raise QuestionNotApplicable(
-            "This step asks why the training loss is higher than the dev loss, but for this checkpoint it is not."
-        )
+        raise QuestionNotApplicable(OTHER_TRAINING)
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
     options = worded("recipe", "seen", "easy", "overfitting")
     return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")
@@ -366,7 +361,7 @@ def half_that_taught_more(case: Case) -> Answer:
     """In which half of the training the loss on the dev file fell more."""
     dev = _column(case, "dev_loss")
     if len(dev) < 3:
-        raise QuestionNotApplicable("This training has too few epochs to split into halves.")
+        raise QuestionNotApplicable(OTHER_TRAINING)
     middle = len(dev) // 2
     first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
     values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}

@@ -99,8 +99,8 @@ def test_what_two_changes_cost_is_what_taps_by_hand_cost(name: str, sentence: st
         value = recorded[site]
 
         def put(stream, value=value):
-            changed = inside_questions.clone()
-            changed[0] = inside_questions.new_tensor(value)
+            changed = stream.clone()
+            changed[0] = stream.new_tensor(value)
             return changed
 
         tap = tap_of(Replacer({streams[2]: put}, causal=True))

@@ -7,7 +7,7 @@ from typing import Final
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
 from glassformer.charts.theme import literal, shortened
-from glassformer.extensions.drafts.drafts_part import DraftsLook
+from glassformer.extensions.drafts.page import DraftsLook
 from glassformer.extensions.drafts.rounds import (
     Drafted,
     DraftPosition,

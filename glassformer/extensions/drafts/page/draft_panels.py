@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from glassformer.extensions.drafts import draft_pictures as pictures
-from glassformer.extensions.drafts.draft_pictures import Checked
-from glassformer.extensions.drafts.drafts_part import DraftsLook
+from glassformer.extensions.drafts.page import DraftsLook
+from glassformer.extensions.drafts.page import draft_pictures as pictures
+from glassformer.extensions.drafts.page.draft_pictures import Checked
 from glassformer.extensions.drafts.rounds import Kind, Times, layers_there, timing
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.error_boundary import attempt

@@ -6,7 +6,9 @@ from glassformer.search import MOST_DRAWS
 from glassformer.state.fields import MAX_LAYER, Look, choice, count, flag, integer
 from transformer.i18n import say
 
-PART = PartEntry("drafts", say("Draft and check"), "glassformer.extensions.drafts.draft_panels:draw", page="search")
+PART = PartEntry(
+    "drafts", say("Draft and check"), "glassformer.extensions.drafts.page.draft_panels:draw", page="search"
+)
 
 
 class DraftsLook(Look):

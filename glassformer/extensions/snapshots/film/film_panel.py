@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from glassformer.attention.attention_panels import below, one_head
-from glassformer.extensions.snapshots.film_pictures import Film, film_of, strip
+from glassformer.extensions.snapshots.film.film_pictures import Film, film_of, strip
 from glassformer.extensions.snapshots.snapshot_run_jobs import growing, progress
 from glassformer.extensions.snapshots.snapshot_runs import has_snapshots, hides
 from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
@@ -18,16 +18,11 @@ from transformer.i18n import say
 HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
 
 
-def open_film(run: OpenRun) -> Film | None:
-    """One head at the snapshots, as far as they have been run; None without snapshots."""
-    found = growing(run)
-    return None if found is None else film_of(found)
-
-
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`; it chooses a head if none is selected."""
     whole_page_if_moved()
-    found = None if hides(run) or cover_box.covered(cover_box.PART) else attempt(lambda: open_film(run))
+    grown = None if hides(run) or cover_box.covered(cover_box.PART) else attempt(lambda: growing(run))
+    found = None if grown is None else film_of(grown)
     if found is not None:
         with row:
             one_head(run, {"layer": found.layer, "head": found.head})
