@@ -6,9 +6,8 @@ The file contains Plotly's script, all texts are escaped, and nothing is fetched
 outlines. Other texts, tables and new runs are not on paper: the sheet links to the app instead.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -156,9 +155,6 @@ class _Half:
         return self._made[id(spec)]
 
 
-Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
-
-
 @dataclass(frozen=True, kw_only=True)
 class HandoutChart:
     """The charts of a step."""
@@ -179,22 +175,17 @@ def figures_of(step: LessonStep, parameters: Mapping[str, str], checkpoint: Chec
     link = replace(link, source=trace.query.source, max_new=trace.query.max_new)
     if link.interventions:
         trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    looks = {key: partial(_declared, PICTURES[key]) if key in PICTURES else None for key in step.look or step.cover}
-    chosen = {key: draw(link, checkpoint, trace) for key, draw in looks.items() if draw is not None}
-    if not chosen and (otherwise := _of_page(step, link)) is not None:
-        chosen = {next(iter(step.cover), ""): otherwise(link, checkpoint, trace)}
+    looks = step.look or step.cover
+    chosen = {key: _declared(PICTURES[key], link, checkpoint, trace) for key in looks if key in PICTURES}
+    page = PAGES.get("step" if step.page == "search" else step.page)  # that page's pictures are of all results
+    if not chosen and page is not None and (first := page.first(link.view)) is not None:
+        chosen = {next(iter(step.cover), ""): _declared(first, link, checkpoint, trace)}
     closed = {key for key in chosen if not {key, ALL, PART}.isdisjoint(step.cover)}
     return HandoutChart(
         beside=tuple(spec for key, spec in chosen.items() if spec is not None and key not in closed),
         closed=tuple(spec for key, spec in chosen.items() if spec is not None and key in closed),
         whole=all(chosen.get(key) is not None for key in looks) and any(chosen.values()),
     )
-
-
-def _of_page(step: LessonStep, link: Link) -> Draw | None:
-    page = PAGES.get("step" if step.page == "search" else step.page)  # that page's pictures are of all results
-    first = None if page is None else page.first(link.view)
-    return None if first is None else partial(_declared, first)
 
 
 def _declared(picture: Picture[Any], link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:

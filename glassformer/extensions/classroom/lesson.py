@@ -23,6 +23,7 @@ from typing import Final
 
 import streamlit as st
 
+from glassformer.charts.theme import shortened
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Scene, lessons, read_folder
 from glassformer.server.command_line import values
 from glassformer.state import link
@@ -105,7 +106,9 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[LessonStepRef | None,
     found = _PLACE.fullmatch(written)
     lesson = known().get(found[1]) if found else None
     if found is None or lesson is None or int(found[2]) > len(lesson.steps):
-        return None, (say("There is no lesson “{name}”, so no lesson is shown.", name=_short(written)),)
+        return None, (
+            say("There is no lesson “{name}”, so no lesson is shown.", name=shortened(written, limit=_LONGEST_SHOWN)),
+        )
     number = int(found[2]) or (0 if lesson.opening else 1)
     own = link.read_nested(next(iter(parameters.get(OWN, ())), "")[: link.LONGEST]) or {}
     own = {name: value for name, value in own.items() if name in RETURNED_TO}
@@ -170,7 +173,3 @@ def in_address() -> dict[str, str]:
 def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:
     """Say that the session was set from an address; one that says what is looked at need not be told by the step."""
     st.session_state[GIVEN] = bool(set(parameters) - {*RETURNED_TO, "rev", "answers"})
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

@@ -88,8 +88,10 @@ def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, sour
     if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
         return False
     st.markdown(drawing.strong(found.question))
-    right = found.is_right(given.choice)
-    said = [_verdict(found, given.choice, right=right)]
+    right, predicted = found.is_right(given.choice), called(found, given.choice)
+    said = [say("You predicted “{predicted}”; the answer is “{true}”.", predicted=predicted, true=_true(found))]
+    if right:
+        said = [say("Correct: “{predicted}”.", predicted=predicted)]
     if (misled := found.misled(given.choice)) is not None:
         said.append(misled)
     (st.success if right else st.warning)(drawing.plain(joined(" ", said)))
@@ -132,14 +134,6 @@ def _true(found: Posed) -> str:
     return answer if isinstance(answer, str) else f"{answer:.4g}"
 
 
-def _verdict(found: Posed, given: str, *, right: bool) -> Sentence:
-    """What was predicted, by name, and what is so."""
-    predicted, so = called(found, given), _true(found)
-    if right:
-        return say("Correct: “{predicted}”.", predicted=predicted)
-    return say("You predicted “{predicted}”; the answer is “{true}”.", predicted=predicted, true=so)
-
-
 def _refused(found: Posed, given: str) -> str | None:
     """Why something is not an answer to a question; None if it is one."""
     form = found.step.ask.form
@@ -180,15 +174,14 @@ def draw(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Publ
     if taught is not None:
         _teach(taught, here, found, checkpoint, public)
     elif public.taken and not room_session.has_voted():
-        _question(here, found, checkpoint)
+        _question(here, found, checkpoint, public)
     else:
         _wait(here, found, checkpoint, public)
     return public.answered
 
 
-def _question(here: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> None:
-    public = room_session.public()
-    if public is not None and public.least < LEAST_VOTES:
+def _question(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
+    if public.least < LEAST_VOTES:
         said = say(
             "The class votes. Results are shown even if only a few have voted, so your classmates may be able "
             "to tell who chose what."

@@ -8,13 +8,14 @@ its values come from the open run. So the page always agrees with the code.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import Any, Final
 
+from glassformer.charts.theme import shortened
 from glassformer.extensions.classroom import lesson, lesson_questions, teaching_links
 from glassformer.extensions.classroom.handout import written
 from glassformer.extensions.classroom.lesson import LessonStepRef, folder, read_own
@@ -225,6 +226,7 @@ def _own(checkpoint: Checkpoint) -> None:
 
 
 ORACLE: Final = "teach_oracle"
+Steps = Sequence[LessonStep]
 
 
 def _reference(checkpoint: Checkpoint) -> None:
@@ -245,42 +247,40 @@ def _reference(checkpoint: Checkpoint) -> None:
 
 def oracles() -> Any:
     """The table of all oracles."""
-    rows = []
-    for name, oracle in all_oracles().items():
-        used = list(_uses(name))
-        steps = [step for _, _, step in used]
-        rows.append(
-            (
-                name,
-                joined(" · ", [question(step) for step in steps]),
-                ", ".join(dict.fromkeys(word for step in steps for word in step.ask.choices)),
-                ", ".join(dict.fromkeys(word for step in steps for word in step.reveal)),
-                ", ".join(sorted({value for step in steps for value in values(step)})),
-                ", ".join(f"{lesson.name}.{n}" for lesson, n, _ in used),
-                inspect.getdoc(oracle),
-            )
-        )
-    columns = [
-        say("oracle"),
-        say("asks"),
-        say("choices that have a text"),
-        say("outcomes that have a text"),
-        say("values"),
-    ]
-    return frame(rows, columns=[*columns, say("used in"), say("in the code")])
+    cells: dict[str, Callable[[Steps], str]] = {
+        say("asks"): lambda steps: joined(" · ", map(question, steps)),
+        say("choices that have a text"): lambda steps: _each(word for step in steps for word in step.ask.choices),
+        say("outcomes that have a text"): lambda steps: _each(word for step in steps for word in step.reveal),
+        say("values"): _values,
+    }
+    return _listed(all_oracles(), say("oracle"), cells)
 
 
 def picks() -> Any:
     """The table of all picks."""
-    rows = []
-    for name, pick in all_picks().items():
-        used = list(_uses(name))
-        found = sorted({value for _, _, step in used for value in values(step)})
-        steps = ", ".join(f"{lesson.name}.{n}" for lesson, n, _ in used)
-        asked = ", ".join(dict.fromkeys(step.ask.oracle for _, _, step in used))
-        rows.append((name, ", ".join(found), asked, steps, inspect.getdoc(pick)))
-    columns = [say("pick"), say("values"), say("oracles that need this pick")]
-    return frame(rows, columns=[*columns, say("used in"), say("in the code")])
+    cells: dict[str, Callable[[Steps], str]] = {
+        say("values"): _values,
+        say("oracles that need this pick"): lambda steps: _each(step.ask.oracle for step in steps),
+    }
+    return _listed(all_picks(), say("pick"), cells)
+
+
+def _listed(functions: Mapping[str, object], title: str, cells: Mapping[str, Callable[[Steps], str]]) -> Any:
+    used = {name: list(_uses(name)) for name in functions}
+    table: dict[str, list[Any]] = {title: list(functions)}
+    for column, cell in cells.items():
+        table[column] = [cell([step for _, _, step in found]) for found in used.values()]
+    table[say("used in")] = [_each(f"{lesson.name}.{n}" for lesson, n, _ in found) for found in used.values()]
+    table[say("in the code")] = list(map(inspect.getdoc, functions.values()))
+    return frame(table)
+
+
+def _each(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
+
+
+def _values(steps: Steps) -> str:
+    return _each(sorted(value for step in steps for value in values(step)))
 
 
 def _uses(name: str) -> Iterator[tuple[Lesson, int, LessonStep]]:
@@ -316,5 +316,4 @@ def _tried(name: str, checkpoint: Checkpoint) -> None:
 
 
 def _short(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return shortened(f"{value:.4g}" if isinstance(value, float) else str(value), limit=80)

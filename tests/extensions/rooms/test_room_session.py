@@ -15,8 +15,9 @@ from glassformer.state.link import Link
 def state(monkeypatch):
     """A session of a teacher, on the Step page."""
     found = {}
-    monkeypatch.setattr(st, "session_state", found)
-    monkeypatch.setattr(st, "query_params", QueryParameters())
+    for streamlit in (st, blocks.st):
+        monkeypatch.setattr(streamlit, "session_state", found)
+        monkeypatch.setattr(streamlit, "query_params", QueryParameters())
     opened = ROOMS.open()
     room_session.teach(opened)
     found[session.URL_PAGE] = "step"

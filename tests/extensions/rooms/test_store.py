@@ -121,7 +121,7 @@ def test_what_one_does_the_other_knows_at_once(two, monkeypatch):
     monkeypatch.setattr(store_shared, "BEAT_SECONDS", 1000.0)  # it is told, and does not find out by comparing
     here, there = two
     taught, heard = opened(here, there), threading.Event()
-    assert here.boot == there.boot
+    assert here.store.boot == there.store.boot
     assert there.is_teacher(taught.code, taught.secret)
     with there.listening(taught.code, "", heard.set, counts=False):
         for n in range(10):
@@ -160,7 +160,7 @@ def test_a_student_is_counted_once_wherever_the_streams_are(two):
     here, there = two
     taught = opened(here, there)
     token, woken = here.join(taught.code), threading.Event()
-    there.look(taught.code, token)
+    there.store.look(taught.code, token)
     with there.listening(taught.code, "", woken.set, counts=True):
         with here.listening(taught.code, token, lambda: None, counts=False):
             until(lambda: there.counted(taught.code).students == 1)
@@ -176,7 +176,7 @@ def test_what_a_replica_has_not_heard_yet_it_looks_for(two, monkeypatch):
     monkeypatch.setattr(there.store, "_hear", lambda data: None)
     taught = here.open()
     token = there.join(taught.code)
-    here.look(taught.code, token)
+    here.store.look(taught.code, token)
     with here.listening(taught.code, token, lambda: None, counts=False):
         assert here.counted(taught.code).students == 1
     here.do(taught, Room.ask, ASKED)
@@ -216,14 +216,14 @@ def test_a_replica_that_ends_leaves_the_rooms_to_the_others(redis_server):
         with here.listening(taught.code, token, woken.set, counts=False):
             until(lambda: there.counted(taught.code).students == 1)
             woken.clear()
-            here.close()
+            here.store.close()
             assert woken.is_set()
-            assert here.closed
+            assert here.store.closed
         until(lambda: there.counted(taught.code).students == 0)
         there.vote(taught.code, token, round_=1, choice=0)
         with replicas(redis_server.url, 1) as [new]:
             assert new.counted(taught.code).voted == 1
-            assert new.boot == there.boot
+            assert new.store.boot == there.store.boot
 
 
 def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(redis_server, monkeypatch):
