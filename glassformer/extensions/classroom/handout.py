@@ -114,9 +114,8 @@ class _Half:
         """The answer, with the charts that hold it."""
         if not isinstance(sheet.posed, Posed):
             return f'<div class="answer"><h2>{number}.</h2><p>{self.told(sheet.posed)}</p></div>'
-        right, posed = sheet.posed.answer.right, sheet.posed
-        called = posed.label(str(right)) if posed.options else right if isinstance(right, str) else f"{right:.4g}"
-        parts = [f"<h2>{number}. {self.told(called)}</h2>"]
+        posed = sheet.posed
+        parts = [f"<h2>{number}. {self.told(posed.right)}</h2>"]
         if posed.step.ask.form != "piece":  # its text answers what somebody typed
             parts.append(f"<p>{self.told(posed.reveal)}</p>")
         parts += map(self._once, sheet.closed)

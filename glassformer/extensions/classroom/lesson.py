@@ -41,9 +41,9 @@ def folder(arguments: Sequence[str] | None = None) -> Path | None:
     return Path(named).expanduser() if named else None
 
 
-def read_own(arguments: Sequence[str] | None = None) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+def read_own() -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
     """The lessons of that folder by name, and a sentence for each file that cannot be used."""
-    where = folder(arguments)
+    where = folder()
     return ({}, ()) if where is None else _read(where, _stamp(where))
 
 

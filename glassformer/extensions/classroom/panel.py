@@ -7,7 +7,6 @@ The CSS rules are fixed text; a lesson adds only chart keys of letters and digit
 """
 
 import re
-from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
@@ -80,18 +79,6 @@ _RULES = styled("""
 """)
 
 
-def apply() -> None:
-    """Put the rules into the page."""
-    st.html(_RULES)
-
-
-def outline(keys: Sequence[str]) -> None:
-    """Outline charts, by their keys: letters, digits, `_` and `-` only."""
-    if keys:
-        chosen = ", ".join(f".st-key-{key}" for key in keys)
-        st.html(f"<style>{chosen} {_OUTLINE}</style>")
-
-
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 _MOST_EXAMPLES: Final = 3
 
@@ -106,7 +93,7 @@ def begin(page: str) -> Any:
         predictions.mount(page, heard=step_links.news)
     if here is None:
         return None
-    apply()
+    st.html(_RULES)
     with st.container(key=PANEL):
         number, count, _, _ = step_links.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
@@ -182,8 +169,10 @@ def _fold(line: Any, said: Sentence) -> None:
 
 
 def _outlined(here: LessonStepRef) -> None:
-    if step_links.at_the_step(here):
-        outline([key for key in lesson.scene_of(here).look if _KEY.fullmatch(key)])
+    """Outline the charts that the step is about, by their keys: letters, digits, `_` and `-` only."""
+    keys = [key for key in lesson.scene_of(here).look if _KEY.fullmatch(key)]
+    if keys and step_links.at_the_step(here):
+        st.html(f"<style>{', '.join(f'.st-key-{key}' for key in keys)} {_OUTLINE}</style>")
 
 
 def current(here: LessonStepRef, checkpoint: Checkpoint | None) -> Found:

@@ -89,7 +89,7 @@ def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, sour
         return False
     st.markdown(drawing.strong(found.question))
     right, predicted = found.is_right(given.choice), called(found, given.choice)
-    said = [say("You predicted “{predicted}”; the answer is “{true}”.", predicted=predicted, true=_true(found))]
+    said = [say("You predicted “{predicted}”; the answer is “{true}”.", predicted=predicted, true=found.right)]
     if right:
         said = [say("Correct: “{predicted}”.", predicted=predicted)]
     if (misled := found.misled(given.choice)) is not None:
@@ -119,19 +119,12 @@ def solution(found: Posed) -> None:
 
 def true(found: Posed) -> Sentence:
     """What is right, as a sentence."""
-    return say("The answer is “{true}”.", true=_true(found))
+    return say("The answer is “{true}”.", true=found.right)
 
 
 def called(found: Posed, given: str) -> str:
     """What an answer is called: the word of a choice, or what was typed."""
     return found.label(given) if found.step.ask.form == "choice" and given in words_of(found) else given
-
-
-def _true(found: Posed) -> str:
-    answer = found.answer.right
-    if found.step.ask.form == "choice":
-        return found.label(str(answer))
-    return answer if isinstance(answer, str) else f"{answer:.4g}"
 
 
 def _refused(found: Posed, given: str) -> str | None:

@@ -180,7 +180,7 @@ class Room:
         self._students: dict[str, Student] = {}
         # State of this process, and reports of the others.
         self.listeners: dict[Callable[[], None], bool] = {}
-        self._streams: dict[str, int] = {}
+        self._streams: Counter[str] = Counter()
         self.elsewhere: dict[str, Collection[str]] = {}  # the tokens that listen at each other process
 
     # ---------------------------------------------------------------- its state
@@ -201,7 +201,7 @@ class Room:
     def tried(self) -> Self:
         """The same room, on which something can be tried; who listens is the same for both."""
         found = copy.copy(self)
-        found._students, found._streams = dict(self._students), dict(self._streams)
+        found._students, found._streams = dict(self._students), self._streams.copy()
         return found
 
     # ---------------------------------------------------------------- who is there
@@ -259,22 +259,16 @@ class Room:
 
     def has_place(self, token: str) -> bool:
         """Whether there is space for a listener; a student's tabs and spectators are limited separately."""
-        of_students = sum(self._streams.values())
-        return (
-            self._streams.get(token, 0) < MOST_OF_TOKEN if token else len(self.listeners) - of_students < MOST_STREAMS
-        )
+        spectators = len(self.listeners) - self._streams.total()
+        return self._streams[token] < MOST_OF_TOKEN if token else spectators < MOST_STREAMS
 
     def come(self, token: str) -> None:
         """Somebody who was let in listens here."""
-        self._streams[token] = self._streams.get(token, 0) + 1
+        self._streams[token] += 1
 
     def leave(self, token: str) -> None:
         """A listener left."""
-        left = self._streams.get(token, 0) - 1
-        if left > 0:
-            self._streams[token] = left
-        else:
-            self._streams.pop(token, None)
+        self._streams -= Counter((token,))  # keeps those that are left
 
     def saw(self, tokens: Collection[str]) -> None:
         """Update when these students were last seen."""

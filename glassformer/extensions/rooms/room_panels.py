@@ -1,8 +1,9 @@
 """The page about rooms: to open one, to join one, and what is known of the one that the session is in."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from glassformer.extensions.rooms import polling, registry, room_session
 from glassformer.extensions.rooms.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
@@ -75,27 +76,22 @@ def save(record: Sequence[Kept], code: str) -> None:
         )
 
 
+def _setting(taught: OpenedRoom, key: str, now: bool, act: Callable[..., bool | None]) -> dict[str, Any]:
+    """Options of a widget that shows a setting of the room and changes it by `act`."""
+    st.session_state[key] = now
+    return {"key": key, "on_change": lambda: polling.do(taught, act, bool(st.session_state.get(key)))}
+
+
 def _sentences(taught: OpenedRoom, public: Public) -> None:
-    st.session_state[OWN] = public.own
-    st.segmented_control(
-        say("Sentence"),
-        list(_SENTENCES),
-        key=OWN,
-        format_func=_SENTENCES.__getitem__,
-        required=True,
-        on_change=lambda: polling.do(taught, Room.let_own, bool(st.session_state.get(OWN))),
-    )
+    how = _setting(taught, OWN, public.own, Room.let_own)
+    st.segmented_control(say("Sentence"), list(_SENTENCES), format_func=_SENTENCES.__getitem__, required=True, **how)
     if public.own:
         st.caption(RIGHT_ALONE)
 
 
 def _few(taught: OpenedRoom, public: Public) -> None:
-    st.session_state[FEW] = public.few
-    st.toggle(
-        say("Show bars even for fewer than {least} votes", least=LEAST_VOTES),
-        key=FEW,
-        on_change=lambda: polling.do(taught, Room.let_few, bool(st.session_state.get(FEW))),
-    )
+    label = say("Show bars even for fewer than {least} votes", least=LEAST_VOTES)
+    st.toggle(label, **_setting(taught, FEW, public.few, Room.let_few))
     if public.few:
         said = say(
             "From the next vote on, bars show the choices as soon as there are {least} votes. In a small "
@@ -108,12 +104,10 @@ def _few(taught: OpenedRoom, public: Public) -> None:
 
 
 def _door(taught: OpenedRoom, public: Public) -> None:
-    st.session_state[LOCKED] = public.locked
     st.toggle(
         say("Lock the door: nobody else can join"),
-        key=LOCKED,
-        on_change=lambda: polling.do(taught, Room.lock, bool(st.session_state.get(LOCKED))),
         help=say("Who is in the room stays in it, also after a reload. Lock it once your class is there."),
+        **_setting(taught, LOCKED, public.locked, Room.lock),
     )
 
 

@@ -66,6 +66,14 @@ class Posed:
         """What a choice is called, by its word."""
         return next(option.label for option in self.options if option.word == word)
 
+    @property
+    def right(self) -> str:
+        """What is right, as a reader sees it."""
+        answer = self.answer.right
+        if self.options:
+            return self.label(str(answer))
+        return answer if isinstance(answer, str) else f"{answer:.4g}"
+
     def is_right(self, given: str) -> bool:
         """Tell whether an answer is right: the word of a choice, or what was typed."""
         right = self.answer.right

@@ -86,9 +86,9 @@ _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PAR
 class ArrayHeader:
     """What the header of one array says."""
 
-    dtype: np.dtype[Any]  # of floats, text or bools
     shape: tuple[int, ...]  # lengths of the axes
     fortran: bool  # the first axis runs fastest
+    dtype: np.dtype[Any]  # of floats, text or bools
 
 
 def check_end(file: BinaryIO, size: int) -> None:
@@ -140,26 +140,24 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Array
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ClauseError("is encrypted, or compressed in a way that numpy does not use")
     with archive.open(info) as member:
-        shape, fortran, dtype = read_header(member)
-        header = ArrayHeader(dtype, shape, fortran)
+        header = read_header(member)
         _check_form(name, header)
-        size = member.tell() + math.prod(shape) * dtype.itemsize
+        size = member.tell() + math.prod(header.shape) * header.dtype.itemsize
     if size != info.file_size:
         raise ClauseError(
             "has {found:,} bytes, but the shape {shape} requires {size:,}",
             found=info.file_size,
-            shape=shown(shape),
+            shape=shown(header.shape),
             size=size,
         )
     return header
 
 
-def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The shape, whether the first axis runs fastest, and the dtype of an array; its values come next."""
-    version = np.lib.format.read_magic(member)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(member)
-    return np.lib.format.read_array_header_2_0(member)  # of another version it finds no header
+def read_header(member: IO[bytes]) -> ArrayHeader:
+    """The header of an array; its values come next."""
+    if np.lib.format.read_magic(member) == (1, 0):
+        return ArrayHeader(*np.lib.format.read_array_header_1_0(member))
+    return ArrayHeader(*np.lib.format.read_array_header_2_0(member))  # of another version it finds no header
 
 
 def _check_form(name: str, header: ArrayHeader) -> None:
