@@ -43,10 +43,8 @@ NOT_FOR_THE_LIBRARY = {"plotly", "streamlit"}
 # Who imports Streamlit; all others of the app have it from `glassformer.shared.i18n`, in the session's language.
 IMPORT_STREAMLIT = {
     "glassformer/components/element.py",
-    "glassformer/extensions/classroom/cover_state.py",
     "glassformer/extensions/classroom/lesson.py",
-    "glassformer/extensions/classroom/lessons/lesson_questions.py",
-    "glassformer/extensions/classroom/lessons/answer_storage.py",
+    "glassformer/extensions/classroom/lesson_questions.py",
     "glassformer/extensions/classroom/predictions.py",
     "glassformer/extensions/rooms/room_session.py",
     "glassformer/extensions/uploads/session_uploads.py",

@@ -29,8 +29,8 @@ CODE = (
     "glassformer/start/diagram.py",
     "glassformer/extensions/maps/source.py",
     "glassformer/extensions/corpus/page/corpus_panels.py",
-    "glassformer/extensions/classroom/lessons/panel.py",
-    "glassformer/extensions/rooms/page/room_view.py",
+    "glassformer/extensions/classroom/panel.py",
+    "glassformer/extensions/rooms/room_view.py",
     "glassformer/extensions/replicas/store_redis.py",
     "glassformer/server/streamlit_private.py",
 )

@@ -5,7 +5,7 @@ end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".
 
 No rule uses `:has()` over the whole page: at every DOM change, and Plotly adds every label that it measures, the
 browser would match all elements again, 10 ms each time. Rules of rooms and lessons come with them
-(`extensions/rooms/page/room_view.py`, `extensions/classroom/lessons/panel.py`).
+(`extensions/rooms/room_view.py`, `extensions/classroom/panel.py`).
 
 The page's HTML has these rules (`loading_placeholder`), so nothing is drawn without them and then moves. Knows nothing
 of Streamlit but its names.

@@ -17,9 +17,8 @@ import pytest
 from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
 from glassformer.extensions.replicas.room_store import chosen
-from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Question
+from glassformer.extensions.rooms.registry import Registry
+from glassformer.extensions.rooms.room import Question, Room
 from tests.deploy.by_hand import configuration, needed
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.glassformer.waiting import until
@@ -158,9 +157,9 @@ def school(tmp_path_factory):
 def room(school):
     """A room that was opened by one more process of the same store: its registry, and what its teacher has."""
     rooms = Registry(store=chosen(school.redis.url))
-    rooms.begin()
+    rooms.store.begin()
     yield rooms, rooms.open()
-    rooms.close()
+    rooms.store.close()
 
 
 def test_a_visitor_stays_with_one_replica_which_draws_pages_through_the_proxy(school):

@@ -6,8 +6,8 @@ EXTENSION = Extension(
     name="classroom",
     needs=("lessons", "rooms"),
     pages="glassformer.extensions.classroom.pages:PAGES",
-    address="glassformer.extensions.classroom.address:ADDRESS",
-    hides="glassformer.extensions.classroom.address:HIDER",
+    address="glassformer.extensions.classroom.blocks:ADDRESS",
+    hides="glassformer.extensions.classroom.blocks:HIDER",
     components={"lesson_memory": "components/lessons/view.js"},
     blocks="glassformer.extensions.classroom.blocks:BLOCKS",
 )

@@ -23,6 +23,7 @@ from typing import Final
 
 import streamlit as st
 
+from glassformer.charts.theme import shortened
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Scene, lessons, read_folder
 from glassformer.server.command_line import values
 from glassformer.state import link
@@ -40,9 +41,9 @@ def folder(arguments: Sequence[str] | None = None) -> Path | None:
     return Path(named).expanduser() if named else None
 
 
-def read_own(arguments: Sequence[str] | None = None) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+def read_own() -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
     """The lessons of that folder by name, and a sentence for each file that cannot be used."""
-    where = folder(arguments)
+    where = folder()
     return ({}, ()) if where is None else _read(where, _stamp(where))
 
 
@@ -104,17 +105,11 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[LessonStepRef | None,
         return None, ()
     found = _PLACE.fullmatch(written)
     lesson = known().get(found[1]) if found else None
-    if found is None or lesson is None:
-        return None, (say("There is no lesson “{name}”, so no lesson is shown.", name=_short(written)),)
-    number = int(found[2]) or (0 if lesson.opening else 1)
-    if number > len(lesson.steps):
-        said = say(
-            "The lesson “{name}” has {n} steps, but the link asks for step {asked}, so no lesson is shown.",
-            name=lesson.name,
-            n=len(lesson.steps),
-            asked=number,
+    if found is None or lesson is None or int(found[2]) > len(lesson.steps):
+        return None, (
+            say("There is no lesson “{name}”, so no lesson is shown.", name=shortened(written, limit=_LONGEST_SHOWN)),
         )
-        return None, (said,)
+    number = int(found[2]) or (0 if lesson.opening else 1)
     own = link.read_nested(next(iter(parameters.get(OWN, ())), "")[: link.LONGEST]) or {}
     own = {name: value for name, value in own.items() if name in RETURNED_TO}
     short = SHORT in parameters.get(PATH, ())
@@ -178,7 +173,3 @@ def in_address() -> dict[str, str]:
 def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:
     """Say that the session was set from an address; one that says what is looked at need not be told by the step."""
     st.session_state[GIVEN] = bool(set(parameters) - {*RETURNED_TO, "rev", "answers"})
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

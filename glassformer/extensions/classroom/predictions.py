@@ -1,17 +1,22 @@
 """Learners' answers by run and step, and what stays covered until then.
 
-A prediction is of one run: another sentence or checkpoint is another question. The browser stores predictions
-(`extensions.classroom.lessons.memory`), the server only in the session.
+A prediction is of one run: another sentence or checkpoint is another question. The browser stores predictions in its
+local storage, which `view.js` reads and writes; the server keeps them only in the session. Data from a browser is not
+trusted: other shapes are skipped.
 """
 
 import hashlib
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import streamlit as st
 
-from glassformer.extensions.classroom import cover_state, lesson
+from glassformer.components.element import Element, told_text
+from glassformer.extensions.classroom import lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import room_session
 from glassformer.state import session
@@ -19,6 +24,13 @@ from glassformer.state import session
 KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
 WHOLE: Final = "*"
 MOST: Final = 400  # of a session
+
+MEMORY: Final = "lesson_memory"
+_MEMORY: Final = Element(MEMORY)
+LONGEST: Final = 100_000  # characters
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
+_LONGEST_CHOICE: Final = 100
 
 Key = tuple[str, str]
 """Name of a step and digest of a run."""
@@ -81,10 +93,45 @@ def open_up(place: LessonStepRef) -> bool:
     return news
 
 
-def _may_be_seen(place: LessonStepRef) -> bool:
-    """Whether a step's answer may be seen: in a room that asks for it once the teacher shows it, else once given."""
-    room = room_session.asks(place.name, run_at_hand())
-    return of(place) is not None if room is None else room.answered
+def mount(page: str, *, heard: Callable[[], None]) -> None:
+    """Have the browser remember what the session knows, say what it remembers, and show what a step is about.
+
+    `heard` is called once it has said something.
+    """
+    here, step = lesson.place(), lesson.scene()
+    at_the_step = step is not None and step.page == page
+    payload = {
+        "rows": [[name, run, one.choice, one.right, one.text] for (name, run), one in kept().items()],
+        "forgotten": st.session_state.get(FORGOTTEN, 0),  # when it grows, the browser forgets too
+        "open": here.name if here is not None and at_the_step else "",
+        "look": list(step.look) if step is not None and at_the_step else [],
+    }
+    _MEMORY.draw(payload, key=MEMORY, hears={"answers": partial(_heard, heard)})
+
+
+def _heard(then: Callable[[], None]) -> None:
+    """Callback: the browser says what it remembers; what the session knows goes before it."""
+    if told := told_text(MEMORY, "answers"):
+        known = kept()
+        keep(dict(read(told)) | dict(known))
+        then()
+
+
+def read(text: str) -> Iterator[tuple[Key, Prediction]]:
+    """The answers that a browser remembers, as it wrote them."""
+    try:
+        rows: Any = json.loads(text) if len(text) <= LONGEST else []
+    except (ValueError, RecursionError):
+        return
+    for row in rows[:MOST] if isinstance(rows, list) else ():
+        if not isinstance(row, list) or len(row) != 5:
+            continue
+        name, run, choice, right, fingerprint = row
+        texts = all(isinstance(one, str) for one in (name, run, choice, fingerprint))
+        if not texts or not isinstance(right, bool) or len(choice) > _LONGEST_CHOICE:
+            continue
+        if _NAME.fullmatch(name) and _DIGEST.fullmatch(run) and _DIGEST.fullmatch(fingerprint):
+            yield (name, run), Prediction(choice, right, fingerprint)
 
 
 def waits_for_teacher() -> bool:
@@ -93,18 +140,14 @@ def waits_for_teacher() -> bool:
     return place is not None and room_session.asks(place.name, run_at_hand()) is not None
 
 
-def covered_here() -> tuple[str, ...]:
-    """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
-    return (*covered_by_the_step(), *cover_state.words())
-
-
 def covered_by_the_step() -> tuple[str, ...]:
-    """Words of the step's `cover`; nothing once it was answered."""
-    place = lesson.place()
-    step = lesson.scene()
-    if place is None or step is None or not step.cover or _may_be_seen(place):
+    """Words of the step's `cover`; nothing once it was answered, in a room once the teacher has shown the answer."""
+    place, step = lesson.place(), lesson.scene()
+    if place is None or step is None or not step.cover:
         return ()
-    if st.session_state.get(OPEN) == (place.name, run_at_hand()):
+    room = room_session.asks(place.name, run_at_hand())
+    may_be_seen = of(place) is not None if room is None else room.answered
+    if may_be_seen or st.session_state.get(OPEN) == (place.name, run_at_hand()):
         return ()
     at_the_step = st.session_state.get(session.URL_PAGE) == step.page
     return step.cover if at_the_step else tuple(word for word in step.cover if word not in (WHOLE, "part"))

@@ -6,6 +6,6 @@ EXTENSION = Extension(
     name="drafts",
     needs=("what_if",),
     parts="glassformer.extensions.drafts.page:PART",
-    looks="glassformer.extensions.drafts.drafts_look:DraftsLook",
+    looks="glassformer.extensions.drafts.page:DraftsLook",
     drafts="glassformer.extensions.drafts.drafter",
 )

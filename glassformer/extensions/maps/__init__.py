@@ -8,10 +8,10 @@ EXTENSION = Extension(
     names={
         "GivenAttention": "glassformer.extensions.maps.library.given_maps:GivenAttention",
         "GivenMaps": "glassformer.extensions.maps.library.given_maps:GivenMaps",
-        "given_maps": "glassformer.extensions.maps.library.arrays:given_maps",
+        "given_maps": "glassformer.extensions.maps.library.given_maps:given_maps",
         "load_maps": "glassformer.extensions.maps.library.npzfile:load_maps",
         "save_maps": "glassformer.extensions.maps.library.npzfile:save_maps",
     },
-    formats="glassformer.extensions.maps.format:FORMAT",
+    formats="glassformer.extensions.maps.library.npzfile:FORMAT",
     sources="glassformer.extensions.maps.source:SOURCE",
 )

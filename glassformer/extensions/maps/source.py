@@ -5,9 +5,8 @@ from typing import Final
 
 from glassformer.charts.theme import shortened
 from glassformer.checkpoints.checkpoint_panels import table
-from glassformer.extensions.maps.format import HOLDS
 from glassformer.extensions.maps.library.given_maps import GivenMaps
-from glassformer.extensions.maps.library.npzfile import read_maps
+from glassformer.extensions.maps.library.npzfile import HOLDS, read_maps
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import address
 from glassformer.runs.sources import Source

@@ -5,7 +5,7 @@ GLASSFORMER_STORE=redis://HOST:PORT/DB streamlit run app.py
 
 import os
 
-from glassformer.extensions.rooms.server.store import RoomStore, StoreError
+from glassformer.extensions.rooms.store import RoomStore, StoreError
 from glassformer.server.replicas import STORE
 
 

@@ -27,7 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.replicas import metrics
-from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.runs.loading import runner
 from glassformer.server import descriptors, measures
 from glassformer.server.parts import ServerPart
@@ -159,7 +159,7 @@ def _is_grave(record: logging.LogRecord) -> bool:
 
 class _ReplicasServer(ServerPart):
     def __init__(self) -> None:
-        self._health, self._drain = Health(lambda: not ROOMS.away), 0.0
+        self._health, self._drain = Health(lambda: not ROOMS.store.away), 0.0
 
     def check(self) -> None:
         begin()

@@ -96,16 +96,8 @@ class RedisClient:
         `rev` 0 creates a room, if there is space. None restores a whole room, unless a newer one exists.
         """
         pairs = [part for pair in said.items() for part in pair]
-        about = (
-            code,
-            "" if was is None else was,
-            new,
-            secrets.token_hex(8),
-            now,
-            self._seconds,
-            self._most,
-            self._news,
-        )
+        before, change = "" if was is None else was, secrets.token_hex(8)
+        about = (code, before, new, change, now, self._seconds, self._most, self._news)
         return bool(self._change([f"{PREFIX}room:{code}", ROOMS], [*about, len(pairs), *pairs, news, *gone]))
 
     def end(self, code: str, *, news: str) -> None:

@@ -20,9 +20,17 @@ from functools import partial
 from typing import Any, TypeVar
 
 from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, RedisClient
-from glassformer.extensions.rooms.server.room import Room, Student, TokenBucket
-from glassformer.extensions.rooms.server.room_state import Kept, Public, Question, RoomRefusedError, Round
-from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, RoomStore
+from glassformer.extensions.rooms.room import (
+    Kept,
+    Public,
+    Question,
+    Room,
+    RoomRefusedError,
+    Round,
+    Student,
+    TokenBucket,
+)
+from glassformer.extensions.rooms.store import IDLE_SECONDS, MOST_ROOMS, RoomStore
 from glassformer.server.replicas import read, written
 
 BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0

@@ -11,6 +11,6 @@ EXTENSION = Extension(
         "room_bar": "components/room/view.js",
         "room_counts": "components/room/wall.js",
     },
-    blocks="glassformer.extensions.rooms.blocks:BLOCKS",
-    server="glassformer.extensions.rooms.server.routes:SERVER",
+    blocks="glassformer.extensions.rooms.room_view:BLOCKS",
+    server="glassformer.extensions.rooms.routes:SERVER",
 )

@@ -12,10 +12,9 @@ from typing import Final
 
 import streamlit as st
 
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import ROOMS, client
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, RoomRefusedError
+from glassformer.extensions.rooms import registry
+from glassformer.extensions.rooms.registry import ROOMS, client
+from glassformer.extensions.rooms.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.server.streamlit_private import session_id
 from glassformer.state import global_params
 from glassformer.state.global_params import AddressPart, Guidance
@@ -60,19 +59,13 @@ def begin() -> None:
 
 def may_look_for(code: str) -> bool:
     """Whether this client may ask if a room exists: not for a while after many wrong codes."""
-    ROOMS.look(code)
-    return ROOMS.public(code) is not None or bool(ROOMS.away) or ROOMS.missed(code, asking()[0])
+    ROOMS.store.look(code)
+    return ROOMS.public(code) is not None or bool(ROOMS.store.away) or ROOMS.missed(code, asking()[0])
 
 
 def asking() -> tuple[str, str]:
     """The session's client and user, for limits."""
     return client(st.context.ip_address), session_id() or ""
-
-
-def take_notes() -> tuple[str, ...]:
-    """Messages about the URL, once."""
-    notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
-    return notes
 
 
 def current() -> str:
@@ -129,12 +122,6 @@ def tell(page: str, parameters: Mapping[str, str]) -> None:
             ROOMS.do(opened, Room.move, page, parameters)
 
 
-def run() -> Mapping[str, str]:
-    """The teacher's view as query parameters: above all a checkpoint and a sentence."""
-    here = public()
-    return {} if here is None else here.parameters
-
-
 def public() -> Public | None:
     """The public state of the session's room; None outside of rooms."""
     return ROOMS.public(current())
@@ -142,14 +129,12 @@ def public() -> Public | None:
 
 def away() -> Sentence | None:
     """What there is to say while the store of the rooms does not answer; None while it does."""
-    return (
-        say(
-            "The store of the rooms at {host} (GLASSFORMER_STORE) does not answer; once it does, rooms go on by "
-            "themselves.",
-            host=ROOMS.away,
-        )
-        if ROOMS.away
-        else None
+    if not ROOMS.store.away:
+        return None
+    return say(
+        "The store of the rooms at {host} (GLASSFORMER_STORE) does not answer; once it does, rooms go on by "
+        "themselves.",
+        host=ROOMS.store.away,
     )
 
 
@@ -184,12 +169,6 @@ def asks(step: str, run: str) -> Public | None:
     return here if name and name in (name_of(step, run), name_of(step, "")) else None
 
 
-def in_address() -> dict[str, str]:
-    """The room's query parameter."""
-    code = current()
-    return {PARAMETER: code} if code else {}
-
-
 class _RoomAddress(AddressPart):
     names = NAMES
 
@@ -197,10 +176,11 @@ class _RoomAddress(AddressPart):
         begin()
 
     def beside(self, parameters: Mapping[str, str]) -> dict[str, str]:
-        return in_address()
+        return {PARAMETER: current()} if current() else {}
 
     def take_notes(self) -> tuple[str, ...]:
-        return take_notes()
+        notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
+        return notes
 
     def published(self, page: str, written: Mapping[str, str]) -> None:
         own = {*NAMES, *global_params.OF_LANGUAGE}
@@ -210,8 +190,8 @@ class _RoomAddress(AddressPart):
         if not current():
             return Guidance()
         leads, room = taught() is not None, public()
-        types = leads or (room is not None and room.own)
-        return Guidance(follows=not leads, leads=leads, types=types, bare=run())
+        types, bare = leads or (room is not None and room.own), {} if room is None else room.parameters
+        return Guidance(follows=not leads, leads=leads, types=types, bare=bare)
 
 
 ADDRESS = _RoomAddress()

@@ -30,18 +30,11 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import GlassformerError
 from transformer.i18n import say
+from transformer.runs.array_records import Progress
 from transformer.runs.trace import Trace
 
 PATIENCE_SECONDS: Final = 1.0  # that a page waits at first: the snapshots of a tiny model take no longer
 WISH: Final = "growth_wish"  # in the session: the run last requested (True) or cancelled (False)
-
-
-@dataclass(frozen=True)
-class SnapshotStep:
-    """How far a job is."""
-
-    done: int
-    whole: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +84,7 @@ def progress(growth: Growth) -> None:
 def _follow(key: Hashable, n_drawn: int, stop: str) -> None:
     """Draw the job's progress, in a fragment that reruns."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
-    step: SnapshotStep | None = None if seen is None else seen.so_far
+    step: Progress | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (step and step.done >= max(1, 2 * n_drawn)):
         st.rerun()  # the page once more, with what has come
         return
@@ -155,18 +148,14 @@ def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInf
     """The work of a job: each snapshot is opened in the job's thread, and run in the model's."""
     every = list[AtSnapshot]()
     for moment in moments:
-        job.tell(SnapshotStep(len(every), len(moments)))
+        job.tell(Progress(len(every), len(moments)))
         key = key_of(final, of, moment)
         found: AtSnapshot | None = loading.runner().kept(key)
         if found is None:
             found = _at(name, of, final, moment, job)
-            loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
+            loading.compute(key, lambda found=found: found, nbytes=lambda one: one.nbytes)
         every.append(found)
     return All(tuple(every))
-
-
-def _same(found: AtSnapshot) -> AtSnapshot:
-    return found
 
 
 def _at(name: str, of: Checkpoint, final: Trace, moment: SnapshotInfo, job: Job) -> AtSnapshot:

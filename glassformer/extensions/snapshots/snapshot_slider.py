@@ -146,12 +146,6 @@ def whole_page_if_moved() -> None:
         st.rerun()
 
 
-def on_page(checkpoint: Checkpoint) -> None:
-    """Draw it once more, in the page: on a telephone and in a presentation there is no sidebar beside it."""
-    name = st.session_state.get(session.MODEL) or checkpoint.name
-    slider(name, key=f"{SLIDER}_page", take=_choose_in_page)
-
-
 def _choose_in_page(name: str) -> None:
     choose(name)
     follow_soon()
@@ -209,7 +203,8 @@ class SnapshotBlocks(PageBlocks):
 
     def under_source(self, checkpoint: Checkpoint) -> None:
         """The slider once more: on a telephone and in a presentation there is no sidebar beside the page."""
-        on_page(checkpoint)
+        name = st.session_state.get(session.MODEL) or checkpoint.name
+        slider(name, key=f"{SLIDER}_page", take=_choose_in_page)
 
 
 BLOCKS = SnapshotBlocks()

@@ -8,12 +8,10 @@ import contextlib
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.page import polling
-from glassformer.extensions.rooms.page.room_view import room_counts
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import OpenedRoom, Question, RoomRefusedError
+from glassformer.extensions.rooms import polling, room_session
+from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.room import OpenedRoom, Question, Room, RoomRefusedError
+from glassformer.extensions.rooms.room_view import room_counts
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.extensions.training_page.watch import watch_pictures

@@ -2,10 +2,10 @@
 
 import pytest
 
-from glassformer.extensions.classroom.lessons.answer_storage import mount
+from glassformer.extensions.classroom.predictions import mount
 from tests.glassformer.components.test_components import sends_what_its_type_names
 
-DRAWN = {"LessonMemoryPayload": lambda key: mount("lessons")}
+DRAWN = {"LessonMemoryPayload": lambda key: mount("lessons", heard=lambda: None)}
 
 
 @pytest.mark.parametrize(("interface", "draw"), DRAWN.items())

@@ -1,13 +1,17 @@
-"""A draft with 8-bit matrices computes, without rounding, what the model of every kind computes."""
+"""A draft with 8-bit matrices computes, without rounding, what any model computes; its gain is that of writing."""
 
 import pytest
 import torch
 
 from glassformer.extensions.drafts import int8_draft
 from tests.transformer.featured import FEATURED
-from tests.transformer.tiny import DECODER, ONE_STACK, laid_out, random_ids, tiny_model
+from tests.transformer.tiny import DECODER, ONE_STACK, laid_out, random_ids, tiny_config, tiny_model
+from tests.transformer.trying.test_speed_gains import LARGE
 from transformer.model.cache import KVCache
+from transformer.runs.array_records import whole
 from transformer.runs.decoding import Prefix
+from transformer.trying import speed_gains
+from transformer.trying.speed_gains import measuring
 
 KINDS = {
     **{
@@ -69,3 +73,25 @@ def test_one_product_is_rounded_by_at_most_its_steps(monkeypatch):
     of_weights = x.abs().sum(dim=1)[:, None] * weight.abs().amax(dim=1) / 254
     of_vectors = weight.abs().sum(dim=1) * (x.max() - x.min()) / 255
     assert bool(((found - expected).abs() <= of_weights + of_vectors + 1e-3).all())
+
+
+@pytest.mark.parametrize("features", [{}, LARGE, DECODER | LARGE])
+def test_each_way_writes_as_many_tokens_and_rounds_only_where_it_says_so(features, monkeypatch):
+    torch.manual_seed(0)
+    n_threads, rounded = torch.get_num_threads(), []
+    real = torch.quantize_per_channel
+    monkeypatch.setattr(torch, "quantize_per_channel", lambda one, *how: rounded.append(one.shape) or real(one, *how))
+    made = speed_gains.Steps(tiny_config(**features), n_source=5, n_written=7)
+    torch.set_num_threads(n_threads)
+    assert made.eager() == 7
+    assert made.as_drafts(int8=False)() == 7
+    assert not rounded
+    assert made.as_drafts(int8=True)() == 7
+    assert bool(rounded) == ("d_ff" in features)
+
+
+@pytest.mark.deep
+def test_int8_is_measured_without_a_compiler(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    assert whole(measuring(tiny_config(**LARGE))).int8 > 0

@@ -9,13 +9,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.registry import Registry
+from glassformer.extensions.rooms.registry import Registry
 
 
 def main():
     url, code, *tokens = sys.argv[1:]
     rooms = Registry(store=Shared(url))
-    rooms.begin()
+    rooms.store.begin()
     print("ready", flush=True)
     sys.stdin.readline()
     with ThreadPoolExecutor(8) as pool:

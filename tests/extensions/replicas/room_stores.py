@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.registry import Registry
+from glassformer.extensions.rooms.registry import Registry
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.extensions.replicas.sharing import replicas
 

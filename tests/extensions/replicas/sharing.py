@@ -5,9 +5,8 @@ import contextlib
 import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.registry import Registry
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Question, RoomRefusedError
+from glassformer.extensions.rooms.registry import Registry
+from glassformer.extensions.rooms.room import Question, Room, RoomRefusedError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
 
@@ -19,12 +18,12 @@ def replicas(url, n=2, **named):
     """So many replicas in this process, with their threads."""
     found = [Registry(store=Shared(url, **named)) for _ in range(n)]
     for one in found:
-        one.begin()
+        one.store.begin()
     try:
         yield found
     finally:
         for one in found:
-            one.close()
+            one.store.close()
 
 
 def opened(here, there):

@@ -10,10 +10,9 @@ import pytest
 import redis
 
 from glassformer.extensions.replicas import store_redis, store_shared
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import RoomRefusedError, Round
-from glassformer.extensions.rooms.server.routes import stream
+from glassformer.extensions.rooms import registry
+from glassformer.extensions.rooms.room import Room, RoomRefusedError, Round
+from glassformer.extensions.rooms.routes import stream
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, until
@@ -58,7 +57,7 @@ def test_whatever_happens_to_the_store_all_is_back(tmp_path, happens, kept):
         until(lambda: two[0].public(gone.code) is None)
         with two[0].listening(taught.code, tokens[0], lambda: None, counts=False):
             happens(server)
-            until(lambda: not any(one.away for one in two))
+            until(lambda: not any(one.store.away for one in two))
             until(lambda: all(one.counted(taught.code).students == 1 for one in two))
             for n, token in enumerate(tokens):
                 until(lambda n=n, token=token: voted(two[n % 2], taught.code, token))
@@ -76,7 +75,7 @@ def test_a_store_that_ends_again_while_it_gets_its_rooms_back_gets_them_later(ow
     with replicas(own_server.url, 1) as [rooms]:
         taught = [rooms.open() for _ in range(3)]
         rooms.do(taught[2], Room.ask, ASKED)
-        link, asked = rooms._store._link, []
+        link, asked = rooms.store._link, []
         change = link.change
 
         def failing(*args, **named):
@@ -87,7 +86,7 @@ def test_a_store_that_ends_again_while_it_gets_its_rooms_back_gets_them_later(ow
 
         monkeypatch.setattr(link, "change", failing)
         own_server.empty()
-        until(lambda: len(asked) >= 4 and not rooms.away)  # one, one in vain, and the two that are left
+        until(lambda: len(asked) >= 4 and not rooms.store.away)  # one, one in vain, and the two that are left
         with replicas(own_server.url, 1) as [new]:
             until(lambda: len(new) == 3)
             assert new.public(taught[2].code) == rooms.public(taught[2].code)
@@ -131,13 +130,13 @@ def test_who_hears_nothing_any_more_listens_anew(redis_server, monkeypatch):
 
 def test_where_the_store_is_slow_a_change_waits_for_those_before_it(two, monkeypatch):
     taught = opened(*two)
-    change = two[0]._store._link.change
+    change = two[0].store._link.change
     monkeypatch.setattr(store_shared, "TRY_SECONDS", 0.3)
-    monkeypatch.setattr(two[0]._store._link, "change", lambda *of, **named: time.sleep(0.15) or change(*of, **named))
+    monkeypatch.setattr(two[0].store._link, "change", lambda *of, **named: time.sleep(0.15) or change(*of, **named))
     with ThreadPoolExecutor(6) as pool:
         tokens = list(pool.map(two[0].join, [taught.code] * 6))
     agree(*two, taught.code)
-    assert all(two[1]._store.rooms[taught.code].knows(token) for token in tokens)
+    assert all(two[1].store.rooms[taught.code].knows(token) for token in tokens)
 
 
 def test_a_store_that_has_lost_the_latest_gets_it_back(two, redis_server):
@@ -188,10 +187,10 @@ def test_while_the_store_is_away_nothing_waits_and_all_can_be_read(own_server):
             refused("away", here.listening(taught.code, registry.new_token(), lambda: None, counts=False).__enter__)
             assert here.public(taught.code).question == ASKED
             assert here.counted(taught.code).students == 1
-            assert here.away == f"127.0.0.1:{own_server.port}"
+            assert here.store.away == f"127.0.0.1:{own_server.port}"
             assert time.monotonic() - began < 7 * store_redis.CALL_SECONDS  # as it takes where each call waits
             own_server.pause(False)
-            until(lambda: not here.away)
+            until(lambda: not here.store.away)
         with contextlib.suppress(RoomRefusedError):  # the first may have been counted after all
             here.vote(taught.code, token, round_=1, choice=0)
         assert here.counted(taught.code).voted == 1
@@ -202,7 +201,7 @@ def test_a_replica_that_starts_without_its_store_finds_it_later(own_server):
         taught = other.open()
         own_server.stop()
         with replicas(own_server.url, 1) as [late]:
-            assert late.away
+            assert late.store.away
             refused("away", late.listening(taught.code, "", lambda: None, counts=False).__enter__)
             own_server.start()
             until(lambda: late.is_teacher(taught.code, taught.secret))
@@ -219,7 +218,7 @@ def test_what_is_due_while_the_store_is_away_is_looked_at_now_and_then(own_serve
         taught, asked = opened(here, there), []
         here.do(taught, lambda room: room.start(0.5, 0))
         own_server.stop()
-        until(lambda: here.away and not here.left(here.public(taught.code)))
+        until(lambda: here.store.away and not here.left(here.public(taught.code)))
         public = here.public
         monkeypatch.setattr(here, "public", lambda *of, **named: asked.append(of) or public(*of, **named))
         asyncio.run(looks())

@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from glassformer.extensions.rooms.blocks import BLOCKS
-from glassformer.extensions.rooms.page.room_view import room_bar, room_counts
+from glassformer.extensions.rooms.room_view import BLOCKS, room_bar, room_counts
 from tests.glassformer.components.test_components import sends_what_its_type_names
 
 DRAWN = {

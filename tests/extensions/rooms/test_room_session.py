@@ -3,11 +3,10 @@
 import pytest
 import streamlit as st
 
-from glassformer.extensions.classroom import cover_state, lesson
+from glassformer.extensions.classroom import blocks, lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
-from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.registry import LIMITS, ROOMS
+from glassformer.extensions.rooms import registry, room_session
+from glassformer.extensions.rooms.registry import LIMITS, ROOMS
 from glassformer.state import session
 from glassformer.state.link import Link
 
@@ -16,8 +15,9 @@ from glassformer.state.link import Link
 def state(monkeypatch):
     """A session of a teacher, on the Step page."""
     found = {}
-    monkeypatch.setattr(st, "session_state", found)
-    monkeypatch.setattr(st, "query_params", QueryParameters())
+    for streamlit in (st, blocks.st):
+        monkeypatch.setattr(streamlit, "session_state", found)
+        monkeypatch.setattr(streamlit, "query_params", QueryParameters())
     opened = ROOMS.open()
     room_session.teach(opened)
     found[session.URL_PAGE] = "step"
@@ -52,10 +52,10 @@ def test_a_class_is_told_the_step_of_a_lesson_whatever_the_address_says(state):
 
 
 def test_a_class_is_told_what_its_teacher_has_covered(state):
-    state[cover_state.WORDS] = ("candidates", "entropy")
+    state[blocks.WORDS] = ("candidates", "entropy")
     session.publish(Link(source="a"))
     assert told() == ("step", {"src": "a", "cover": "candidates.entropy"})
-    cover_state.show_all()
+    blocks.show_all()
     session.publish(Link(source="a"))
     assert told() == ("step", {"src": "a"})
 
@@ -74,7 +74,7 @@ def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
     for _ in range(LIMITS["miss"][0] + 5):
         st.query_params[room_session.PARAMETER] = registry.new_code()
         room_session.begin()
-        notes.update(room_session.take_notes())
+        notes.update(room_session.ADDRESS.take_notes())
         state[room_session.LEFT] = ""  # as in a new session
     assert notes == {room_session.TOO_MANY}
     st.query_params[room_session.PARAMETER] = code

@@ -1,6 +1,6 @@
 """For teachers: a link for a class, a lesson on paper, lessons in one's own words."""
 
-from glassformer.extensions.classroom.teaching import teaching_panels
+from glassformer.extensions.classroom import teaching_panels
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.runs.open_run import publish

@@ -7,7 +7,7 @@ from typing import Final
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
 from glassformer.charts.theme import literal, shortened
-from glassformer.extensions.drafts.drafts_look import DraftsLook
+from glassformer.extensions.drafts.page import DraftsLook
 from glassformer.extensions.drafts.rounds import (
     Drafted,
     DraftPosition,
@@ -186,8 +186,6 @@ def _cell(scene: Checked, n: int, one: DraftRound, i: int, place: DraftPosition)
     said.append(say("the model's choice: {piece} ({p})", piece=bold(own), p=literal(chance(place.chosen_prob))))
     if fate == "unread" and scene.how.kind == "jacobi":
         said.append(say("That choice is the next guess."))
-    elif fate == "unread":
-        said.append(say("The model chose it after a token that was rejected, so it does not count."))
     values = [n + 1, one.start + i + 1, there, place.proposed_prob, own, place.chosen_prob, NAMES[fate]]
     return PieceCell(fate, there or own, on_lines(*said), own if fate == "replaced" else "", values)
 

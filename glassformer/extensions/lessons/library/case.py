@@ -18,13 +18,32 @@ import numpy as np
 from glassformer.extensions.lessons.library.lesson import ALWAYS, DisplayNumber
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SentenceError
-from transformer.i18n import say
+from transformer.i18n import say, say_n
+from transformer.model.anatomy import anatomy
 from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
 
 NEAR: Final = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
+NO_WINNER: Final = say(
+    "For this sentence, two possible answers are about equally right, so there is no single answer; try another one."
+)
+NO_EFFECT: Final = say("For this sentence, the change in this step has no visible effect; try another one.")
+TOO_SHORT: Final = say("This sentence is too short for this step; try a longer one.")
+TOO_LONG: Final = say("This sentence is too long for this step; try a shorter one.")
+ONLY_SPECIAL: Final = say("The source has only special tokens; type a sentence.")
+EMPTY_OUTPUT: Final = say("The model writes nothing for this sentence; try another one.")
+NEEDS_BOTH: Final = say("This step needs a model that reads one text and writes another.")
+NO_ENCODER: Final = say("This model has no encoder; choose a model that reads the whole source in one pass.")
+WRITES_NOTHING: Final = say("This encoder-only model writes nothing; choose a model with a decoder.")
+ONE_HEAD: Final = say("This model has one head per layer; choose a checkpoint with more heads.")
+OTHER_HEADS: Final = say(
+    "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+)
+NO_TABLE: Final = say("This model does not add a table of positions to its embeddings; choose another checkpoint.")
+NO_PADS: Final = say("This model has no padding token, so its batches are never padded.")
+NOT_FINITE: Final = say("Some logits of this model are not finite, so they cannot be compared.")
 
 
 class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  not an error, but an answer that is not one
@@ -160,6 +179,23 @@ def outputs(before: Trace, after: Trace) -> dict[str, Any]:
     return {"before": before.output_text, "after": after.output_text}
 
 
+def written(case: Case, *, least: int) -> int:
+    """How many pieces the model wrote, if these are as many as a step needs."""
+    n_steps = case.trace.n_steps
+    if not anatomy(case.checkpoint.config).writes:
+        raise QuestionNotApplicable(WRITES_NOTHING)
+    if n_steps < least:
+        raise QuestionNotApplicable(
+            say_n(
+                "The output has only {n} token, but this step needs {least}; try a longer sentence.",
+                "The output has only {n} tokens, but this step needs {least}; try a longer sentence.",
+                n_steps,
+                least=least,
+            )
+        )
+    return n_steps
+
+
 @dataclass(frozen=True)
 class AnswerDifference:
     """How far two runs are apart."""
@@ -176,11 +212,11 @@ def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
     if not n_steps:
-        raise QuestionNotApplicable("This run has no decoding step to compare.")
+        raise QuestionNotApplicable(EMPTY_OUTPUT)
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
     if not np.isfinite(by):
-        raise QuestionNotApplicable("Some logits of this model are not finite, so they cannot be compared.")
+        raise QuestionNotApplicable(NOT_FINITE)
     same = only_rounding(by / max(1.0, float(np.abs(before).max())))
     return AnswerDifference(by, "rounding" if same else "visible")
 

@@ -9,7 +9,7 @@ Source: TOML 1.0 (https://toml.io/en/v1.0.0).
 import re
 import string
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -36,6 +36,7 @@ PLAN = Path(__file__).resolve().parent / "plan"
 LANGUAGES = (ENGLISH, "zh")
 MAX_STEPS = 20
 MOST_WHOLE = 999
+MOST_WITHIN = 1_000_000_000
 MOST_PLAIN = 8  # choices of a question that no oracle answers; a room takes votes on as many
 MAX_CHARACTERS = 600  # of one text
 MAX_ENTRIES = 100  # of a list or a table
@@ -99,8 +100,7 @@ class _Reader:
     def _lesson(self, record: Mapping[str, Any]) -> Lesson:
         self._known(record, _LESSON)
         steps = self._of(record, "step", list)
-        if not 1 <= len(steps) <= MAX_STEPS:
-            raise ClauseError("a lesson must have 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps))
+        self._check_count("step", steps, 1, MAX_STEPS)
         return Lesson(
             name=self._name(record, "name"),
             number=self._whole(record, "number", 0, 0),
@@ -132,7 +132,7 @@ class _Reader:
     def _steps(self, records: list[Any]) -> Iterator[LessonStep]:
         for self._step, record in enumerate(records, 1):
             if not isinstance(record, dict):
-                raise ClauseError("a step must be a table, found {found}", found=shown(record))
+                raise self._mistyped("step", record, "dict")
             self._known(record, _STEP)
             if "from" in record:
                 yield self._taken(record)
@@ -159,7 +159,7 @@ class _Reader:
         lesson = self._lessons.get(lesson_name)
         if lesson is None or number not in map(str, range(1, len(lesson.steps) + 1)):
             known = ", ".join(f"{one.name}.1 to {len(one.steps)}" for one in self._lessons.values())
-            raise ClauseError("`from` is {found}, expected one of {known}", found=shown(named), known=known)
+            raise self._unknown("from", named, known)
         return replace(lesson.steps[int(number) - 1], short=False)  # the short path has it already
 
     def _ask(self, record: Mapping[str, Any]) -> Ask:
@@ -167,8 +167,9 @@ class _Reader:
         choices, misled = (self._texts(record, name, {}) for name in ("choices", "misled"))
         plain = "right" in record
         within = record.get("within", 0)
-        if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < 1e9:
-            raise ClauseError("`within` must be a number of at least 0, found {found}", found=shown(within))
+        if isinstance(within, bool) or not isinstance(within, int | float):
+            raise self._mistyped("within", within, "float")
+        self._check_range("within", within, 0, MOST_WITHIN)
         return Ask(
             right=self._right(record, choices, misled) if plain else "",
             oracle="" if plain else self._among(record, "oracle", tuple(oracles())),
@@ -189,8 +190,7 @@ class _Reader:
             raise ClauseError(
                 "a question with `right` is a multiple-choice question and uses no oracle; remove {names}", names=names
             )
-        if not 2 <= len(choices) <= MOST_PLAIN:
-            raise ClauseError("a question must have 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
+        self._check_count("choices", choices, 2, MOST_PLAIN)
         for language in {language for text in choices.values() for language in text.languages}:
             if len({text.languages.get(language, word) for word, text in choices.items()}) < len(choices):
                 raise ClauseError("two choices of a question have the same text")
@@ -217,25 +217,36 @@ class _Reader:
         if value is None:
             raise ClauseError("the key `{name}` is missing", name=name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ClauseError(
-                "`{name}` is {found}; expected the type {kind}", name=name, found=shown(value), kind=kind.__name__
-            )
-        if name != "step" and isinstance(value, list | dict) and len(value) > MAX_ENTRIES:
-            raise ClauseError(
-                "`{name}` has {n:,} entries; the limit is {most}", name=name, n=len(value), most=MAX_ENTRIES
-            )
+            raise self._mistyped(name, value, kind.__name__)
+        if name != "step" and isinstance(value, list | dict):
+            self._check_count(name, value, 0, MAX_ENTRIES)
         return value
+
+    def _mistyped(self, name: str, value: object, kind: str) -> ClauseError:
+        return ClauseError("`{name}` is {found}; expected the type {kind}", name=name, found=shown(value), kind=kind)
+
+    def _unknown(self, name: str, value: str, known: str) -> ClauseError:
+        return ClauseError("`{name}` is {found}, expected one of {known}", name=name, found=shown(value), known=known)
+
+    def _check_count(self, name: str, values: Sized, least: int, most: int) -> None:
+        if not least <= len(values) <= most:
+            raise ClauseError(
+                "`{name}` has {n:,} entries; expected {least} to {most}",
+                name=name,
+                n=len(values),
+                least=least,
+                most=most,
+            )
+
+    def _check_range(self, name: str, value: float, least: int, most: int) -> None:
+        if not least <= value <= most:
+            raise ClauseError(
+                "`{name}` is {found}, expected {least} to {most}", name=name, found=shown(value), least=least, most=most
+            )
 
     def _whole(self, record: Mapping[str, Any], name: str, least: int, default: int | None = None) -> int:
         value: int = self._of(record, name, int, default)
-        if not least <= value <= MOST_WHOLE:
-            raise ClauseError(
-                "`{name}` is {found}, expected {least} to {most}",
-                name=name,
-                found=shown(value),
-                least=least,
-                most=MOST_WHOLE,
-            )
+        self._check_range(name, value, least, MOST_WHOLE)
         return value
 
     def _name(self, record: Mapping[str, Any], name: str) -> str:
@@ -250,24 +261,20 @@ class _Reader:
         value = self._of(record, name, str, default)
         if value not in known:
             listed = ", ".join(sorted(filter(None, known)))
-            raise ClauseError(
-                "`{name}` is {found}, expected one of {known}", name=name, found=shown(value), known=listed
-            )
+            raise self._unknown(name, value, listed)
         return value
 
     def _list(self, record: Mapping[str, Any], name: str) -> tuple[str, ...]:
         values = self._of(record, name, list, [])
         if not all(isinstance(value, str) for value in values):
-            raise ClauseError("`{name}` is {found}, expected a list of strings", name=name, found=shown(values))
+            raise self._mistyped(name, values, "list[str]")
         return tuple(values)
 
     def _strings(self, record: Mapping[str, Any], name: str) -> dict[str, str]:
         values = self._of(record, name, dict, {})
         for key, value in values.items():
             if not isinstance(value, str):
-                raise ClauseError(
-                    "`{name}.{key}` is {found}, expected a string", name=name, key=key, found=shown(value)
-                )
+                raise self._mistyped(f"{name}.{key}", value, "str")
             self._check_template(f"{name}.{key}", value)
         return dict(values)
 

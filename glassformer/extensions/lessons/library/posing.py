@@ -1,19 +1,30 @@
-"""Poses a lesson step to a learner's run: picks, question, correct answer."""
+"""Posing a lesson step to a learner's run (picks, question, right answer), and the words of the short path on one.
+
+The steps of the short path through all lessons are those that lessons mark as `short`, in their order; `path.toml` has
+the rest.
+"""
 
 import hashlib
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
-from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable, worded
-from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep, Opening
+import numpy as np
+
+from glassformer.extensions.lessons.library.case import TOO_SHORT, Answer, Case, Option, QuestionNotApplicable, worded
+from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep, Opening, Text
 from glassformer.extensions.lessons.library.subjects import oracles, picks
+from glassformer.extensions.lessons.library.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.errors import GlassformerError, shown
 from transformer.i18n import Sentence
+from transformer.model.anatomy import Kind, anatomy
 
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
@@ -54,6 +65,14 @@ class Posed:
     def label(self, word: str) -> str:
         """What a choice is called, by its word."""
         return next(option.label for option in self.options if option.word == word)
+
+    @property
+    def right(self) -> str:
+        """What is right, as a reader sees it."""
+        answer = self.answer.right
+        if self.options:
+            return self.label(str(answer))
+        return answer if isinstance(answer, str) else f"{answer:.4g}"
 
     def is_right(self, given: str) -> bool:
         """Tell whether an answer is right: the word of a choice, or what was typed."""
@@ -163,3 +182,53 @@ def _place(option: Option, step: LessonStep, case: Case) -> bytes:
     asked = step.ask.oracle or step.ask.question.languages["en"]
     which = f"{case.trace.query.to_json()} {step.page} {asked} {option.word}"
     return hashlib.sha256(which.encode()).digest()
+
+
+FILE: Final = Path(__file__).resolve().parent / "path.toml"
+
+
+@dataclass(frozen=True)
+class ShortPath:
+    """The path."""
+
+    minutes: int  # how long it takes, an estimate, which a test computes
+    words: tuple[tuple[Text, Text], ...]  # terms, and what is said of each on a sentence
+    met: Mapping[str, Text]  # what was met in each lesson, by the lesson's name
+
+
+@cache
+def short_path() -> ShortPath:
+    """The path as its file has it."""
+    record: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return ShortPath(
+        minutes=record["minutes"],
+        words=tuple((Text(one["term"]), Text(one["says"])) for one in record["word"]),
+        met={one["lesson"]: Text(one["says"]) for one in record["met"]},
+    )
+
+
+def words_on(case: Case) -> dict[str, Any]:
+    """What the words name of a run: the first row of the first head of its first layer."""
+    config, trace = case.checkpoint.config, case.trace
+    kind: Kind = "encoder" if anatomy(config).reads else "decoder"
+    found = walk_of(case, {"kind": kind, "layer": 1, "head": 1, "query": 1})
+    order = [int(key) for key in np.argsort(-found.weights, kind="stable") if found.allowed[key]]
+    if len(order) < 2:
+        raise QuestionNotApplicable(TOO_SHORT)
+    best, other, pieces = order[0], order[-1], keys_of(case, kind)
+    return {
+        "sentence": trace.query.source,
+        "n": len(trace.src_ids) or len(trace.read_ids),
+        "d_model": config.d_model,
+        "d_head": config.d_head,
+        "root": 1 / found.how.scale,
+        "n_heads": config.n_heads,
+        "vocabulary": len(trace.vocabulary) or config.tgt_vocab_size,
+        "read": queries_of(case, kind)[0],
+        "best": pieces[best],
+        "other": pieces[other],
+        "score": float(found.scores[best]),
+        "score_other": float(found.scores[other]),
+        "weight": float(found.weights[best]),
+        "weight_other": float(found.weights[other]),
+    }

@@ -39,7 +39,8 @@ from glassformer.extensions.maps.library.given_maps import (
     check_shape,
     check_text,
 )
-from transformer.errors import ClauseError, MapsError, shown, within
+from transformer.checkpoint.listing import Entry, Format
+from transformer.errors import ClauseError, GlassformerError, MapsError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
@@ -85,9 +86,9 @@ _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PAR
 class ArrayHeader:
     """What the header of one array says."""
 
-    dtype: np.dtype[Any]  # of floats, text or bools
     shape: tuple[int, ...]  # lengths of the axes
     fortran: bool  # the first axis runs fastest
+    dtype: np.dtype[Any]  # of floats, text or bools
 
 
 def check_end(file: BinaryIO, size: int) -> None:
@@ -139,26 +140,24 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Array
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ClauseError("is encrypted, or compressed in a way that numpy does not use")
     with archive.open(info) as member:
-        shape, fortran, dtype = read_header(member)
-        header = ArrayHeader(dtype, shape, fortran)
+        header = read_header(member)
         _check_form(name, header)
-        size = member.tell() + math.prod(shape) * dtype.itemsize
+        size = member.tell() + math.prod(header.shape) * header.dtype.itemsize
     if size != info.file_size:
         raise ClauseError(
             "has {found:,} bytes, but the shape {shape} requires {size:,}",
             found=info.file_size,
-            shape=shown(shape),
+            shape=shown(header.shape),
             size=size,
         )
     return header
 
 
-def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The shape, whether the first axis runs fastest, and the dtype of an array; its values come next."""
-    version = np.lib.format.read_magic(member)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(member)
-    return np.lib.format.read_array_header_2_0(member)  # of another version it finds no header
+def read_header(member: IO[bytes]) -> ArrayHeader:
+    """The header of an array; its values come next."""
+    if np.lib.format.read_magic(member) == (1, 0):
+        return ArrayHeader(*np.lib.format.read_array_header_1_0(member))
+    return ArrayHeader(*np.lib.format.read_array_header_2_0(member))  # of another version it finds no header
 
 
 def _check_form(name: str, header: ArrayHeader) -> None:
@@ -319,3 +318,29 @@ def _values(member: IO[bytes], count: int, dtype: np.dtype[Any]) -> np.ndarray |
             return None
         found[begin : begin + CHUNK] = np.frombuffer(content, dtype)
     return found
+
+
+HOLDS = "maps"
+
+
+class MapsFormat(Format):
+    """Files `NAME.npz` next to the folders."""
+
+    def lists(self, file: Path, inside: Path) -> bool:
+        """Whether a file is called as one of maps is."""
+        return file.suffix == SUFFIX and file.name[0] != "." and file.name.isprintable() and not file.is_dir()
+
+    def look(self, place: Path, name: str, root: Path) -> Entry | None:
+        """The entry of a file, by its header."""
+        if place.suffix != SUFFIX or place.is_dir():
+            return None
+        try:
+            files = FolderFiles(root, inside=root)
+            with files.open(place.name) as (content, size):
+                title = check_maps(content, size, label=files.label(place.name))
+        except GlassformerError as error:
+            return Entry(name, place, error.sentence, name, root, holds=HOLDS)
+        return Entry(name, place, None, title or name, root, holds=HOLDS)
+
+
+FORMAT = MapsFormat()

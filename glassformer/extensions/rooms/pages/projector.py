@@ -1,6 +1,6 @@
 """The projector view of a room."""
 
-from glassformer.extensions.rooms.page import room_view
+from glassformer.extensions.rooms import room_view
 from glassformer.state import session
 
 session.begin("projector")

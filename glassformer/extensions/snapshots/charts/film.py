@@ -83,7 +83,7 @@ def film_spec(
         data.append(_trace(FILM_CLOSED, grey, GREY, says(italic(mask_reason))) | {"x": x, "y": y})
     several = say("pooled: each cell is the largest of {size} × {size} weights", size=block)
     subtitle(layout, [literal(said), *[several] * (block > 1)])
-    columns = partial(film_columns, tiles, moments=[first for first, _ in names], queries=queries, keys=keys,
+    columns = partial(_columns, tiles, moments=[first for first, _ in names], queries=queries, keys=keys,
                       query_axis=query_axis, key_axis=key_axis, allowed=open_cells,
                       mask_reason=mask_reason)  # fmt: skip
     return {"data": data, "layout": layout, "table": columns, "how_to_read": HOW_TO_READ}
@@ -117,8 +117,7 @@ def moment_in_film(index: Sequence[int], n_queries: int) -> int | None:
     return index[0] // (n_queries + 1) if len(index) == 2 else None
 
 
-def film_columns(tiles: np.ndarray, *, moments: Sequence[str], **cells: Any) -> dict[str, Any]:
-    """The columns of a table with a row for each cell of tiles; `cells` are as for `charts.tables.map_columns`."""
+def _columns(tiles: np.ndarray, *, moments: Sequence[str], **cells: Any) -> dict[str, Any]:
     which = np.repeat(np.array(moments, dtype=object), tiles[0].size)
     return {say("moment"): which, **map_columns(tiles, **cells)}
 

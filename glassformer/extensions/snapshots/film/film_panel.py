@@ -1,4 +1,4 @@
-"""Part "Over training": the maps of one head at every training snapshot."""
+"""Part "Over training" of the Attention page: the maps of one head at every training snapshot."""
 
 from functools import partial
 from typing import Any
@@ -15,19 +15,14 @@ from glassformer.shared import cover_box
 from glassformer.shared.i18n import st
 from transformer.i18n import say
 
-HIDDEN = say("These maps have rows for all tokens of the output. Turn off “Hide candidates until I guess” to see them.")
-
-
-def open_film(run: OpenRun) -> Film | None:
-    """One head at the snapshots, as far as they have been run; None without snapshots."""
-    found = growing(run)
-    return None if found is None else film_of(found)
+HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
 
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`; it chooses a head if none is selected."""
     whole_page_if_moved()
-    found = None if hides(run) or cover_box.covered(cover_box.PART) else attempt(lambda: open_film(run))
+    grown = None if hides(run) or cover_box.covered(cover_box.PART) else attempt(lambda: growing(run))
+    found = None if grown is None else film_of(grown)
     if found is not None:
         with row:
             one_head(run, {"layer": found.layer, "head": found.head})

@@ -112,7 +112,7 @@ def named(moment: SnapshotInfo) -> tuple[Sentence, Sentence | str]:
     step = say("Step {n:,}", n=moment.step)
     if moment.dev_loss is not None:
         return step, say("dev loss {loss:.2f}", loss=moment.dev_loss)
-    return step, "" if moment.loss is None else say("loss {loss:.2f}", loss=moment.loss)
+    return step, "" if moment.loss is None else say("Loss {loss:.2f}", loss=moment.loss)
 
 
 def _step_of(steps: list[int], n_queries: int, click: Click) -> int | None:

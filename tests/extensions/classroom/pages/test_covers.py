@@ -2,8 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.classroom import predictions
-from glassformer.extensions.classroom.lessons import step_links
+from glassformer.extensions.classroom import predictions, step_links
 from glassformer.extensions.lessons.library import lessons
 from tests.extensions.scripts import COMPARE
 from tests.pages.conftest import PAGES, STEP, check

@@ -8,11 +8,10 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
-from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.lessons import short, step_links
+from glassformer.extensions.classroom import lesson, predictions, step_links
 from glassformer.extensions.lessons.library import lessons
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.room import Room
 from glassformer.state import session
 from tests.extensions.scripts import LESSONS
 from tests.pages.conftest import CHECKPOINTS, MAIN, PAGES, STEP, check
@@ -317,7 +316,7 @@ def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_th
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
-    path = short.places(lessons(), "", short=True)
+    path = step_links.places(lessons(), "", short=True)
     given = {
         (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
     }

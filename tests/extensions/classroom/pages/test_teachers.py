@@ -4,11 +4,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from glassformer.extensions.classroom import cover_state, lesson
-from glassformer.extensions.classroom.teaching import links as panels
-from glassformer.extensions.classroom.teaching import teaching_panels
-from glassformer.extensions.classroom.teaching.links import PAGE_NAMES
-from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
+from glassformer.extensions.classroom import blocks, lesson, teaching_panels
+from glassformer.extensions.classroom import teaching_links as panels
+from glassformer.extensions.classroom.teaching_links import PAGE_NAMES
+from glassformer.extensions.classroom.teaching_panels import EXAMPLE
 from glassformer.shared.cover_box import ALL, PART
 from glassformer.state.link import read_link
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
@@ -68,8 +67,8 @@ def test_what_is_covered_can_be_shown_on_a_page_that_does_not_decode(open_page):
     ],
 )
 def test_words_that_are_none_are_left_out(written, words):
-    assert cover_state.read(written) == words
-    assert cover_state.read(cover_state.write(words)) == words
+    assert blocks.read_cover(written) == words
+    assert blocks.read_cover(blocks.write_cover(words)) == words
 
 
 def test_lessons_of_a_folder_open_and_problems_are_said(open_page, tmp_path, monkeypatch):
@@ -146,7 +145,7 @@ BOX = "Covered by the link you opened"
 def builder(open_page, page, met):
     """The page that builds links, where a page is chosen that had these parts when it was open."""
     test = open_page(TEACHERS)
-    test.session_state[cover_state.MET] = {page: met}
+    test.session_state[blocks.MET] = {page: met}
     check(test.selectbox(key=panels.PAGE).set_value(page).run())
     assert len(test.multiselect(key=panels.COVERED).options) >= len(met)
     return test
@@ -167,14 +166,18 @@ def test_any_part_of_any_page_can_be_covered(open_page, name):
     path, view = PARTS[name]
     view = {"model": MODEL, "src": SOURCE} | view
     test = check(open_page(path, **view).run())
-    met = dict(test.session_state[cover_state.MET][path.stem])
+    met = dict(test.session_state[blocks.MET][path.stem])
     assert PART in met
     inside = [key for key in met if key not in (ALL, PART)]
     assert all(met[key] for key in keys_of(test) & set(inside)), "each chart is called by its title"
     links = builder(open_page, path.stem, met)
-    for keys in ([PART], [ALL], *(inside[i : i + cover_state.MOST] for i in range(0, len(inside), cover_state.MOST))):
+    for keys in (
+        [PART],
+        [ALL],
+        *(inside[i : i + blocks.MOST_COVERED] for i in range(0, len(inside), blocks.MOST_COVERED)),
+    ):
         words = hidden_by(links, path.stem, keys)
-        assert cover_state.read(words) == tuple(keys)
+        assert blocks.read_cover(words) == tuple(keys)
         covered = check(open_page(path, **view, cover=words).run())
         assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & keys_of(covered)
         assert sum(caption.value == BOX for caption in covered.caption) == len(keys)

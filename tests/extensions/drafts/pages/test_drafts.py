@@ -1,6 +1,6 @@
 """Draft and check on the page How pieces are chosen ends in the output, and its address keeps the draft."""
 
-from glassformer.extensions.drafts.page import draft_pictures, drafting
+from glassformer.extensions.drafts.page import draft_panels, draft_pictures
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import address, charts_of, figure, go_to, output, payload  # fmt: skip
 from tests.pages.test_two_slots import draws_twice
@@ -35,8 +35,8 @@ def test_rounds_end_in_the_output_and_the_address_keeps_the_draft(open_page):
 
 def test_the_time_is_measured_once_somebody_asks(open_page):
     test = drafts_page(open_page)
-    check(test.button(key=f"{drafting.MEASURE}_begin").click().run())
-    while [button for button in test.button if button.key == f"{drafting.MEASURE}_stop"]:
+    check(test.button(key=f"{draft_panels.MEASURE}_begin").click().run())
+    while [button for button in test.button if button.key == f"{draft_panels.MEASURE}_stop"]:
         check(test.run())
     said = " ".join(one.value for one in test.markdown)
     assert "One token at a time:" in said
@@ -47,7 +47,7 @@ def test_of_a_large_model_drafts_are_offered(open_page, monkeypatch):
     monkeypatch.setattr(draft_pictures, "SMALL", 0)
     test = drafts_page(open_page)
     assert not charts_of(test)
-    check(test.button(key=drafting.ASK).click().run())
+    check(test.button(key=draft_panels.ASK).click().run())
     assert address(test)["with_drafts"] == "1"
     assert verdicts(test)
 

@@ -168,7 +168,7 @@ OF_MINE = [
 OF_PLAIN = [
     (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
     (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "uses no oracle; remove oracle."),
-    (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
+    (('bengio = "Bengio and others"\n', ""), "`choices` has 1 entries; expected 2 to 8."),
     (("Bengio and others", "Vaswani and others"), "two choices of a question have the same text."),
     (("misled]\nbengio", "misled]\nvaswani"), "`misled` may explain only wrong choices"),
     (("always", "sometimes"), "Step 1: `reveal` has no text for always."),

@@ -11,9 +11,9 @@ from statistics import mean
 
 import pytest
 
-from glassformer.extensions.classroom.lessons import short
+from glassformer.extensions.classroom import step_links
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
-from glassformer.extensions.lessons.library.path import short_path
+from glassformer.extensions.lessons.library.posing import short_path
 
 NEAR = 1.25  # a factor
 
@@ -39,7 +39,7 @@ def test_lessons_and_the_short_path_take_about_as_many_minutes_as_are_estimated(
     for lesson in lessons().values():
         estimate = sum(minutes(step, language) for step in lesson.steps) + reading(lesson.opening.says, language)
         assert 1 / NEAR < lesson.minutes / estimate < NEAR, lesson.name
-    steps = [lessons()[place.lesson].steps[place.step - 1] for place in short.places(lessons(), "", short=True)]
+    steps = [lessons()[place.lesson].steps[place.step - 1] for place in step_links.places(lessons(), "", short=True)]
     path = short_path()
     read = sum(reading(text, language) for text in (*(one for pair in path.words for one in pair), *path.met.values()))
-    assert abs(short.SHORT_MINUTES - sum(minutes(step, language) for step in steps) - read) < 2.5
+    assert abs(step_links.SHORT_MINUTES - sum(minutes(step, language) for step in steps) - read) < 2.5

@@ -88,16 +88,16 @@ FAULTS = [
     (("titel",), BOTH, "'titel' is unknown; the known keys are .*title"),
     (("minutes",), 0, "expected 1 to 999"),
     (("minutes",), 10**40, "integer with more than 30 digits"),
-    (("after",), [1], "expected a list of strings"),
+    (("after",), [1], r"expected the type list\[str\]"),
     (("opening",), {"page": "step"}, "`says` is missing"),
     (("opening",), {"page": "step", "says": {"en": "{a}", "zh": "{a}"}}, "`opening.says` cannot use values; remove a"),
     (("opening",), {"page": "step", "says": BOTH, "cover": ["*"]}, "'cover' is unknown"),
-    (("step",), [], "1 to 20 steps, found 0"),
-    (("step",), GOOD["step"] * (MAX_STEPS + 1), "1 to 20 steps, found 21"),
-    (("step",), [3], "Step 1: a step must be a table, found 3"),
+    (("step",), [], "`step` has 0 entries; expected 1 to 20"),
+    (("step",), GOOD["step"] * (MAX_STEPS + 1), "`step` has 21 entries; expected 1 to 20"),
+    (("step",), [3], "Step 1: `step` is 3; expected the type dict"),
     ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
     ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
-    ((*STEP, "link"), {"step": 1}, "`link.step` is 1, expected a string"),
+    ((*STEP, "link"), {"step": 1}, "`link.step` is 1; expected the type str"),
     (
         (*STEP, "link"),
         {"step": "{step.real}"},
@@ -112,8 +112,8 @@ FAULTS = [
     ((*ASK, "oracle"), "eval", "expected one of .*branch"),
     ((*ASK, "kind"), "opinion", "expected one of finding, law"),
     ((*ASK, "form"), "essay", "expected one of choice, number, piece"),
-    ((*ASK, "within"), -1, "at least 0"),
-    ((*ASK, "within"), float("nan"), "at least 0, found nan"),
+    ((*ASK, "within"), -1, "`within` is -1, expected 0 to 1000000000"),
+    ((*ASK, "within"), float("nan"), "`within` is nan, expected 0 to"),
     ((*ASK, "choices"), {"same": "the same"}, "expected the type dict"),
 ]
 
@@ -231,5 +231,5 @@ def test_a_list_without_end_is_refused(read, part):
     value = ["x"] * 101 if part == "cover" else {f"a{i}": "1" for i in range(101)}
     record = copy.deepcopy(GOOD)
     record["step"][0][part] = value
-    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; the limit is 100"):
+    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; expected 0 to 100"):
         read(record)

@@ -1,9 +1,8 @@
 """In a room a bare address means what its teacher looks at, and the wall has one QR code."""
 
 from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Question
+from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.room import Question, Room
 from glassformer.state import session
 from tests.extensions.scripts import PROJECTOR
 from tests.pages.conftest import PAGES, check

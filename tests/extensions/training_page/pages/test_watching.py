@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.rooms import room_session
-from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.trainings import Trainings
 from glassformer.extensions.training_page.watch.watch_choices import PRESETS, plan

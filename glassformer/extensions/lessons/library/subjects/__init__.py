@@ -17,9 +17,8 @@ Oracle = Callable[[Case], Answer]
 Pick = Callable[[Case], Mapping[str, Any]]
 
 _NAMES: Final = (  # as a list of them is shown
-    *("steps", "decoding_questions", "looking_questions", "weights_questions", "heads_questions"),
-    *("order_questions", "masks_questions", "clocks_questions", "cost_questions", "stream_questions"),
-    *("neurons_questions", "training_questions", "faults_questions", "building_questions"),
+    *("decoding_questions", "looking_questions", "weights_questions", "heads_questions", "positions_questions"),
+    *("masks_questions", "cost_questions", "inside_questions", "training_questions", "faults_questions"),
 )
 
 

@@ -16,6 +16,11 @@ from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import (
     NEAR,
+    NEEDS_BOTH,
+    NO_TABLE,
+    NO_WINNER,
+    NOT_FINITE,
+    TOO_LONG,
     Answer,
     Case,
     QuestionNotApplicable,
@@ -24,8 +29,8 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     worded,
+    written,
 )
-from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.analysis import costs
 from transformer.model.anatomy import anatomy
@@ -43,9 +48,7 @@ def sentence_lengths(case: Case) -> dict[str, Any]:
     """How many tokens each stack reads."""
     parts = anatomy(case.checkpoint.config)
     if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(
-            "This step compares parts of an encoder and a decoder, but this model has only one of the two."
-        )
+        raise QuestionNotApplicable(NEEDS_BOTH)
     return {"n_source": len(case.trace.src_ids), "n_target": len(case.trace.read_ids)}
 
 
@@ -53,13 +56,9 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     """How many pieces of the output are looked at while parts are taken away."""
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(
-            "This step removes parts of an encoder and a decoder, but this model has only one of the two."
-        )
+        raise QuestionNotApplicable(NEEDS_BOTH)
     if config.placing.adds != "table":
-        raise QuestionNotApplicable(
-            "This step removes the position vectors that are added to the embeddings, but this model adds none."
-        )
+        raise QuestionNotApplicable(NO_TABLE)
     return {"pieces": min(written(case, least=2), MOST_PIECES)}
 
 
@@ -155,9 +154,7 @@ def most_missed(case: Case) -> Answer:
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])
     if second - worst < CLEAR:
-        raise QuestionNotApplicable(
-            "For this sentence, two of the parts matter about equally, so there is no single answer; try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
     return Answer(right=order[0], options=worded(*found), values=values, variant=order[0])
 
@@ -168,7 +165,7 @@ def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]
     own = case.another(forced=forced, max_new=len(forced))
     found = {word: case.another(forced=forced, max_new=len(forced), interventions=(PARTS[word],)) for word in parts}
     if not all(np.isfinite(trace.log_prob) for trace in found.values()):
-        raise QuestionNotApplicable("With one of the parts removed, this model computes values that are not finite.")
+        raise QuestionNotApplicable(NOT_FINITE)
     return own, found
 
 
@@ -197,12 +194,9 @@ def write_again(case: Case, *, cached: bool) -> WrittenOutput:
     """
     n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
     if n_steps > MOST_STEPS:
-        raise QuestionNotApplicable("The output is too long to write twice for this question; try a shorter sentence.")
+        raise QuestionNotApplicable(TOO_LONG)
     if not anatomy(config).reads:
-        raise QuestionNotApplicable(
-            "This step also counts what is read from a source, but this model has no encoder; choose a checkpoint "
-            "that has one."
-        )
+        raise QuestionNotApplicable(NEEDS_BOTH)
     counted: Counter[str] = Counter()
     tap = tap_of(Replacer({name: _counting(counted, word) for word, name in _SITES.items()}, causal=True))
     cache = KVCache(config.n_decoder_layers) if cached else None

@@ -4,12 +4,14 @@ Picks: which choice of a piece a lesson looks at, and how wide it could be.
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
     NEAR,
+    NO_WINNER,
+    ONLY_SPECIAL,
     ROUNDING,
     Answer,
     Case,
@@ -21,13 +23,19 @@ from glassformer.extensions.lessons.library.case import (
     only_rounding,
     outputs,
     worded,
+    written,
 )
-from glassformer.extensions.lessons.library.subjects.steps import written
 from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.analysis.sampling_stages import Spread, reshaped, spread
+from transformer.i18n import say
 from transformer.runs.query import Beam, Sampling
+from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK
 
+ALL_FORCED: Final = say("Every token of this output was forced; try another sentence.")
+UNMOVED: Final = say(
+    "In this distribution, one token has all the probability, or all tokens are equally probable; try another sentence."
+)
 CLEAR_BITS: Final = 0.2  # by how much the least sure step has to stand out to be asked for
 SAME_NATS: Final = 1e-4  # log-probabilities that are nearer than this are the same, up to rounding
 ROUNDS_TO_ALL: Final = 0.995  # a share from here on reads 100 %, which no softmax gives
@@ -45,9 +53,7 @@ def read_piece(case: Case) -> Answer:
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
-        raise QuestionNotApplicable(
-            "The source has only special tokens, so the start mark would be the only choice; type a sentence."
-        )
+        raise QuestionNotApplicable(ONLY_SPECIAL)
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
@@ -98,9 +104,7 @@ def hardest_step(case: Case) -> Answer:
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
-        raise QuestionNotApplicable(
-            "Two steps are about equally hard here, so there is no single answer; try another sentence."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_tokens[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
@@ -137,17 +141,23 @@ def passes(case: Case) -> Answer:
 
 def beam_against_greedy(case: Case) -> Answer:
     """Whether five beams find a more probable output than taking the most probable piece each time."""
-    written(case, least=1)
-    beam = case.another(decoding=Beam(size=5, length_penalty=0.0))
+    beam, right = _by_beams(case, 5)
     ours, theirs = case.trace.log_prob, beam.log_prob
-    same = beam.tgt_ids == case.trace.tgt_ids
-    if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise QuestionNotApplicable(NEAR)
-    right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_tokens[apart] if case.trace.n_steps else ""
     values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
     return Answer(right=right, options=worded("more", "same", "less"), values=values, variant=right)
+
+
+def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "less"]]:
+    """The run by so many beams, and whether its output is more probable than the learner's."""
+    written(case, least=1)
+    beam = case.another(decoding=Beam(size=size, length_penalty=0.0))
+    if beam.tgt_ids == case.trace.tgt_ids:
+        return beam, "same"
+    if math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
+        raise QuestionNotApplicable(NEAR)
+    return beam, "more" if beam.log_prob > case.trace.log_prob else "less"
 
 
 NINE_TENTHS: Final = 0.9
@@ -157,7 +167,7 @@ def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
     trace, n_steps = case.trace, written(case, least=1)
     if trace.n_forced >= n_steps:
-        raise QuestionNotApplicable("Every token of this output was forced; try another sentence.")
+        raise QuestionNotApplicable(ALL_FORCED)
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
         "step": at + 1,
@@ -177,10 +187,7 @@ def sharpened(case: Case) -> Answer:
     """What half the temperature makes of the favourite."""
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
-        raise QuestionNotApplicable(
-            "In this distribution, one token has all the probability, or all tokens are equally probable; try "
-            "another sentence."
-        )
+        raise QuestionNotApplicable(UNMOVED)
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
     return Answer(right=right, options=worded("surer", "less", "other"), values=values)
@@ -190,7 +197,7 @@ def flattened(case: Case) -> Answer:
     """How near twice the temperature brings the entropy to the most that there can be."""
     warm, hot, most = _at(case, Sampling()), _at(case, Sampling(temperature=2.0)), float(case.picked["most"])
     if abs(hot.entropy - warm.entropy) < SEEN:
-        raise QuestionNotApplicable("This distribution is the same at every temperature; try another sentence.")
+        raise QuestionNotApplicable(UNMOVED)
     share = hot.entropy / most
     if hot.entropy < warm.entropy:
         right = "falls"
@@ -241,12 +248,7 @@ def seeds(case: Case) -> Answer:
 
 def one_beam(case: Case) -> Answer:
     """Whether a beam search that keeps one beginning writes what greedy decoding does."""
-    written(case, least=1)
-    beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
-    same = beam.tgt_ids == case.trace.tgt_ids
-    if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise QuestionNotApplicable(NEAR)
-    right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
+    beam, right = _by_beams(case, 1)
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)
 
@@ -259,7 +261,7 @@ def draws_like_greedy(case: Case) -> Answer:
         for step in range(trace.n_forced, n_steps)
     ]
     if not at_steps:
-        raise QuestionNotApplicable("Every token of this output was forced; try another sentence.")
+        raise QuestionNotApplicable(ALL_FORCED)
     product, mean, least = math.prod(at_steps), sum(at_steps) / len(at_steps), min(at_steps)
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}

@@ -13,6 +13,16 @@ import torch
 
 import transformer
 from glassformer.extensions.lessons.library.case import (
+    EMPTY_OUTPUT,
+    NEAR,
+    NEEDS_BOTH,
+    NO_EFFECT,
+    NO_PADS,
+    NO_WINNER,
+    ONLY_SPECIAL,
+    OTHER_HEADS,
+    TOO_LONG,
+    TOO_SHORT,
     Answer,
     Case,
     Option,
@@ -24,6 +34,7 @@ from glassformer.extensions.lessons.library.case import (
     only_rounding,
     outputs,
     worded,
+    written,
 )
 from glassformer.extensions.lessons.library.subjects.masks_questions import exchanged, positions_read
 from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
@@ -55,9 +66,7 @@ def wrong_heads(case: Case) -> dict[str, Any]:
     config = case.checkpoint.config
     told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
     if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
-        raise QuestionNotApplicable(
-            "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
-        )
+        raise QuestionNotApplicable(OTHER_HEADS)
     return {"told": told, "own": config.n_heads}
 
 
@@ -65,13 +74,13 @@ def mask_evidence(case: Case) -> dict[str, Any]:
     """Which rows move when a token is replaced, under a mask that a fault may have been planted in."""
     n = positions_read(case)
     if n < LEAST_ROWS:
-        raise QuestionNotApplicable("The output is too short to tell one fault from another; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     at = n - 2
     seen = {name: _span(_rows_moved(case, at, *changes)) for name, changes in MASK_FAULTS.items()}
     spans = {span: name for name, span in reversed(seen.items()) if span}  # the first of those that look alike
     apart = [name for name in MASK_FAULTS if name in spans.values()]
     if len(apart) < 3 or seen["none"] != (at + 1, n):
-        raise QuestionNotApplicable("Different faults look alike in this model; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     planted = apart[hashlib.sha256(case.trace.query.to_json().encode()).digest()[0] % len(apart)]
     first, last = next(span for span, name in spans.items() if name == planted)
     return exchanged(case, at) | {"a": first, "b": last, "planted": planted, "apart": apart}
@@ -106,10 +115,10 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     """Every piece of the source as its neighbour in the vocabulary: as if one piece had been added in front."""
     config, trace = case.checkpoint.config, case.trace
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
-    if not 0 < len(places) <= MOST_REPLACED:
-        raise QuestionNotApplicable(
-            "This step replaces each token of the source; try a sentence with 1 to {most} tokens.", most=MOST_REPLACED
-        )
+    if not places:
+        raise QuestionNotApplicable(ONLY_SPECIAL)
+    if len(places) > MOST_REPLACED:
+        raise QuestionNotApplicable(TOO_LONG)
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
     return {"first": trace.src_tokens[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}
@@ -156,9 +165,9 @@ def _own_loss(case: Case, *changes: Intervention) -> float:
 
 def _writes(case: Case) -> None:
     if not case.trace.n_steps:
-        raise QuestionNotApplicable("The model writes nothing for this sentence; try another one.")
+        raise QuestionNotApplicable(EMPTY_OUTPUT)
     if not anatomy(case.checkpoint.config).reads:
-        raise QuestionNotApplicable("This step needs a model that reads one text and writes another.")
+        raise QuestionNotApplicable(NEEDS_BOTH)
 
 
 def _changed(before: Trace, after: Trace) -> dict[str, Any]:
@@ -176,9 +185,7 @@ def evidence_for_heads(case: Case) -> Answer:
     config = case.checkpoint.config
     own, width = config.n_heads, config.n_heads * config.d_head
     if config.n_kv_heads != own or config.n_decoder_heads:
-        raise QuestionNotApplicable(
-            "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
-        )
+        raise QuestionNotApplicable(OTHER_HEADS)
     tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
     texts: list[tuple[str, Reference]] = [*_given(case)]
     given = len(texts)
@@ -189,9 +196,7 @@ def evidence_for_heads(case: Case) -> Answer:
     losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
     others = [loss for n, loss in losses.items() if n != own]
     if not others or min(others) - losses[own] < CLEAR_NATS:
-        raise QuestionNotApplicable(
-            "For so few sentences, the model does about as well with a wrong number of heads; try another sentence."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
     options = worded("loss", "shapes", "count", "fluent")
@@ -233,10 +238,10 @@ def pads_until_it_shows(case: Case) -> Answer:
     _writes(case)
     config, trace = case.checkpoint.config, case.trace
     if config.pad_id is None:
-        raise QuestionNotApplicable("This model has no padding token, so its batches are never padded.")
+        raise QuestionNotApplicable(NO_PADS)
     tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
     if len(tried) < 2:
-        raise QuestionNotApplicable("This sentence leaves too little room for padding; try a shorter one.")
+        raise QuestionNotApplicable(TOO_LONG)
     right, shown, other = "never", tried[-1], trace
     for n in tried:
         other = case.changed(Pads(n), PaddingMask("all", "off"))
@@ -245,9 +250,7 @@ def pads_until_it_shows(case: Case) -> Answer:
             break
     kept = case.changed(Pads(shown))
     if kept.tgt_ids != trace.tgt_ids:
-        raise QuestionNotApplicable(
-            "For this sentence, rounding changes the output even with the mask; try another one."
-        )
+        raise QuestionNotApplicable(NEAR)
     values = {
         **_changed(trace, other),
         "k": shown,
@@ -264,8 +267,9 @@ def pads_until_it_shows(case: Case) -> Answer:
 def first_nan(case: Case) -> Answer:
     """Where the first number that is none appears, if a row of decoder self-attention has no open key."""
     checkpoint, parts = case.checkpoint, anatomy(case.checkpoint.config)
-    if not parts.writes or len(case.trace.read_ids) < 2:
-        raise QuestionNotApplicable("This step needs a model with a decoder, and an output of a few tokens.")
+    written(case, least=1)
+    if len(case.trace.read_ids) < 2:
+        raise QuestionNotApplicable(TOO_SHORT)
     tap = tap_for((CausalMask("hidden"), NoGuard("decoder")), checkpoint)
     src, tgt = torch.tensor([case.trace.src_ids]), torch.tensor([case.trace.read_ids])
     recorder = Recorder(["decoder.*", "logits"])
@@ -291,7 +295,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     changes = case.picked["changes"]
     other = case.changed(*changes)
     if not other.n_steps or other.output_text == case.trace.output_text:
-        raise QuestionNotApplicable("Shifting the tokens of this sentence changes nothing; try another one.")
+        raise QuestionNotApplicable(NO_EFFECT)
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}

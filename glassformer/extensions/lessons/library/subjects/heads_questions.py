@@ -1,33 +1,49 @@
-"""Questions about several heads: whether they look alike, what their mean loses, and what each is worth.
+"""Questions about heads: how they are built, whether they look alike, what their mean loses, what each is worth.
 
 Picks: which attention a lesson about several heads looks at. Layers and heads count from 1.
+
+Source: Vaswani et al. (2017), section 3.2.2, for how the heads of an attention are cut, joined and mixed.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+import torch
 
 from glassformer.extensions.lessons.library.case import (
+    NO_WINNER,
+    ONE_HEAD,
+    OTHER_HEADS,
+    TOO_LONG,
+    TOO_SHORT,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    above,
+    amount,
     between,
     clear,
     counted,
     first_difference,
     largest,
     largest_difference,
+    numbered,
+    only_rounding,
     outputs,
     worded,
+    written,
 )
-from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.head_effects import EffectReading, Head
 from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
 from transformer.analysis import head_statistics
 from transformer.analysis.head_statistics import distance, entropy
+from transformer.analysis.one_weight import place
 from transformer.i18n import say
 from transformer.model.anatomy import Kind, anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 
 MOST_HEADS: Final = 16
@@ -66,7 +82,7 @@ def sharpest(case: Case) -> dict[str, Any]:
     """The head of that layer whose rows have most on one key in the mean, beside the one that writes most."""
     picked = two_writers(case)
     if not case.trace.keeps_maps:
-        raise QuestionNotApplicable("The attention maps of this run are too large to be kept; try a shorter sentence.")
+        raise QuestionNotApplicable(TOO_LONG)
     first = case.trace.first_row
     rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
     tops = rows.max(axis=-1).mean(axis=-1)  # [head]
@@ -87,10 +103,10 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
     """The weights of a self-attention, [layer, head, query, key], without a batch's padding."""
     _at_least_two(case, kind)
     if not case.trace.keeps_maps:
-        raise QuestionNotApplicable("The attention maps of this run are too large to be kept; try a shorter sentence.")
+        raise QuestionNotApplicable(TOO_LONG)
     n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
     if n < 3:
-        raise QuestionNotApplicable("This step needs at least three tokens; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     return case.trace.maps(kind)[:, :, :n, :n]
 
 
@@ -110,9 +126,7 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
     """
     if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
-        raise QuestionNotApplicable(
-            "This sentence is too long: removing its heads one by one would take too much time. Try a shorter sentence."
-        )
+        raise QuestionNotApplicable(TOO_LONG)
     measured = list(heads)[:MOST_HEADS]
     reading = EffectReading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
@@ -124,7 +138,7 @@ def _at_least_two(case: Case, kind: Kind) -> int:
     config = case.checkpoint.config
     n_heads = config.of(anatomy(config).attention(kind).stack).n_heads
     if n_heads < 2:
-        raise QuestionNotApplicable("This model has one head per layer; choose a checkpoint with more heads.")
+        raise QuestionNotApplicable(ONE_HEAD)
     return n_heads
 
 
@@ -164,10 +178,7 @@ def entropy_of_mean(case: Case) -> Answer:
     maps = _layer(case).astype(np.float64)
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
     if mixed - own < CLEAR_BITS:
-        raise QuestionNotApplicable(
-            "For this sentence, the heads of this layer look alike, so averaging them makes no clear difference; "
-            "try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     values = {"own": own, "mixed": mixed, "more": mixed - own}
     return Answer(right="above", options=worded("above", "same", "below"), values=values)
 
@@ -177,9 +188,7 @@ def furthest_head(case: Case) -> Answer:
     far = distance(_layer(case)).mean(axis=-1)  # [head]
     order = [int(head) for head in np.argsort(-far, kind="stable")]
     if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
-        raise QuestionNotApplicable(
-            "For this sentence, two heads differ too little for a single answer; try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
@@ -191,9 +200,7 @@ def sharpest_writes_most(case: Case) -> Answer:
     sharp, most = case.at("sharp"), case.at("most")
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
     if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
-        raise QuestionNotApplicable(
-            "For this sentence, two heads differ too little for a single answer; try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
@@ -236,3 +243,111 @@ def random_key_bias(case: Case) -> Answer:
 def _layer(case: Case) -> np.ndarray:
     """The maps of the layer that was picked, [head, query, key]."""
     return self_maps(case, case.picked["kind"])[case.at("layer")]
+
+
+TOUCHED: Final = 1e-6  # a number of a vector that changes by more than this share of the largest change has changed
+
+
+def width_of_a_head(case: Case) -> Answer:
+    """How many numbers the query of one head has."""
+    n, width = _cut(case)
+    numbers = {"share": width, "heads": n, "whole": n * width, "times": n * n * width}
+    if len(set(numbers.values())) < len(numbers):
+        raise QuestionNotApplicable(_NO_SHARES)
+    return Answer(right="share", options=numbered(numbers), values={"width": width, "n": n})
+
+
+def _cut(case: Case) -> tuple[int, int]:
+    """How many heads the attention has, and how many numbers each of their queries."""
+    site = place(case.picked["kind"], case.at("layer"))
+    queries = replay(case.checkpoint, case.trace, [f"{site}.queries"])[f"{site}.queries"]  # [head, query, d_head]
+    n, width = queries.shape[0], queries.shape[-1]
+    if n * width != case.checkpoint.config.d_model:
+        raise QuestionNotApplicable(_NO_SHARES)
+    return n, width
+
+
+_NO_SHARES = say("In this model the widths of the heads do not add up to d_model; choose another checkpoint.")
+
+
+def cost_of_heads(case: Case) -> Answer:
+    """How many products one query and one key take in all heads, beside one head as wide as d_model."""
+    n, width = _cut(case)
+    _at_least_two(case, case.picked["kind"])
+    return Answer(right="same", options=worded("fewer", "same", "more"), values={"products": n * width})
+
+
+def twice_the_heads(case: Case) -> Answer:
+    """What becomes of the number of parameters if there are twice as many heads, each half as wide."""
+    config = case.checkpoint.config
+    shared = config.n_kv_heads != config.n_heads
+    if config.d_model % (2 * config.n_heads) or shared or config.n_decoder_heads:
+        raise QuestionNotApplicable(OTHER_HEADS)
+    halved = replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0)
+    own, other = _parameters(config), _parameters(halved)
+    right = "same" if own == other else ("more" if other > own else "fewer")
+    values = {"own": own, "other": other, "twice": 2 * config.n_heads, "half": config.d_head // 2}
+    return Answer(right=right, options=worded("fewer", "same", "more"), values=values)
+
+
+def _parameters(config: ModelConfig) -> int:
+    """Learned numbers of all attentions; no memory is taken for them."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    return sum(one.numel() for name, one in model.named_parameters() if "_attn." in name)
+
+
+def places_of_a_head(case: Case) -> Answer:
+    """Which places of the joined vector a head fills: those whose rows of W_O make its share of the output."""
+    heads, output, bias = _joined(case)
+    n, width = heads.shape[0], heads.shape[-1]
+    _at_least_two(case, case.picked["kind"])
+    joined = heads.transpose(1, 0, 2).reshape(heads.shape[1], -1)  # [query, d_model], one head after the other
+    mixed = np.moveaxis(heads, 0, -1).reshape(heads.shape[1], -1)  # [query, d_model], number by number
+    matrix = _matrix(case).reshape(n * width, -1)
+    off = {word: _off(one @ matrix + bias, output) for word, one in (("block", joined), ("spread", mixed))}
+    right = "block" if above(off["spread"] - off["block"]) else "spread"
+    values = {"width": width, "first": width + 1, "last": 2 * width, "n": n, "error": amount(off[right])}
+    return Answer(right=right, options=worded("block", "spread", "all"), values=values)
+
+
+def joined_or_added(case: Case) -> Answer:
+    """How far what W_O makes of the joined heads is from what each head's own slice makes, added up."""
+    heads, output, bias = _joined(case)
+    by_head = np.einsum("hqd,hdm->qm", heads, _matrix(case)) + bias
+    apart = _off(by_head, output)
+    right = "rounding" if only_rounding(apart) else "visible"
+    return Answer(right=right, options=worded("rounding", "visible", "depends"), values={"apart": amount(apart)})
+
+
+def reach_of_a_head(case: Case) -> Answer:
+    """How many numbers of the sub-layer's output change when one head gives nothing but 0."""
+    heads, _, _ = _joined(case)
+    head = case.at("head")
+    lost = np.abs(heads[head] @ _matrix(case)[head])  # [query, d_model]
+    changed = int((lost.max(axis=0) > TOUCHED * lost.max()).sum())
+    width, whole = heads.shape[-1], lost.shape[-1]
+    _at_least_two(case, case.picked["kind"])
+    right = "all" if changed > whole // 2 else ("own" if changed else "none")
+    values = {"changed": changed, "whole": whole, "width": width}
+    return Answer(right=right, options=worded("none", "own", "all"), values=values)
+
+
+def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each head gives [head, query, d_head], what the sub-layer makes of it [query, d_model], and W_O's bias."""
+    layer = case.at("layer")
+    site = place(case.picked["kind"], layer)
+    found = replay(case.checkpoint, case.trace, [f"{site}.heads", f"{site}.output"])
+    heads, output = (found[f"{site}.{name}"].astype(np.float64) for name in ("heads", "output"))
+    bias = case.checkpoint.model.attentions(case.picked["kind"])[layer].out_proj.bias
+    return heads, output, np.zeros(output.shape[-1]) if bias is None else bias.double().numpy(force=True)
+
+
+def _matrix(case: Case) -> np.ndarray:
+    """The rows of W_O by head, float64 [head, d_head, d_model]."""
+    parts = head_statistics.output_projections(case.checkpoint.model, case.picked["kind"])
+    return np.asarray(parts[case.at("layer")], np.float64)
+
+
+def _off(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(one - other).max() / max(1.0, float(np.abs(other).max())))

@@ -1,6 +1,6 @@
 """Questions about cross-attention and pieces: where the decoder looks, what follows if it cannot, how words split.
 
-Picks: which cross-attention a lesson looks at: a head, a step and a source token. All count from 1.
+Picks: which step a lesson looks at, and which cross-attention: a head and a source token. All count from 1.
 """
 
 from typing import Any, Final
@@ -8,6 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
+    NEEDS_BOTH,
+    NO_WINNER,
+    ONLY_SPECIAL,
+    TOO_LONG,
+    TOO_SHORT,
     Answer,
     Case,
     Option,
@@ -19,12 +24,40 @@ from glassformer.extensions.lessons.library.case import (
     largest,
     outputs,
     worded,
+    written,
 )
-from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import Mute
 from transformer.analysis.default_cell import hardest_step as least_sure
+from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 from transformer.text.tokenizer import SPACE_MARK
+
+
+def first_step(case: Case) -> dict[str, Any]:
+    """The first one."""
+    written(case, least=1)
+    return {"step": 1}
+
+
+def last_step(case: Case) -> dict[str, Any]:
+    """The last one."""
+    return {"step": written(case, least=1)}
+
+
+def hardest_step(case: Case) -> dict[str, Any]:
+    """The one at which the model was least sure (entropy), and what it wrote there."""
+    n_steps = written(case, least=2)
+    at = least_sure(case.trace.entropies(), range(n_steps))
+    second = next(one for one in case.trace.step(at).candidates if not one.chosen and one.rule is None)
+    return {"step": at + 1, "piece": case.trace.tgt_tokens[at], "alt": second.piece, "alt_id": second.id}
+
+
+def cached_step(case: Case) -> dict[str, Any]:
+    """A step in the middle of the output, what it reads, and how much is read and written in all."""
+    n_steps, trace = written(case, least=4), case.trace
+    at = n_steps // 2
+    read = trace.row_label(trace.row_of(at)).reads
+    return {"step": at + 1, "read": read, "n": n_steps, "s": len(trace.src_ids), "kind": "decoder"}
 
 
 def copying_first(case: Case) -> dict[str, Any]:
@@ -57,9 +90,9 @@ def cross_maps(case: Case) -> np.ndarray:
     """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
     trace = case.trace
     if "cross" not in anatomy(case.checkpoint.config).kinds:
-        raise QuestionNotApplicable("This model has no cross-attention; choose a model with an encoder and a decoder.")
+        raise QuestionNotApplicable(NEEDS_BOTH)
     if not trace.keeps_maps:
-        raise QuestionNotApplicable("The attention maps of this run are too large to be kept; try a shorter sentence.")
+        raise QuestionNotApplicable(TOO_LONG)
     return trace.maps("cross")[:, :, : trace.n_steps, : trace.n_tokens("encoder")]
 
 
@@ -69,7 +102,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
     if not own:
-        raise QuestionNotApplicable("The source has only special tokens; type a sentence.")
+        raise QuestionNotApplicable(ONLY_SPECIAL)
     return own
 
 
@@ -81,6 +114,9 @@ def _at_step(case: Case, step: int) -> dict[str, Any]:
     return {"step": step, "layer": int(layer) + 1, "head": int(head) + 1, "piece": case.trace.tgt_tokens[step - 1]}
 
 
+NOT_IN_VOCABULARY: Final = say(
+    "This vocabulary does not have the token that this step asks about; try another sentence."
+)
 CLEAR: Final = 0.05  # by how much the largest weight has to stand out to be asked for
 FAIR: Final = 1.5  # a share counts as that of an even spread up to so many times more or less
 MOST_CHOICES: Final = 4
@@ -102,12 +138,9 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
     trace, own = case.trace, own_pieces(case)
     order = [int(key) for key in np.argsort(-row, kind="stable")]
     if len(order) < 3:
-        raise QuestionNotApplicable("The source has too few tokens to choose from; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     if row[order[0]] - row[order[1]] < CLEAR:
-        raise QuestionNotApplicable(
-            "For this sentence, two source tokens have nearly the same weight, so there is no single answer; try "
-            "another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     step = case.at("step")
     roles = _roles(own, step, len(row))
     chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
@@ -144,7 +177,7 @@ def weight_on_end(case: Case) -> Answer:
             "In this model, the source does not end with an end mark; choose another checkpoint."
         )
     if n_keys < 3:
-        raise QuestionNotApplicable("The source has too few tokens to share the weight among; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
     values = {"mark": case.trace.src_tokens[n_keys - 1], "share": share, "even": even, "n": n_keys}
@@ -157,7 +190,7 @@ def heads_that_agree(case: Case) -> Answer:
     rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
     if n_heads < 2 or n_own < 2:
-        raise QuestionNotApplicable("This step needs at least two heads and two tokens; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     agree = rows.argmax(axis=-1) == own.index(case.at("key"))
     count = int(agree.sum())
     right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
@@ -195,7 +228,7 @@ def made_word(case: Case) -> dict[str, Any]:
     letters = [sign for sign in "".join(pieces) if sign.isalpha() and tokenizer.id_of(sign) is not None]
     made = "".join(reversed(letters))[:LETTERS]
     if len(set(made)) < 2 or tokenizer.id_of(SPACE_MARK + made) is not None or tokenizer.id_of(made) is not None:
-        raise QuestionNotApplicable("The sentence has too few different letters to make up a word; try a longer one.")
+        raise QuestionNotApplicable(TOO_SHORT)
     return {"made": made, "size": tokenizer.size}
 
 
@@ -231,9 +264,7 @@ def new_word(case: Case) -> Answer:
     tokenizer = case.checkpoint.src_tokenizer
     found = tokenizer.encode(str(case.picked["made"]))
     if any(tokenizer.is_special(i) for i in found.ids):
-        raise QuestionNotApplicable(
-            "One of the letters in this sentence is not in the vocabulary; try another sentence."
-        )
+        raise QuestionNotApplicable(NOT_IN_VOCABULARY)
     right = "smaller" if len(found.ids) > 1 else "left_out"
     values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
     return Answer(right=right, options=worded("smaller", "unknown", "error", "left_out"), values=values)
@@ -244,9 +275,7 @@ def mark_of_a_space(case: Case) -> Answer:
     tokenizer, piece = case.checkpoint.src_tokenizer, str(case.picked["piece"])
     own = tokenizer.id_of(piece)
     if own is None:
-        raise QuestionNotApplicable(
-            "This vocabulary does not have the token that this step asks about; try another sentence."
-        )
+        raise QuestionNotApplicable(NOT_IN_VOCABULARY)
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
     right = "space" if twice.strip() == f"{word} {word}".strip() else "nothing"

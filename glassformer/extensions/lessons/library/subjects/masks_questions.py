@@ -11,6 +11,12 @@ import numpy as np
 import torch
 
 from glassformer.extensions.lessons.library.case import (
+    NEEDS_BOTH,
+    NO_EFFECT,
+    NO_PADS,
+    TOO_LONG,
+    TOO_SHORT,
+    WRITES_NOTHING,
     Answer,
     Case,
     QuestionNotApplicable,
@@ -28,7 +34,6 @@ from transformer.analysis.mask_checks import (
     check_padding,
     record_attention,
 )
-from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.attention_scores import masked_softmax
 
@@ -65,16 +70,12 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
     if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(
-            "This step adds padding to a source and a target, but this model has only an encoder or only a decoder."
-        )
+        raise QuestionNotApplicable(NEEDS_BOTH)
     if config.pad_id is None:
-        raise QuestionNotApplicable("This model has no padding token, so its batches are never padded.")
+        raise QuestionNotApplicable(NO_PADS)
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
     if room < 1:
-        raise QuestionNotApplicable(
-            "This sentence fills all {n} positions of the model; try a shorter one.", n=config.max_len
-        )
+        raise QuestionNotApplicable(TOO_LONG)
     return {"pads": min(PADS, room)}
 
 
@@ -106,17 +107,10 @@ def closed_key(case: Case) -> dict[str, Any]:
 def positions_read(case: Case) -> int:
     """How many tokens the decoder reads."""
     if not anatomy(case.checkpoint.config).writes:
-        raise QuestionNotApplicable("This is an encoder-only model; it has no causal mask.")
+        raise QuestionNotApplicable(WRITES_NOTHING)
     n = len(case.trace.read_ids)
     if n < LEAST_READ:
-        raise QuestionNotApplicable(
-            say_n(
-                "The decoder reads only {n} token, but this step needs {least}; try a longer sentence.",
-                "The decoder reads only {n} tokens, but this step needs {least}; try a longer sentence.",
-                n,
-                least=LEAST_READ,
-            )
-        )
+        raise QuestionNotApplicable(TOO_SHORT)
     return n
 
 
@@ -139,9 +133,7 @@ def rows_moved(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     if not beyond[at + 1 :].any():
-        raise QuestionNotApplicable(
-            "For this sentence, no row after the replaced token changes visibly; try another one."
-        )
+        raise QuestionNotApplicable(NO_EFFECT)
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
     if not only_rounding(before, moved.rounding):
@@ -154,10 +146,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
-        raise QuestionNotApplicable(
-            "For this sentence, no row before the replaced token changes visibly, even without the mask; try "
-            "another one."
-        )
+        raise QuestionNotApplicable(NO_EFFECT)
     values = {"taken": amount(taken), "before": at}
     return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
 
@@ -181,9 +170,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     found = _padding(case)
     moves = {side: not only_rounding(float(one.taken.max()), one.rounding) for side, one in found.items()}
     if not moves["source"]:
-        raise QuestionNotApplicable(
-            "For this sentence, the padding has no visible effect, even without the mask; try another one."
-        )
+        raise QuestionNotApplicable(NO_EFFECT)
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=right)

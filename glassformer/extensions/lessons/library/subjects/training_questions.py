@@ -16,6 +16,11 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
+    EMPTY_OUTPUT,
+    NEEDS_BOTH,
+    NO_WINNER,
+    TOO_SHORT,
+    WRITES_NOTHING,
     Answer,
     Case,
     Option,
@@ -26,6 +31,7 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     worded,
+    written,
 )
 from glassformer.extensions.what_if.interventions import CausalMask
 from transformer.analysis.teacher_forced_pass import read_at_once
@@ -37,6 +43,10 @@ from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam
 from transformer.runs.teacher_forcing import Score, judge
 
+NOT_RECORDED: Final = say("What this step asks about was not recorded when this checkpoint was trained.")
+OTHER_TRAINING: Final = say(
+    "The training of this checkpoint went differently from what this step asks about; choose another checkpoint."
+)
 BEAMS: Final = 5
 LENGTH_PENALTY: Final = 0.6
 
@@ -45,9 +55,9 @@ def reference(case: Case) -> dict[str, Any]:
     """An output to be read instead of the model's own, and the first piece that it would not have written there."""
     parts = anatomy(case.checkpoint.config)
     if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable("This step needs a model that reads one text and writes another.")
+        raise QuestionNotApplicable(NEEDS_BOTH)
     if not case.trace.n_steps:
-        raise QuestionNotApplicable("The model writes nothing for this sentence; try another one.")
+        raise QuestionNotApplicable(EMPTY_OUTPUT)
     for text in _texts(case):
         score = judge(case.checkpoint, case.trace.query, text)
         missed = first_miss(score)
@@ -85,7 +95,7 @@ def last_loss(case: Case) -> dict[str, Any]:
     """The loss that the training ended with."""
     losses = curve_of(case).columns.get("loss")
     if losses is None:
-        raise QuestionNotApplicable("No loss was recorded when this checkpoint was trained.")
+        raise QuestionNotApplicable(NOT_RECORDED)
     return {"loss": losses[-1]}
 
 
@@ -99,9 +109,7 @@ def smoothing_of(case: Case) -> float:
     """How far the labels were smoothed."""
     said: Any = case.checkpoint.card.training.get("smoothing")
     if not isinstance(said, float) or not 0 < said < 1:
-        raise QuestionNotApplicable(
-            "The model card of this checkpoint does not state that label smoothing was used in training."
-        )
+        raise QuestionNotApplicable(NOT_RECORDED)
     return said
 
 
@@ -132,13 +140,9 @@ def kept_epoch(case: Case) -> Answer:
     curve = curve_of(case)
     kept, epochs = case.checkpoint.card.training.get("epochs"), curve.epochs
     if kept not in epochs or len(epochs) < MOST_CHOICES:
-        raise QuestionNotApplicable(
-            "The model card and training.csv of this checkpoint do not state which epoch was kept."
-        )
+        raise QuestionNotApplicable(NOT_RECORDED)
     if kept != curve.best_epoch() or "loss" not in curve.columns:
-        raise QuestionNotApplicable(
-            "According to training.csv, this checkpoint was not chosen by its score on a dev file."
-        )
+        raise QuestionNotApplicable(OTHER_TRAINING)
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
@@ -178,9 +182,7 @@ def _measure(curve: Curve, kept: int) -> str:
         last = kept == len(curve.epochs) - 1
         if column is not None and (column[kept] != column[-1] or (last and column[kept] > 0)):
             return name
-    raise QuestionNotApplicable(
-        "According to training.csv, the last epoch of this checkpoint was as good as the one that was kept."
-    )
+    raise QuestionNotApplicable(OTHER_TRAINING)
 
 
 def _score(curve: Curve, measure: str, row: int) -> Sentence:
@@ -195,7 +197,7 @@ def _score(curve: Curve, measure: str, row: int) -> Sentence:
 def guessing(case: Case) -> Answer:
     """What the loss of a model is that gives all pieces the same probability."""
     if not anatomy(case.checkpoint.config).gives_logits:
-        raise QuestionNotApplicable("This model gives no probabilities, so it has no loss.")
+        raise QuestionNotApplicable(WRITES_NOTHING)
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
     if n < 8:
         raise QuestionNotApplicable("The vocabulary of this model is so small that the choices would hardly differ.")
@@ -219,11 +221,9 @@ def costliest_piece(case: Case) -> Answer:
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
     if len(order) < 3:
-        raise QuestionNotApplicable("The reference has too few tokens to choose from; try a longer sentence.")
+        raise QuestionNotApplicable(TOO_SHORT)
     if score.losses[top] - score.losses[order[1]] < CLEAR_NATS:
-        raise QuestionNotApplicable(
-            "For this sentence, two tokens have nearly the same loss, so there is no single answer; try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
     options = tuple(Option(f"piece-{place + 1}", f"{place + 1} · {score.pieces[place]}") for place in sorted(chosen))
     values = {
@@ -248,8 +248,6 @@ def what_is_read_next(case: Case) -> Answer:
     score, missed = _missed(case)
     reads = score.reads[missed + 1]
     right = "right" if reads == score.pieces[missed] else "own"
-    if score.own_pieces[missed] == score.pieces[missed]:
-        raise QuestionNotApplicable("For this sentence, the two tokens to compare look the same; try another one.")
     options = (Option("right", score.pieces[missed]), Option("own", score.own_pieces[missed]))
     return Answer(right=right, options=(*options, Option("nothing")), values={"reads": reads})
 
@@ -318,9 +316,7 @@ def rate_at_the_end(case: Case) -> Answer:
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
     if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise QuestionNotApplicable(
-            "None of the choices describes how the learning rate changed when this checkpoint was trained."
-        )
+        raise QuestionNotApplicable(OTHER_TRAINING)
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -343,9 +339,7 @@ def training_above_dev(case: Case) -> Answer:
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
-        raise QuestionNotApplicable(
-            "This step asks why the training loss is higher than the dev loss, but for this checkpoint it is not."
-        )
+        raise QuestionNotApplicable(OTHER_TRAINING)
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
     options = worded("recipe", "seen", "easy", "overfitting")
     return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")
@@ -353,8 +347,7 @@ def training_above_dev(case: Case) -> Answer:
 
 def run_twice(case: Case) -> Answer:
     """Whether two runs of one sentence differ: where dropout acted, they would."""
-    if not anatomy(case.checkpoint.config).writes or not case.trace.n_steps:
-        raise QuestionNotApplicable("This model writes nothing for this sentence; try another one.")
+    written(case, least=1)
     again = case.checkpoint.run(case.trace.query)
     same = again.tgt_ids == case.trace.tgt_ids
     apart = float(np.abs(again.log_probs - case.trace.log_probs).max()) if same else math.inf
@@ -368,7 +361,7 @@ def half_that_taught_more(case: Case) -> Answer:
     """In which half of the training the loss on the dev file fell more."""
     dev = _column(case, "dev_loss")
     if len(dev) < 3:
-        raise QuestionNotApplicable("This training has too few epochs to split into halves.")
+        raise QuestionNotApplicable(OTHER_TRAINING)
     middle = len(dev) // 2
     first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
     values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}
@@ -381,7 +374,7 @@ def _column(case: Case, name: str) -> np.ndarray:
     """A column of the learning curve without gaps."""
     found = np.asarray(curve_of(case).columns.get(name, ()), np.float64)
     if not len(found) or not np.isfinite(found).all():
-        raise QuestionNotApplicable("What this step asks about was not recorded when this checkpoint was trained.")
+        raise QuestionNotApplicable(NOT_RECORDED)
     return found
 
 

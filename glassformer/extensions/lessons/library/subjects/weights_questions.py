@@ -13,7 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
+    NO_EFFECT,
+    NO_ENCODER,
+    NO_WINNER,
+    ONE_HEAD,
     ROUNDING,
+    TOO_LONG,
+    TOO_SHORT,
     Answer,
     Case,
     Option,
@@ -23,6 +29,7 @@ from glassformer.extensions.lessons.library.case import (
     counted,
     outputs,
     worded,
+    written,
 )
 from glassformer.extensions.what_if.interventions.head_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
@@ -57,7 +64,7 @@ def built_head(case: Case) -> dict[str, Any]:
 def own_row(case: Case) -> dict[str, Any]:
     """A head of the first layer of self-attention over the source: the one whose largest weight is nearest to 0.6."""
     if "encoder" not in case.trace.kinds:
-        raise QuestionNotApplicable("This step looks at an encoder, but this model has none.")
+        raise QuestionNotApplicable(NO_ENCODER)
     return _weight(case, "encoder", layer=0)
 
 
@@ -80,16 +87,14 @@ def row_of_shares(case: Case) -> dict[str, Any]:
 def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, Any]:
     trace = case.trace
     if not trace.keeps_maps:
-        raise QuestionNotApplicable("This sentence is too long for its attention maps to be kept; try a shorter one.")
+        raise QuestionNotApplicable(TOO_LONG)
     if not plain_scores(case.checkpoint.config):
         raise QuestionNotApplicable(
             "This step is about scores computed as q·k / √d_head, but this model computes them differently."
         )
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
-        raise QuestionNotApplicable(
-            "The query of this row sees fewer than three keys, too few to compare their weights; try a longer sentence."
-        )
+        raise QuestionNotApplicable(TOO_SHORT)
     stack = EVERY_PART.attention(kind).stack
     d_head = case.checkpoint.config.of(stack).d_head
     return {
@@ -143,9 +148,7 @@ def best_key(case: Case) -> Answer:
     order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
     best, second = order[0], order[1]
     if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
-        raise QuestionNotApplicable(
-            "Two keys fit this query about equally well, so there is no single answer; try another sentence."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
@@ -171,9 +174,7 @@ def scaling_effect(case: Case) -> Answer:
     kept = bool((np.diff(before_it) >= -TINY * np.abs(dots).max()).all())
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
-        raise QuestionNotApplicable(
-            "All keys fit this query about equally well, so dividing by √d_head changes too little to see."
-        )
+        raise QuestionNotApplicable(NO_EFFECT)
     right = "changes" if not kept else ("falls" if after < before else "rises")
     return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 
@@ -298,20 +299,16 @@ def divided_by_d_model(case: Case) -> Answer:
     """Whether the output stays the same if all attentions divide by √d_model."""
     config = case.checkpoint.config
     if all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks):
-        raise QuestionNotApplicable("This model has one head, so d_model and d_head are the same number.")
+        raise QuestionNotApplicable(ONE_HEAD)
     return _output(case, ScoreScale(how="model"))
 
 
 def _output(case: Case, change: Intervention) -> Answer:
+    written(case, least=1)
     trace, other = case.trace, case.changed(change)
-    if not trace.n_steps:
-        raise QuestionNotApplicable("This model writes nothing, so there is no output to compare.")
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
     if same_text and not same_ids:
-        raise QuestionNotApplicable(
-            "The text stays the same but is spelled with different tokens, so there is no single answer; try "
-            "another sentence."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     longer = max(trace.n_steps, other.n_steps)
     differ = longer - sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
     values = {**outputs(trace, other), "do": str(change), "differ": differ, "longer": longer}
@@ -338,10 +335,7 @@ def nearest_similarity(case: Case) -> Answer:
     apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
-        raise QuestionNotApplicable(
-            "For this sentence, two of these similarity functions give weights that are about equally close to the "
-            "model's own; try another one."
-        )
+        raise QuestionNotApplicable(NO_WINNER)
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
     values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}
     return Answer(right=first, options=worded(*apart), values=values, variant=first)

@@ -9,7 +9,7 @@ export interface Shown {
   counts: number[] | null;
 }
 
-/** What everybody in a room may know, as `glassformer/extensions/rooms/server/events.py` sends it. */
+/** What everybody in a room may know, as `glassformer/extensions/rooms/events.py` sends it. */
 export interface RoomState {
   moves: number;
   page: string;

@@ -1,4 +1,4 @@
-"""What is asked about several heads has the answer of their maps, and of whole runs without a head."""
+"""What is asked about heads has the answer of their maps, of matrices by hand, and of runs without one."""
 
 import math
 from dataclasses import replace
@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
+from glassformer.extensions.lessons.library.lesson_files import lessons
+from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import heads_questions as heads
 from glassformer.extensions.what_if.interventions import ZeroHead
-from tests.extensions.lessons.library.posed import RUNS, case_at, picked
+from tests.extensions.lessons.library.posed import RUNS, SPOKEN, case_at, picked
 from tests.extensions.lessons.library.posed import case as case_of
 from tests.healthy import healthy
 from transformer.model.taps import Replacer, tap_of
@@ -124,3 +126,50 @@ def test_a_decoder_alone_is_asked_about_its_own_attention() -> None:
     rows = checkpoint.run("abcdef=").decoder_self[0][:2, 1:].argmax(axis=-1)  # the first row sees itself only
     answer = heads.two_heads_agree(picked(heads.first_layer, case))
     assert answer.values["count"] == int((rows[0] == rows[1]).sum())
+
+
+BUILDING = lessons()["building"].steps
+spoken = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
+
+
+def attention_of(run, picked):
+    layer = picked["layer"] - 1
+    return run.checkpoint.model.decoder.layers[layer].cross_attn, f"decoder.{layer}.cross_attn"
+
+
+@spoken
+def test_the_query_of_a_head_is_a_slice_of_w_q_times_the_vector(name, sentence):
+    run = case_of(name, sentence)
+    posed = pose(BUILDING[0], run)
+    own, site = attention_of(run, posed.picked)
+    found = replay(run.checkpoint, run.trace, [f"{site}.norm", f"{site}.queries"])
+    projection = own.q_proj
+    whole = found[f"{site}.norm"] @ projection.weight.detach().numpy().T + projection.bias.detach().numpy()
+    width = posed.answer.values["width"]
+    assert posed.answer.right == "share"
+    assert width * posed.picked["n_heads"] == posed.picked["d_model"] == whole.shape[-1]
+    for head, queries in enumerate(found[f"{site}.queries"]):
+        assert queries == pytest.approx(whole[:, head * width : (head + 1) * width], abs=1e-4)
+
+
+@spoken
+def test_joining_then_w_o_is_adding_each_heads_own_rows(name, sentence):
+    run = case_of(name, sentence)
+    joined, added, reach = (pose(BUILDING[n], run) for n in (2, 3, 4))
+    own, site = attention_of(run, joined.picked)
+    found = replay(run.checkpoint, run.trace, [f"{site}.heads", f"{site}.output"])
+    heads, output = found[f"{site}.heads"].astype(np.float64), found[f"{site}.output"]
+    weight, bias = (one.detach().double().numpy() for one in (own.out_proj.weight, own.out_proj.bias))
+    width, rows = heads.shape[-1], np.concatenate(list(heads), axis=-1)
+    assert rows @ weight.T + bias == pytest.approx(output, abs=1e-4)
+    assert joined.answer.right == "block"
+    assert (joined.answer.values["first"], joined.answer.values["last"]) == (width + 1, 2 * width)
+    sums = sum(head @ weight[:, n * width : (n + 1) * width].T for n, head in enumerate(heads)) + bias
+    assert sums == pytest.approx(output, abs=1e-4)
+    assert added.answer.right == "rounding"
+    head = reach.picked["head"] - 1
+    without = rows.copy()
+    without[:, head * width : (head + 1) * width] = 0
+    changed = np.abs(without @ weight.T - rows @ weight.T).max(axis=0) > 1e-9
+    assert reach.answer.right == "all"
+    assert reach.answer.values["changed"] == changed.sum()

@@ -1,1 +1,0 @@
-"""Lessons shown beside the pages: panel, navigation, list."""

@@ -1,0 +1,235 @@
+"""Lesson panel beside the page: question, answer, navigation.
+
+`main.py` reserves its place before the page runs and fills it afterwards, when the page has opened the checkpoint. On a
+wide screen it is a column, on a narrow one a folding sheet at the bottom (`_RULES`).
+
+The CSS rules are fixed text; a lesson adds only chart keys of letters and digits.
+"""
+
+import re
+from html import escape
+from typing import Any, Final
+
+from glassformer.components.streamlit_page import styled
+from glassformer.extensions.classroom import lesson, lesson_questions, predictions, question_form, step_links
+from glassformer.extensions.classroom.lesson import LessonStepRef
+from glassformer.extensions.classroom.lesson_questions import Found
+from glassformer.extensions.lessons.library import Opening, Posed
+from glassformer.extensions.lessons.library.posing import short_path, words_on
+from glassformer.extensions.rooms import room_session
+from glassformer.shared import drawing, i18n, menu
+from glassformer.shared.i18n import st
+from glassformer.state import session
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, say
+
+PANEL: Final = "lesson_panel"
+# On a phone the question is folded to one line, as a class looks at the charts.
+FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
+_OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
+
+_RULES = styled("""
+<style>
+.st-key-lesson_panel { gap: 0; }
+/* The panel lies over the page. */
+.st-key-lesson_panel { background: light-dark(#fbfaf7, #141b23); }
+.st-key-lesson_panel > *, .st-key-lesson_panel :--expander, .st-key-lesson_panel details {
+  background-color: inherit;
+}
+[class*="_covered"] { opacity: 0.75; }
+/* Beside the panel the page is as narrow as in a small window. */
+@media (min-width: 1101px) and (max-width: 1500px) {
+  :--app [class*="-step_grid"] { grid-template: "map" "blocks" "candidates" "force" / minmax(0, 1fr); }
+  :--app :--main :--horizontal { flex-wrap: wrap; }
+  :--app :--main :--column { min-width: calc(100% - 1.5rem); }
+}
+@media (min-width: 1101px) {
+  .st-key-lesson_panel {
+    position: fixed; z-index: 25; top: 0.6rem; right: 3.25rem; width: 20rem !important;
+    max-height: calc(100vh - 1.2rem); overflow-y: auto;
+  }
+  :--app :--main-block { padding-right: 24.5rem; }
+}
+@media (max-width: 1100px) {
+  .st-key-lesson_panel {
+    position: fixed; z-index: 25; bottom: 0; left: 0; right: 0; width: auto !important;
+    max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 1.25rem; scroll-padding-bottom: 1.25rem;
+  }
+  :root :--app :--main-block { padding-bottom: calc(50vh + var(--gf-room, 0px)); }
+}
+.gf-asked { display: none; }
+@media (max-width: 640px) {
+  .gf-asked { display: block; }
+  .gf-asked summary {
+    overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0.7rem 0.25rem 0.4rem; font-weight: 600;
+  }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) { padding-bottom: 0.25rem; }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) :--expander,
+  .st-key-lesson_panel:has(.gf-asked) :--expander summary { display: none; }
+}
+/* The sheet is at the foot, so the stepper stays at the top: between the two buttons of the corners. */
+@media (max-width: 640px) {
+  :--app .st-key-stepper { --gf-foot: static; --gf-side: 2rem; --gf-slider: 1.5rem; position: sticky; }
+}
+/* A narrower window has the sidebar over the page, not beside it. */
+@media (min-width: 769px) and (max-width: 1100px) {
+  :root:not(.gf-present) :--sidebar:--unfolded ~ * .st-key-lesson_panel { left: 300px; }
+}
+</style>
+""")
+
+
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
+_MOST_EXAMPLES: Final = 3
+
+
+def begin(page: str) -> Any:
+    """Make the place of the panel; call it before the page runs. There is none outside of lessons."""
+    lesson.begin()
+    here = lesson.place()
+    if here is None:
+        question_form.ask(None, None)
+    if here is not None or page == step_links.LIST:
+        predictions.mount(page, heard=step_links.news)
+    if here is None:
+        return None
+    st.html(_RULES)
+    with st.container(key=PANEL):
+        number, count, _, _ = step_links.around(lesson.known(), here)
+        title = lesson.known()[here.lesson].title.said({})
+        said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count) if number else title
+        line = st.empty()
+        with st.expander(said, expanded=True):
+            return line, st.container()
+
+
+def fill(place: Any) -> None:
+    """Draw what the panel says into what `begin` made; call it after the page."""
+    here, checkpoint = lesson.place(), lesson_questions.taken()
+    if place is None or here is None:
+        return
+    st.session_state[step_links.SHOWN] = predictions.run_at_hand()
+    line, sheet = place
+    with sheet:
+        _draw(here, checkpoint, line)
+
+
+def _draw(here: LessonStepRef, checkpoint: Checkpoint | None, line: Any) -> None:
+    if step_links.has_summary(here):
+        question_form.ask(None, None)
+        menu.ways([step_links.to(say("Back to the step"), here, checkpoint, then=True)])
+        _leave()
+        return
+    if isinstance(scene := lesson.scene_of(here), Opening):
+        question_form.ask(None, None)
+        _open(here, scene, checkpoint, line)
+        return
+    found = current(here, checkpoint)
+    question_form.ask(here, found)
+    if isinstance(found, Posed):
+        _fold(line, found.question)
+    answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
+    if not isinstance(found, Posed):
+        _not_here(here, found, checkpoint)
+    _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
+    _outlined(here)
+
+
+def _open(here: LessonStepRef, scene: Opening, checkpoint: Checkpoint | None, line: Any) -> None:
+    """Say what to press and what to watch; nothing is asked."""
+    said = scene.says.said({})
+    _fold(line, said)
+    st.markdown(drawing.plain(said))
+    _, _, _, after = step_links.around(lesson.known(), here)
+    ways = [] if after is None else [step_links.to(say("Go to the first question"), after, checkpoint)]
+    if not step_links.at_the_step(here):
+        ways.append(step_links.to(say("Back to the step"), here, checkpoint))
+    menu.ways(ways)
+    if here.short:
+        _words(checkpoint)
+    _leave()
+    _outlined(here)
+
+
+def _words(checkpoint: Checkpoint | None) -> None:
+    """Say the words of the path, folded."""
+    source = st.session_state.get(session.SOURCE) or ""
+    found = None if checkpoint is None else lesson_questions.made(checkpoint, source, "path", words_on)
+    if not isinstance(found, dict):
+        return  # the question says why
+    with st.expander(say("Terms for this path")):
+        for term, says in short_path().words:
+            line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
+            st.markdown(line)
+
+
+def _fold(line: Any, said: Sentence) -> None:
+    if room_session.current() and room_session.taught() is None:
+        line.html(FOLDED.format(escape(i18n.here(said))))
+
+
+def _outlined(here: LessonStepRef) -> None:
+    """Outline the charts that the step is about, by their keys: letters, digits, `_` and `-` only."""
+    keys = [key for key in lesson.scene_of(here).look if _KEY.fullmatch(key)]
+    if keys and step_links.at_the_step(here):
+        st.html(f"<style>{', '.join(f'.st-key-{key}' for key in keys)} {_OUTLINE}</style>")
+
+
+def current(here: LessonStepRef, checkpoint: Checkpoint | None) -> Found:
+    """The question of a step on the run that the page has opened, or why there is none."""
+    on = lesson.step_of(here).on
+    if checkpoint is None:
+        return say("No model is open on this page. Go back to the step to continue.")
+    if on not in ("", st.session_state.get(session.MODEL)):
+        return say("This step uses the checkpoint {name}. Go back to the step to open it.", name=on)
+    return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
+
+
+def _asked(here: LessonStepRef, found: Posed, checkpoint: Checkpoint) -> bool:
+    """Ask, or say what became of the answer; tells whether there is one."""
+    room = room_session.asks(here.name, predictions.run_at_hand())
+    if room is not None:
+        return question_form.draw(here, found, checkpoint, room)
+    given = predictions.of(here)
+    source = st.session_state.get(session.SOURCE) or ""
+    if given is not None and question_form.reveal(here, given, checkpoint, source):
+        return True
+    question_form.question(here, found, checkpoint)
+    return False
+
+
+def _not_here(here: LessonStepRef, why: Sentence, checkpoint: Checkpoint | None) -> None:
+    """Say why there is no question, and offer sentences that have one."""
+    if checkpoint is not None and predictions.open_up(here) and lesson.step_of(here).cover:
+        st.rerun()  # there is nothing to cover
+    st.info(drawing.plain(why), icon=":material/info:")
+    examples = () if checkpoint is None else checkpoint.card.tried()
+    others = [one for one in examples if one != st.session_state.get(session.SOURCE)][:_MOST_EXAMPLES]
+    if others:
+        st.caption(say("Try one of these sentences:"))
+        for place, example in enumerate(others):
+            st.button(
+                drawing.plain(example),
+                key=f"lesson_example_{place}",
+                type="tertiary",
+                on_click=session.use_example,
+                args=(example,),
+            )
+
+
+def _ways(here: LessonStepRef, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
+    """Draw the links from here: on, back, back to the step, out of the lesson."""
+    _, _, before, after = step_links.around(lesson.known(), here)
+    ways: list[step_links.Way] = []
+    if answered or passed:
+        label = say("Next", about="lesson") if answered else say("Skip")
+        ways.append(step_links.way_out(here) if after is None else step_links.to(label, after, checkpoint))
+    if before is not None:
+        ways.append(step_links.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
+    ways.append(step_links.to(say("Back to the step"), here, checkpoint, then=answered))
+    menu.ways(ways)
+    _leave()
+
+
+def _leave() -> None:
+    st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)

@@ -1,1 +1,0 @@
-"""The page For teachers: links for a class, a plan, handouts, what own lessons can ask."""

@@ -1,1 +1,0 @@
-"""Classroom (room): its page, projector view, and status bar."""

@@ -1,1 +1,0 @@
-"""Rooms on the server: state, store, registry, HTTP routes, events."""

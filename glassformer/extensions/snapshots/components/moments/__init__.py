@@ -1,1 +1,0 @@
-"""Training slider component: one stop per training snapshot."""
