@@ -25,10 +25,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.library.rollups import Key
-from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions, Table
+from glassformer.extensions.corpus.library.queries import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
+from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions, Key, Table
 from tests.extensions.corpus.library.made_runs import write_run
 from transformer.model.anatomy import Kind
 

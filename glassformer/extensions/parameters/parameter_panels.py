@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
 from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
 from glassformer.extensions.parameters.parameter_tables import MOST, Comparison, bar, is_of, shape_of
-from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
+from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.picture import Picture

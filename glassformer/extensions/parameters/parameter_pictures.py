@@ -15,8 +15,8 @@ from glassformer.charts.hover import bold
 from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, bars, lines
 from glassformer.charts.spread import HEIGHT, HOW_TO_READ_SPREAD, number_spread_spec
 from glassformer.charts.theme import Spec, literal
-from glassformer.extensions.doctor.page import DOCTOR
-from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.extensions.doctor.doctor_page import DOCTOR
+from glassformer.extensions.parameters.parameters_part import ParametersLook
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.viewed_run import ModelAccess, ViewedRun
 from glassformer.state.view import MAIN, Slot

@@ -16,7 +16,7 @@ import pandas as pd
 from glassformer.extensions.parameters import differences
 from glassformer.extensions.parameters.differences import Difference, Paired
 from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
-from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
+from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.shared import controls, drawing, page_style

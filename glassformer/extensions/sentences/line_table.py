@@ -13,7 +13,7 @@ import pandas as pd
 
 from glassformer.charts.spread import number_spread_spec
 from glassformer.charts.theme import Spec
-from glassformer.extensions.sentences.charts.sentences import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
+from glassformer.extensions.sentences.charts import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook

@@ -11,15 +11,12 @@ import pandas as pd
 from glassformer.charts.grammar import table
 from glassformer.charts.head_numbers import Block, head_effects_spec
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.corpus import corpora
-from glassformer.extensions.corpus.library.conditions import Head
+from glassformer.extensions.corpus import corpora, open_corpus_run
+from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_name, head_of
 from glassformer.extensions.corpus.library.folder import Run, summaries
-from glassformer.extensions.corpus.library.paired import CHANCE, PairedDifference
-from glassformer.extensions.corpus.library.queries import Hit
-from glassformer.extensions.corpus.library.scores import Figure, PairedScore
-from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import PARTS, CorpusScene, head_name, head_of
-from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
+from glassformer.extensions.corpus.library.queries import Head, Hit
+from glassformer.extensions.corpus.library.scores import CHANCE, Figure, PairedDifference, PairedScore
+from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
@@ -140,7 +137,7 @@ N_LINES: Final = 20
 
 
 def draw(corpus: OpenCorpus) -> None:
-    """Draw the part. Errors are those of `cached_queries.differences`."""
+    """Draw the part. Errors are those of `corpora.differences`."""
     if not can_ask():
         return
     second = _second(corpus.run)
@@ -148,7 +145,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     drawing.notes(tuple(_notes(corpus.run, second)))
     with st.spinner(say("Comparing the runs line by line…")):
-        found = cached_queries.differences(corpus.run, second, corpus.scene.measure)
+        found = corpora.differences(corpus.run, second, corpus.scene.measure)
         if corpus.run.about.options.decode == second.about.options.decode:
             _scores(corpus.run, second)
     of = Beside(corpus.scene, found, (name_of(corpus.run), name_of(second)))
@@ -214,7 +211,7 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
     try:
-        found, (log_prob, alike) = cached_queries.score_differences(first, second)
+        found, (log_prob, alike) = corpora.score_differences(first, second)
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
         return
@@ -276,7 +273,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
         return
-    found = attempt(lambda: cached_queries.most_different(corpus.run, second, scene.measure, head, N_LINES))
+    found = attempt(lambda: corpora.most_different(corpus.run, second, scene.measure, head, N_LINES))
     if not found:
         return
     _both(corpus, replace(corpus, run=second))

@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
+from glassformer.extensions.corpus.corpus_pictures import CorpusScene
 from glassformer.extensions.corpus.library import queries
-from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene
-from glassformer.extensions.corpus.page.open_corpus_run import (
+from glassformer.extensions.corpus.library.queries import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
+from glassformer.extensions.corpus.open_corpus_run import (
     Heading,
     OpenCorpus,
     can_ask,
@@ -64,7 +64,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).of(CorpusLook).leaf
-    found = attempt(lambda: cached_queries.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(lambda: corpora.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
     if found is None:
         return
     if not found.total:

@@ -21,9 +21,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import (
+    DoctorTest,
+    ExaminationContext,
+    own_texts,
+    random_texts,
+    read_again,
+)
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget, at_least, at_most
-from glassformer.extensions.doctor.library.text_passes import own_texts, random_texts, read_again
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n

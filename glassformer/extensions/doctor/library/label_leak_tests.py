@@ -24,7 +24,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from glassformer.extensions.doctor.library.context import LEAK, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import (
+    LEAK,
+    DoctorTest,
+    ExaminationContext,
+    Texts,
+    pairs_that_fit,
+    random_texts,
+    read,
+)
 from glassformer.extensions.doctor.library.findings import (
     MOST_OF_CHANCE,
     DoctorTestResult,
@@ -32,7 +40,6 @@ from glassformer.extensions.doctor.library.findings import (
     PageTarget,
     Verdict,
 )
-from glassformer.extensions.doctor.library.text_passes import Texts, pairs_that_fit, random_texts, read
 from transformer.i18n import Sentence, joined, say
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, all_seen, tap_of

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, Texts, pairs_that_fit, read
 from glassformer.extensions.doctor.library.findings import (
     MOST_OF_CHANCE,
     DoctorTestResult,
@@ -30,7 +30,6 @@ from glassformer.extensions.doctor.library.findings import (
 )
 from glassformer.extensions.doctor.library.output_tests import FEW, outputs
 from glassformer.extensions.doctor.library.output_tests import TESTS as OUTPUTS
-from glassformer.extensions.doctor.library.text_passes import Texts, pairs_that_fit, read
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say

@@ -28,10 +28,17 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import (
+    BELOW,
+    DoctorTest,
+    Drawing,
+    ExaminationContext,
+    InputRow,
+    Texts,
+    read,
+    result,
+)
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget, at_least
-from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, result
-from glassformer.extensions.doctor.library.text_passes import Texts, read
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Stack

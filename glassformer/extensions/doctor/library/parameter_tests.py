@@ -24,7 +24,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext, InputRow
 from glassformer.extensions.doctor.library.findings import (
     MOST_PLACES,
     DoctorTestResult,
@@ -34,7 +34,6 @@ from glassformer.extensions.doctor.library.findings import (
     at_least,
     at_most,
 )
-from glassformer.extensions.doctor.library.input_rows import InputRow
 from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of, spectrum, work_of
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.taps import NO_TAP, Tap

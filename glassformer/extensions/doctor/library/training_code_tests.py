@@ -11,9 +11,8 @@ from functools import partial
 
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import DoctorTest, Drawing, ExaminationContext, InputRow, moved
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable
-from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, moved
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say, say_n
 

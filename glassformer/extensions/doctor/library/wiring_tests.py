@@ -21,9 +21,16 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import (
+    BELOW,
+    DoctorTest,
+    Drawing,
+    ExaminationContext,
+    InputRow,
+    moved,
+    result,
+)
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget
-from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, moved, result
 from transformer.analysis.mask_checks import check_causality
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName

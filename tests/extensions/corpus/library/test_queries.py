@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.conditions import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
+from glassformer.extensions.corpus.library.queries import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions
 from tests.extensions.corpus.library.made_runs import LACKING, write_run
 from tests.extensions.corpus.library.test_folder import spoil_link, spoil_middle

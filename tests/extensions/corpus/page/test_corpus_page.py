@@ -10,13 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.corpus import corpora
+from glassformer.extensions.corpus import corpora, corpus_pictures, open_corpus_run
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.rollups import Key
-from glassformer.extensions.corpus.library.tables import CorpusOptions
-from glassformer.extensions.corpus.over_corpus import share_below
-from glassformer.extensions.corpus.page import corpus_pictures, open_corpus_run
+from glassformer.extensions.corpus.library.tables import CorpusOptions, Key
+from glassformer.extensions.corpus.parts.heads import share_below
 from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading
 from glassformer.state.view import View

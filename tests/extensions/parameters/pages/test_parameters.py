@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from glassformer.extensions.parameters import parameter_panels as parameters
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
-from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.extensions.parameters.parameters_part import ParametersLook
 from glassformer.runs import loading
 from glassformer.server.model_runner import ModelRunner
 from glassformer.state import session
