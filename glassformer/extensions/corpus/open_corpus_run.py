@@ -106,7 +106,10 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
     if asked and asked not in names:
         drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])
         session.replace(MAIN, corpus_run="")
-    labels: dict[str, Sentence] = {key: _label(run) for key, run in names.items()}
+    labels: dict[str, Sentence] = {
+        key: say("{checkpoint}: {file} · {state}", checkpoint=name_of(run), file=files(run.about), state=lines_of(run))
+        for key, run in names.items()
+    }
     key = controls.menu(
         controls.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
         say("Corpus run"),
@@ -116,10 +119,6 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         width=460,
     )
     return names[key]
-
-
-def _label(run: Run) -> Sentence:
-    return say("{checkpoint}: {file} · {state}", checkpoint=name_of(run), file=files(run.about), state=lines_of(run))
 
 
 def files(about: About) -> str:
@@ -164,10 +163,7 @@ def _scene(run: Run, checkpoint: Checkpoint) -> CorpusScene | None:
 # ------------------------------------------------------------------------------------------------ an open run
 
 OPENED: Final = "corpus_line"
-NEEDS_DUCKDB: Final = say(
-    "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
-    "pip install 'glassformer[corpus]' and start the app again."
-)
+READING: Final = say("Reading the corpus run…")
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +202,7 @@ class OpenCorpus:
 def can_ask() -> bool:
     """Whether single lines can be asked about; says so if not."""
     if not queries.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+        st.info(drawing.with_code(queries.NEEDS_DUCKDB), icon=":material/info:")
         return False
     return True
 
@@ -218,8 +214,8 @@ def look_at(line: int) -> None:
 
 def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
-    kept, help = controls.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
-    controls.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
+    kept = controls.field(MAIN, "line", key="corpus_line_number")
+    controls.number(kept, say("Open line"), MAX_LINE, width=150, bare=True)
     number = corpus.scene.view.of(SentencesLook).line
     if number is not None and attempt(lambda: corpus.line) is None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
@@ -239,20 +235,17 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None
             return
         whose = corpus.whose()
         if whose is None:
-            st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
+            about = corpus.run.about
+            said = say(
+                "The checkpoint that was measured, {name} ({hash}), is not among the checkpoints of this app, so the "
+                "line cannot be opened on other pages.",
+                name=about.checkpoint,
+                hash=about.content_hash[:REVISION_LENGTH],
+            )
+            st.info(drawing.plain(said), icon=":material/info:")
             return
         place = place or (None if one is None else one.place)
         _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
-
-
-def _not_here(corpus: OpenCorpus) -> Sentence:
-    about = corpus.run.about
-    return say(
-        "The checkpoint that was measured, {name} ({hash}), is not among the checkpoints of this app, so the line "
-        "cannot be opened on other pages.",
-        name=about.checkpoint,
-        hash=about.content_hash[:REVISION_LENGTH],
-    )
 
 
 def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str]:
@@ -290,10 +283,8 @@ def _peak(place: PeakPosition) -> Sentence:
 
 
 def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
-    of_head = link.view.head is not None
     with st.container(horizontal=True, gap="medium"):
-        said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
-        menu.link("attention", said, link, icon=":material/grid_on:")
+        menu.link("attention", say("Open this line on Attention"), link, icon=":material/grid_on:")
         menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
         if link.reference and anatomy(whose[1].config).writes:
             menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
@@ -456,9 +447,8 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
     looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
     looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
-    looks["loss"] = kinds.NumberColumn(
-        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per token, in nats."))
-    )
+    help = here(say("Mean loss per token, in nats."))
+    looks["loss"] = kinds.NumberColumn(here(say("Loss")), format="%.3f", width=70, help=help)
     looks["worst_rank"] = kinds.NumberColumn(
         here(say("Rank")),
         format="localized",

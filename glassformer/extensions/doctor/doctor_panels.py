@@ -1,9 +1,10 @@
 """Part Findings of the page *Doctor*: what the session wants examined, how far that is, and what was found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from glassformer.charts.theme import capitalised
 from glassformer.extensions.doctor.examinations import ExaminationProgress, ExaminationRequest, examinations
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
@@ -209,28 +210,20 @@ def _verdict(report: Report) -> None:
     draw(said, icon=":material/help:" if report.health == "not_tested" else ICONS[report.health])
     seconds = sum(one.seconds for one in report.findings)
     took = say_n(
-        "{n} test in {seconds:.1f} seconds.", "{n} tests in {seconds:.1f} seconds.", len(report.findings),
+        "{n} test in {seconds:.1f} seconds, {origin}.",
+        "{n} tests in {seconds:.1f} seconds, {origin}.",
+        len(report.findings),
         seconds=seconds,
-    )  # fmt: skip
-    st.caption(joined(" ", [took, _sentences(report)]))
+        origin=report.sentences_said(),
+    )
+    more = say("The checkpoint has no examples. Enter your own sentences below to test more.")
+    st.caption(took if report.n_sentences else joined(" ", [took, more]))
     if not report.does_its_task:
         st.markdown(
             say("**Not tested: whether the model does its task.** Enter a few pairs below, each a source text with "
                 "its correct output. Pairs can also reveal that the model was trained without the causal mask, or "
                 "that a setting not stated in any file is wrong.")
         )  # fmt: skip
-
-
-def _sentences(report: Report) -> Sentence:
-    """Which sentences were used."""
-    n = report.n_sentences
-    if not n:
-        return say("The checkpoint has no examples. Enter your own sentences below to test more.")
-    if report.origin == "given":
-        return say_n("{n} sentence of your own was used.", "{n} sentences of your own were used.", n)
-    return say_n(
-        "{n} example sentence from the checkpoint was used.", "{n} example sentences from the checkpoint were used.", n
-    )
 
 
 def _progress(
@@ -256,12 +249,10 @@ ICONS: Final[dict[Verdict, str]] = {
     "not_applicable": ":material/do_not_disturb_on:",
 }
 WRONG: Final[tuple[Verdict, ...]] = ("broken", "look")
-_COUNTED: Final[dict[Verdict, Callable[[int], Sentence]]] = {
-    "broken": lambda n: say_n("Broken: {n} test", "Broken: {n} tests", n),
-    "look": lambda n: say_n("Look at this: {n} test", "Look at this: {n} tests", n),
-    "well": lambda n: say_n("Well: {n} test", "Well: {n} tests", n),
-    "not_applicable": lambda n: say_n("Not applicable: {n} test", "Not applicable: {n} tests", n),
-}
+
+
+def _counted(verdict: Verdict, n: int) -> Sentence:
+    return say_n("{verdict}: {n} test", "{verdict}: {n} tests", n, verdict=capitalised(VERDICTS[verdict]))
 
 
 def wrong(findings: Sequence[Finding], link: Link) -> None:
@@ -269,7 +260,7 @@ def wrong(findings: Sequence[Finding], link: Link) -> None:
     for verdict in WRONG:
         found = [one for one in told_once(ordered(findings)) if one.verdict == verdict]
         if found:
-            st.subheader(joined(" ", [ICONS[verdict], _COUNTED[verdict](len(found))]), anchor=False)
+            st.subheader(joined(" ", [ICONS[verdict], _counted(verdict, len(found))]), anchor=False)
             for one in found:
                 _whole(one, link)
 
@@ -310,7 +301,7 @@ def others(findings: Sequence[Finding], link: Link) -> None:
     for verdict in ("well", "not_applicable"):
         found = [one for one in findings if one.verdict == verdict]
         if found:
-            with st.expander(_COUNTED[verdict](len(found)), icon=ICONS[verdict]):
+            with st.expander(_counted(verdict, len(found)), icon=ICONS[verdict]):
                 _listed(found, link)
 
 
@@ -331,7 +322,7 @@ def _whole(finding: Finding, link: Link) -> None:
         if found.meaning:
             st.markdown(say("**What it means.** {text}", text=drawing.with_code(found.meaning)))
         if found.causes:
-            st.markdown(say("**Usual causes.** {text}", text=drawing.with_code(found.causes)))
+            st.markdown(say("**Usual causes:** {causes}", causes=drawing.with_code(found.causes)))
         if found.places:
             # Names are quoted, as they are data.
             named = [say("“{name}”", name=drawing.plain(name)) for name in found.places[:MOST_PLACES]]
@@ -382,12 +373,12 @@ def _line(finding: Finding, link: Link) -> None:
 
 
 LABELS: Final[dict[PageName, Sentence]] = {
-    "step": say("See it in Translate"),
-    "attention": say("See it in Attention"),
-    "positions": say("See it in Positions"),
-    "masks": say("See it in Masks"),
-    "inside": say("See it in Inside"),
-    "checkpoints": say("See it in Checkpoints"),
+    "step": say("See it in {page}", page=say("Translate")),
+    "attention": say("See it in {page}", page=say("Attention")),
+    "positions": say("See it in {page}", page=say("Positions")),
+    "masks": say("See it in {page}", page=say("Masks")),
+    "inside": say("See it in {page}", page=say("Inside")),
+    "checkpoints": say("See it in {page}", page=say("Checkpoints")),
     "forcing": say("Teacher forcing on the worst pair"),
     "doctor": say("See its numbers in Parameters"),
 }
@@ -428,8 +419,8 @@ def offer(report: Report) -> None:
     stem, text = Origin(checkpoint=report.checkpoint).stem("doctor"), here(report.to_markdown())
     with st.container(horizontal=True):
         for label, content, ending, kind, key in (
-            (say("Report as JSON"), report.to_json(), "json", "application/json", JSON),
-            (say("Report as Markdown"), text, "md", "text/markdown", MARKDOWN),
+            (say("Report as {format}", format="JSON"), report.to_json(), "json", "application/json", JSON),
+            (say("Report as {format}", format="Markdown"), text, "md", "text/markdown", MARKDOWN),
         ):
             name, icon = f"{stem}.{ending}", ":material/download:"
             st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)

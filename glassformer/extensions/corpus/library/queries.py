@@ -13,19 +13,17 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-import numpy as np
-
-from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.folder import Run, check, damaged, file_name
-from glassformer.extensions.corpus.library.tables import ATTENDS, NAMES, TABLES, Key, Name, Summary, Table
+from glassformer.extensions.corpus.library.tables import ATTENDS, NAMES, TABLES, Name, Table
 from transformer.errors import QueryError, shown
+from transformer.i18n import say
 from transformer.model.anatomy import Kind
 from transformer.text.tokenizer import SPACE_MARK
 
@@ -40,6 +38,18 @@ Side = Literal["source", "target", "output"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
 _OF_HEAD: Final = "FROM read_parquet($heads) WHERE kind = $kind AND layer = $layer AND head = $head"
+NEEDS_DUCKDB: Final = say(
+    "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
+    "pip install 'glassformer[corpus]' and start the app again."
+)
+
+
+def check_name(found: str, names: Collection[str]) -> None:
+    """A `QueryError` where a name, which is written into a query, is not one of these."""
+    if found not in names:
+        raise QueryError(
+            "{name} is not a measure of a corpus run; there are {names}.", name=shown(found), names=", ".join(names)
+        )
 
 
 @dataclass(frozen=True)
@@ -100,8 +110,7 @@ class Asked(OfHead):
         return "DESC" if first else "ASC"
 
     def check(self, run: Run) -> None:  # noqa: D102
-        if self.measure not in NAMES:
-            raise QueryError("{found} is not a measure of a head.", found=shown(self.measure))
+        check_name(self.measure, NAMES)
         if self.measure == "effect" and not run.about.options.effect:
             raise QueryError("This run did not measure effects. Run the corpus command again with --effect.")
 
@@ -144,8 +153,7 @@ class OfSentence(Condition):
         return "DESC" if self.at_least is not None or self.at_most is None else "ASC"
 
     def check(self, run: Run) -> None:  # noqa: D102
-        if self.measure not in LINE_NAMES:
-            raise QueryError("{found} is not a number of a line.", found=shown(self.measure))
+        check_name(self.measure, LINE_NAMES)
 
     def select(self) -> Select:  # noqa: D102
         limits, bound = _limits("value", self.at_least, self.at_most)
@@ -161,8 +169,7 @@ class Contains(Condition):
     text: str
 
     def check(self, run: Run) -> None:  # noqa: D102
-        if self.side not in SIDES:
-            raise QueryError("{found} is not a text of a line.", found=shown(self.side))
+        check_name(self.side, SIDES)
 
     def select(self) -> Select:  # noqa: D102
         query = "SELECT line, NULL AS value FROM read_parquet($sentences) WHERE contains(lower({}), lower($text))"
@@ -181,8 +188,7 @@ class Disagrees(OfHead):
     at_least: float = 0.5
 
     def check(self, run: Run) -> None:  # noqa: D102
-        if self.attention not in ATTENDS:
-            raise QueryError("{found} does not say how much a head attends.", found=shown(self.attention))
+        check_name(self.attention, ATTENDS)
         Asked(self.kind, self.layer, self.head, "effect").check(run)
 
     def select(self) -> Select:  # noqa: D102
@@ -204,7 +210,6 @@ def _limits(value: str, least: float | None, most: float | None) -> Select:
 
 # ------------------------------------------------------------------------------------------------ what is found
 
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ALL: Final = "SELECT line FROM read_parquet($sentences)"
 _WHOLE: Final = "SELECT * FROM read_parquet($files)"
 _TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
@@ -276,16 +281,6 @@ class Whole:
     heads: tuple[HeadSummary, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Distribution:
-    """One measure of one head over all lines, exactly; in the bins of a roll-up."""
-
-    summary: Summary
-    least: float
-    most: float
-    quantiles: tuple[float, ...]  # at `QUANTILES`, each the value of a line (numpy's method "lower")
-
-
 # ---------------------------------------------------------------- questions
 
 
@@ -352,22 +347,6 @@ def line(run: Run, number: int) -> Whole | None:
     sentence = dict(zip(names, row, strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
     return Whole(hit, sentence, tuple(heads))
-
-
-def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> Distribution | None:
-    """One measure of one head over all lines; None where no line has it. Errors are those of `search`."""
-    asked = Asked(kind, layer, head, measure)
-    asked.check(run)
-    select, bound = asked.select()
-    query = f"SELECT value FROM ({select})"
-    with connected(run) as cursor:
-        found = cursor.execute(query, bind(run, query, bound)).fetchnumpy()
-    values = np.asarray(found["value"], dtype=np.float64)
-    summary = tables.summary_of(Key(kind, layer, head, measure), values)
-    if summary is None:
-        return None
-    quantiles = np.quantile(values, QUANTILES, method="lower")
-    return Distribution(summary, float(values.min()), float(values.max()), tuple(quantiles.tolist()))
 
 
 def _hits(
@@ -441,10 +420,7 @@ def connected(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
 def _database(runs: tuple[Run, ...]) -> duckdb.DuckDBPyConnection:
     """DuckDB in memory, which may read the files of runs and do nothing else outside."""
     if not is_installed():
-        raise QueryError(
-            "Looking at single lines needs DuckDB, which is not installed; install it with pip install "
-            "'glassformer[corpus]'."
-        )
+        raise QueryError(NEEDS_DUCKDB)
     import duckdb
 
     allowed = [str(path) for run in runs for table in _ASKED for path in check(run, table)]

@@ -369,10 +369,7 @@ _STATISTICS: Final = "count(*), avg(a.x), avg(b.x), avg(b.x - a.x), stddev_samp(
 
 def _heads(name: Name, side: str) -> str:
     """The rows of a run's table of heads that have a measure."""
-    if name not in NAMES:  # it is written into the query
-        raise DataError(
-            "{name} is not a measure of a corpus run; there are {names}.", name=name, names=", ".join(NAMES)
-        )
+    queries.check_name(name, NAMES)
     return f"""SELECT kind, layer, head, line, "{name}"::DOUBLE AS x FROM read_parquet(${side}_heads)
         WHERE isfinite(x)"""
 

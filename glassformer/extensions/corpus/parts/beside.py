@@ -20,7 +20,6 @@ from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, c
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
-from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import UNITS
 from glassformer.runs.map_axes import KIND_NAMES
@@ -31,7 +30,7 @@ from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
-from transformer.checkpoint.snapshots import at_step, split
+from transformer.checkpoint.snapshots import split
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Kind
 
@@ -144,7 +143,7 @@ def draw(corpus: OpenCorpus) -> None:
     if second is None:
         return
     drawing.notes(tuple(_notes(corpus.run, second)))
-    with st.spinner(say("Comparing the runs line by line…")):
+    with st.spinner(open_corpus_run.READING):
         found = corpora.differences(corpus.run, second, corpus.scene.measure)
         if corpus.run.about.options.decode == second.about.options.decode:
             _scores(corpus.run, second)
@@ -161,17 +160,11 @@ def _second(run: Run) -> Run | None:
     """Draw the choice of the other run; None, and why, where there is none."""
     same = {one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key}
     if not same:
-        said = say("There is no other corpus run over the same file. Measure the file with a second checkpoint.")
-        name = (split(run.about.checkpoint) or (run.about.checkpoint,))[0]
-        entry = loading.usable().get(name)
-        there = [at_step(name, one.step) for one in (loading.moments(entry)[0] if entry else ())]
-        if there := [one for one in there if one != run.about.checkpoint]:
-            said = say(
-                "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with "
-                "a snapshot of this one's training, such as {name}.",
-                name=there[len(there) // 2],
-            )
-        st.info(drawing.plain(said), icon=":material/info:")
+        said = say(
+            "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with a "
+            "snapshot of this one's training."
+        )
+        st.info(said, icon=":material/info:")
         return None
     key = controls.menu(
         controls.field(MAIN, "second_run", forgets=("line",)),

@@ -41,7 +41,7 @@ SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     """Draw them, and why lines were left out; returns the alignment error rates of heads."""
     try:
-        with st.spinner(say("Adding up the scores…")):
+        with st.spinner(open_corpus_run.READING):
             found = scores_of(corpus.run)
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
@@ -168,7 +168,7 @@ def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]],
     number = st.column_config.NumberColumn
     looks: dict[str, Any] = {
         scene.measure: _column(scene.words),
-        "half": number("±", format="%.3f", width=64, help=here(say("Half of the mean's 95 % interval."))),
+        "half": number("±", format="%.3f", width=64),
         "deviation": number(
             here(say("Deviation")), format="%.3f", width=84, help=here(say("The standard deviation over the lines."))
         ),

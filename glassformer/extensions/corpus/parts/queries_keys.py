@@ -267,14 +267,12 @@ def draw(corpus: OpenCorpus) -> None:
     """Draw the part. Errors are those of `folder.check`."""
     run, scene = corpus.run, corpus.scene
     _controls(scene)
-    if not run.with_vectors:
-        st.info(say("This corpus run kept no queries and keys. To keep them, run it with --vectors 200."))
-        return
-    layer, head = scene.head
-    with st.spinner(say("Reading queries and keys…")):
-        found = corpora.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
+    (layer, head), found = scene.head, dict[int, JointSpace]()
+    if run.with_vectors:
+        with st.spinner(open_corpus_run.READING):
+            found |= corpora.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
     if head not in found:
-        st.info(say("This corpus run kept no queries and keys of this head."), icon=":material/info:")
+        st.info(say("This corpus run kept no queries and keys. To keep them, run it with --vectors 200."))
         return
     whose = corpus.whose()
     layer_ = Layer(scene.kind, layer, head, found, _special(whose), scene.view.of(CorpusLook))

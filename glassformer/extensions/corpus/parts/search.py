@@ -78,7 +78,7 @@ def draw(corpus: OpenCorpus) -> None:
     title = say("lines of a corpus that were searched for")
     open_corpus_run.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
     _pages(found.total)
-    st.caption(say("Click a number to open that line. Click a column heading to sort this page by it."))
+    st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     drawing.csv_button(
         partial(_saved, corpus.run, tuple(conditions)),
         key=CSV,
@@ -97,8 +97,7 @@ def _pages(total: int) -> None:
     pages = min(-(-total // A_PAGE), MAX_STEP)
     if pages > 1:
         kept = controls.field(MAIN, "leaf")
-        help = say("Each page has {n} lines.", n=A_PAGE)
-        controls.number(kept, say("Page"), pages, placeholder=say("Page"), help=help, width=140)
+        controls.number(kept, say("Page"), pages, width=140)
 
 
 # ------------------------------------------------------------------------------------------------ the form

@@ -11,7 +11,7 @@ import pytest
 from glassformer.extensions.corpus.library import queries, scores, tables
 from glassformer.extensions.corpus.library.folder import ABOUT, open_run
 from tests.extensions.corpus.library.made_runs import write_run
-from transformer.errors import DataError
+from transformer.errors import DataError, QueryError
 
 HEAD = ["kind", "layer", "head"]
 
@@ -90,7 +90,7 @@ def test_whether_losses_can_be_compared_is_said(runs):
 
 
 def test_what_cannot_be_compared_is_said(runs):
-    with pytest.raises(DataError, match="not a measure of a corpus run"):
+    with pytest.raises(QueryError, match="not a measure of a corpus run"):
         scores.by_head(*runs, 'x" FROM y')
     about = json.loads((runs[1].folder / ABOUT).read_text(encoding="utf-8"))
     (runs[1].folder / ABOUT).write_text(json.dumps(about | {"sha256": "1" * 64}), encoding="utf-8")

@@ -176,7 +176,7 @@ def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
     assert "**Line 7**" in told(test)
     assert f"largest weight of the map (weight) {row['peak']:.3f}" in told(test)
     links = [one.proto.label for one in test.get("page_link")] or told(test)
-    assert "Open this head's map on Attention" in str(links)
+    assert "Open this line on Attention" in str(links)
     assert address(test) == {"model": "reverse", "corpus": "head", "over": "peak", "line": "7"} | {
         name: str(value) for name, value in HEAD.items()
     }
@@ -194,7 +194,7 @@ def test_a_line_is_opened_by_its_number_too(page):
 def test_a_run_of_another_checkpoint_says_so_and_leads_to_its_own(page, measured, tmp_path, monkeypatch, open_page):
     test = page(corpus="head", line=7, model="zh-en")
     assert "This run is of the checkpoint reverse" in told(test).replace("\\", "")
-    assert "Open this head" in told(test)
+    assert "Open this line" in told(test)
     gone = shutil.copytree(measured["forced"].folder, tmp_path / "out" / measured["forced"].key)
     about = json.loads((gone / "about.json").read_text("utf-8")) | {"content_hash": "0" * 64}
     (gone / "about.json").write_text(json.dumps(about), encoding="utf-8")
