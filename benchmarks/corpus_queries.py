@@ -25,10 +25,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.library.rollups import Key
-from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions, Table
+from glassformer.extensions.corpus.library.queries import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
+from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions, Key, Table
 from tests.extensions.corpus.library.made_runs import write_run
 from transformer.model.anatomy import Kind
 
@@ -88,11 +87,6 @@ class Pandas:
         """How many heads a line has, after all were read."""
         return int((self.read("heads", "kind", *NAMES)["line"] == self.run.about.lines // 2 + 1).sum())
 
-    def quantiles(self) -> tuple[float, ...]:
-        """Of the distance."""
-        values = self.of_head("distance")["distance"].dropna()
-        return tuple(values.quantile(queries.QUANTILES, interpolation="lower"))
-
     def looks(self, pattern: str) -> list[int]:
         """The lines in which the largest weight is on such a piece."""
         rows = self.of_head("peak", "peak_key_piece")
@@ -129,16 +123,11 @@ def questions(run: Run, word: str) -> Iterator[Question]:
         whole = queries.line(run, middle)
         return len(whole.heads) if whole else 0
 
-    def quantiles() -> tuple[float, ...]:
-        exact = queries.distribution(run, *HEAD, "distance")
-        return exact.quantiles if exact else ()
-
     three = (Asked(*HEAD, "entropy", at_most=1.5), OfSentence("worst_rank", 6), Contains("source", word))
     summary = Key(*HEAD, "entropy")
     yield Question("all heads: means and intervals", lambda: folder.summaries(run)[summary].mean, peer.means)
     yield Question(f"the {N} most extreme lines", lambda: found(Asked(*HEAD, "entropy")), peer.largest)
     yield Question("one line with all its heads", line, peer.line)
-    yield Question("the exact distribution", quantiles, peer.quantiles)
     yield Question("weight ≥ 0.3 at a comma", lambda: found(LooksAt(*HEAD, 0.3, ",")), lambda: peer.looks(","))
     yield Question("weight ≥ 0.3 at punctuation", lambda: found(LooksAt(*HEAD, 0.3)), lambda: peer.looks(MARKS))
     yield Question("entropy, rank and text", lambda: found(*three), peer.three)

@@ -30,8 +30,8 @@ from pathlib import Path
 
 import torch
 
+from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.state import paths
-from glassformer.extensions.training.library.tasks import write_reverse
 
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("rank", "launcher", "write")
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     draw, done, equal = random.Random(options.seed), dict.fromkeys(KINDS, 0), 0
     with tempfile.TemporaryDirectory(prefix="durability-") as folder:
         data = Path(folder)
-        write_reverse(data, train=300, dev=24, test=2)
+        write_task("reverse", data, train=300, dev=24, test=2)
         (data / "sitecustomize.py").write_text(KILLER, encoding="ascii")
         whole = Training(data, data / "whole", processes=options.processes, epochs=options.epochs)
         whole.end(whole.start())

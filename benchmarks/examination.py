@@ -26,7 +26,7 @@ from benchmarks.app import by_stepper
 from benchmarks.load import percentile
 from benchmarks.raw_client import RawClient
 from benchmarks.visitors import more_sentences
-from glassformer.extensions.doctor.page.doctor_panels import AGAIN, LOOK_SECONDS, STOP
+from glassformer.extensions.doctor.doctor_panels import AGAIN, LOOK_SECONDS, STOP
 from tools.serve import Server, serve
 
 MODEL = "zh-en"

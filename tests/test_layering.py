@@ -214,13 +214,13 @@ def test_nothing_outside_the_extensions_imports_one():
 
 
 def sisters(imported, drawn):
-    """Imports from the folder of a part into that of another part of the same page."""
+    """Imports from the folder of a part into that of another part of the same page; `wrong_needs` has extensions."""
     package = {name: name.rpartition(".")[0] for name in imported}
     of_parts = {package[name] for name in drawn}
     for name, others in imported.items():
         for other in others if package[name] in of_parts else ():
             apart = package[other] != package[name] and package[other] in of_parts
-            if apart and package[package[name]] == package[package[other]]:
+            if apart and package[package[name]] == package[package[other]] and extension(name) == extension(other):
                 yield name, other
 
 

@@ -8,8 +8,8 @@ import torch
 
 import transformer
 from glassformer.extensions.doctor.library.report import examine
-from glassformer.extensions.training.library.evaluation import read_held_out, score_gaps
-from glassformer.extensions.training.library.tasks import write_task
+from glassformer.extensions.training.library.preparation import write_task
+from glassformer.extensions.training.library.scoring import read_held_out, score_gaps
 from transformer.runs.pairs import read_pairs
 from transformer.trying.losses import Samples
 

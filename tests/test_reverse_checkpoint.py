@@ -15,8 +15,8 @@ from glassformer.extensions.doctor.library import label_leak_tests
 from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.training.library import data
 from glassformer.extensions.training.library.data import encode_pairs
+from glassformer.extensions.training.library.preparation import LONGEST, SHORTEST, write_task
 from glassformer.extensions.training.library.scoring import held_out_loss
-from glassformer.extensions.training.library.tasks import LONGEST, SHORTEST, write_reverse
 from transformer.model.taps import without_causal_mask
 from transformer.runs.pairs import read_pairs
 
@@ -38,7 +38,7 @@ def words(n, known=frozenset()):
 def task(tmp_path_factory):
     """The files that both were trained on."""
     folder = tmp_path_factory.mktemp("reverse")
-    write_reverse(folder, seed=1)
+    write_task("reverse", folder, seed=1)
     return folder
 
 

@@ -17,9 +17,9 @@ CONVERTED = ("main.py", "pages/", "glassformer/", "transformer/")
 # Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, names of Streamlit's, or lines
 # of the log, and no bare word for people.
 CODE = (
-    "glassformer/extensions/corpus/library/conditions.py",
+    "glassformer/extensions/corpus/library/queries.py",
     "glassformer/extensions/corpus/library/joint_space.py",
-    "glassformer/extensions/corpus/library/paired.py",
+    "glassformer/extensions/corpus/library/scores.py",
     "glassformer/extensions/corpus/library/queries.py",
     "glassformer/extensions/corpus/library/scores.py",
     "glassformer/components/assets.py",
@@ -28,9 +28,9 @@ CODE = (
     "glassformer/shared/page_style.py",
     "glassformer/start/diagram.py",
     "glassformer/extensions/maps/source.py",
-    "glassformer/extensions/corpus/page/corpus_panels.py",
     "glassformer/extensions/classroom/panel.py",
     "glassformer/extensions/rooms/room_view.py",
+    "glassformer/extensions/corpus/open_corpus_run.py",
     "glassformer/extensions/replicas/store_redis.py",
     "glassformer/server/streamlit_private.py",
 )
@@ -110,7 +110,7 @@ def test_a_plural_by_hand_is_found():
 
 
 PAGE, CHART, TEXTS = "glassformer/page.py", "glassformer/charts/bars.py", "transformer/text/tokenizer.py"
-TRAINING = "glassformer/extensions/training/commands/train.py"
+TRAINING = "glassformer/extensions/training/train_command.py"
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def importers() -> dict[str, set[str]]:
     """For each module, those that import it, name it in a string or, if it is a page, open it."""
     graph = imports.graph(modules())
     pages = {name.rpartition(".")[2]: name for name in modules() if re.search(r"(^|\.)pages\.", name)}
+    alone = (name for name in modules() if re.fullmatch(r"glassformer\.extensions\.\w+\.page", name))
+    pages |= {name.split(".")[2].removesuffix("_page"): name for name in alone}
     pages = {short: name for short, name in pages.items() if not name.startswith("tests.")}
     found: dict[str, set[str]] = {name: set() for name in modules()}
     for name, file in modules().items():

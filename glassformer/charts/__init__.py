@@ -34,8 +34,11 @@ def _charts() -> dict[str, Any]:
     """All charts, the package's and those of extensions, and their figures; each module of charts is imported."""
     found = {"with_links": import_module(f"{__name__}.diagram").with_links}
     for package in (__name__, *(f"{LISTED}.{one.name}.charts" for one in extensions())):
-        for module in iter_modules(import_module(package).__path__) if find_spec(package) else ():
+        home = import_module(package) if find_spec(package) else None
+        for module in iter_modules(getattr(home, "__path__", ())):
             found |= _charts_of(import_module(f"{package}.{module.name}"))
+        if home is not None and package != __name__:
+            found |= _charts_of(home)
     return found
 
 

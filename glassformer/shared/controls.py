@@ -228,7 +228,14 @@ def decimal(
 
 
 def number(
-    kept: ControlBinding, label: str, most: int, *, placeholder: str, help: str, width: int, bare: bool = False
+    kept: ControlBinding,
+    label: str,
+    most: int,
+    *,
+    width: int,
+    placeholder: str = "",
+    help: str | None = None,
+    bare: bool = False,
 ) -> None:
     """Draw a box for one of many things, counted from 1; empty for None, and for one that there is not."""
     _set(kept.key, None if kept.value is None or kept.value >= most else kept.value + 1)
@@ -238,7 +245,7 @@ def number(
         max_value=most,
         value=None,
         key=kept.key,
-        placeholder=placeholder,
+        placeholder=placeholder or label,
         on_change=_taking(kept, lambda number: None if number is None else int(number) - 1),
         help=help,
         width=width,

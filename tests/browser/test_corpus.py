@@ -62,7 +62,7 @@ def test_a_head_a_token_or_a_difference_leads_to_its_line_and_from_there_to_its_
     expect(tall.locator(LINE)).to_contain_text("Encoder self-attention, layer 2, head 2: largest weight")
     wait_for_idle(tall)
     line, there = address(tall)["line"], tall.url
-    follow(tall, "Open this head's map on Attention", "Attention")  # the second
+    follow(tall, "Open this line on Attention", "Attention")  # the second
     expect_address(tall, src=WORDS[int(line) - 1], kind="encoder", layer="2", head="2", panel="head")
     tall.go_back()
     comes_to(tall, lambda: tall.url, there)
@@ -97,7 +97,7 @@ def a_token_lights_up_in_all_heads_and_a_difference_opens_its_line_in_both_runs(
     expect_address(tall, head="3")
     wait_for_idle(tall)
     line, side, place = address(tall)["spot"].split(".")
-    follow(tall, "Open this head's map on Attention", "Attention")
+    follow(tall, "Open this line on Attention", "Attention")
     expect_address(tall, src=WORDS[int(line) - 1], layer="2", head="3", panel="head", **{side: place})
 
     opened(tall, with_two, "corpus=beside&over=entropy", DIFFERENCES)

@@ -5,10 +5,14 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="corpus",
     needs=("what_if", "sentences"),
-    modules={"transformer.corpus": "glassformer.extensions.corpus.library"},
-    pages="glassformer.extensions.corpus.pages:PAGES",
+    modules={
+        "transformer.corpus": "glassformer.extensions.corpus.library",
+        "transformer.corpus.conditions": "glassformer.extensions.corpus.library.queries",
+        "transformer.corpus.rollups": "glassformer.extensions.corpus.library.tables",
+    },
+    pages="glassformer.extensions.corpus.page:PAGES",
     below={
-        "glassformer.attention.head_table.head_table_pictures:Heads": "glassformer.extensions.corpus.over_corpus:draw"
+        "glassformer.attention.head_table.head_table_pictures:Heads": "glassformer.extensions.corpus.parts.heads:below"
     },
     commands=(
         Command(

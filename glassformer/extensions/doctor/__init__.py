@@ -10,7 +10,7 @@ EXTENSION = Extension(
         "transformer.doctor.examination": "glassformer.extensions.doctor.library.report",
     },
     names={"examine": "glassformer.extensions.doctor.library.report:examine"},
-    pages="glassformer.extensions.doctor.pages:PAGES",
+    pages="glassformer.extensions.doctor.page:PAGES",
     commands=(
         Command(
             100,
@@ -20,5 +20,5 @@ EXTENSION = Extension(
         ),
     ),
     examines="glassformer.extensions.doctor.examinations:EXAMINER",
-    looks="glassformer.extensions.doctor.doctor_look:DoctorLook",
+    looks="glassformer.extensions.doctor.doctor_page:DoctorLook",
 )

@@ -6,6 +6,6 @@ EXTENSION = Extension(
     name="parameters",
     needs=("doctor",),
     modules={"transformer.analysis.differences": "glassformer.extensions.parameters.differences"},
-    parts="glassformer.extensions.parameters.part:PART",
-    looks="glassformer.extensions.parameters.parameters_look:ParametersLook",
+    parts="glassformer.extensions.parameters.parameters_part:PART",
+    looks="glassformer.extensions.parameters.parameters_part:ParametersLook",
 )

@@ -10,8 +10,16 @@ from typing import Final, TypeVar
 
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
 from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
-from glassformer.extensions.parameters.parameter_tables import MOST, Comparison, bar, is_of, shape_of
-from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
+from glassformer.extensions.parameters.parameter_tables import (
+    MOST,
+    Comparison,
+    bar,
+    is_of,
+    may_compute,
+    shape_of,
+    too_large,
+)
+from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.picture import Picture
@@ -96,13 +104,9 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
     missing = [one for one in found if 0 < one.work <= MOST]
     if not missing:
         return found
-    label = say_n(
-        "Compute the singular values of {n} matrix (about {seconds} s)",
-        "Compute the singular values of {n} matrices (about {seconds} s)",
-        len(missing),
-        seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
-    )
+    seconds = max(1, round(sum(one.work for one in missing) / SPEED))
     work = partial(parameter_tables.with_spectra, checkpoint, found, DECOMPOSING)
+    label = may_compute(len(missing), seconds)
     return _if_asked(label, work, key=SPECTRA, about=checkpoint.content_hash) or found
 
 
@@ -199,16 +203,10 @@ def _decomposed(scene: OneParameter) -> Known | None:
     """The parameter with its singular values, if they are cheap or requested."""
     checkpoint, one = scene.checkpoint, scene.one
     if one.work > MOST:
-        said = say(
-            "This matrix is too large for this page to compute its singular values: that would take about "
-            "{seconds:,} s, and all visitors would have to wait. Use `transformer.analysis.parameters.spectrum` in "
-            "Python.",
-            seconds=one.seconds,
-        )
-        st.info(said, icon=":material/info:")
+        st.info(too_large(1), icon=":material/info:")
         return None
-    label = say("Compute the singular values of this matrix (about {seconds} s)", seconds=one.seconds)
     work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
+    label = may_compute(1, one.seconds)
     return _if_asked(label, work, key=DECOMPOSE, about=f"{checkpoint.content_hash} {one.parameter.name}")

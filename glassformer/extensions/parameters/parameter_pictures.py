@@ -14,9 +14,9 @@ from glassformer.charts.grammar import at_a_line, stroke, upright
 from glassformer.charts.hover import bold
 from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, bars, lines
 from glassformer.charts.spread import HEIGHT, HOW_TO_READ_SPREAD, number_spread_spec
-from glassformer.charts.theme import Spec, literal
-from glassformer.extensions.doctor.page import DOCTOR
-from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.charts.theme import Spec, capitalised, literal
+from glassformer.extensions.doctor.doctor_page import DOCTOR
+from glassformer.extensions.parameters.parameters_part import ParametersLook
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.viewed_run import ModelAccess, ViewedRun
 from glassformer.state.view import MAIN, Slot
@@ -267,7 +267,7 @@ def row_lengths(scene: OneParameter) -> Plot | None:
         scene,
         histogram(torch.from_numpy(scene.lengths)),
         title=say("Lengths of the rows of {name}", name=scene.name),
-        value_name=say("Length of the row"),
+        value_name=capitalised(say("length of the row")),
         counted=say("Rows"),
         how_to_read=say("Each bar counts the rows whose length falls in one interval."),
     )

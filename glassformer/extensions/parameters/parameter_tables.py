@@ -6,7 +6,7 @@ meanwhile waits for one tensor only.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -16,7 +16,7 @@ import pandas as pd
 from glassformer.extensions.parameters import differences
 from glassformer.extensions.parameters.differences import Difference, Paired
 from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
-from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
+from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.shared import controls, drawing, page_style
@@ -100,16 +100,17 @@ CSV: Final = "parameters_csv"
 MOST_WITHOUT_SCROLLING: Final = 12  # rows of a table
 TABLE_HEIGHT: Final = 380
 OPEN_WIDTH: Final = 300
+NO_MATCH: Final = say("No tensor matches. Type fewer words, or list all tensors.")
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of the table: heading, number format, explanation, and width in pixels."""
+    """A column of numbers."""
 
     heading: str
     form: str
-    meaning: str
-    width: int | None = 76
+    meaning: str | None = None
+    width: int | None = 76  # pixels
 
 
 COLUMNS: Final = {
@@ -123,13 +124,11 @@ COLUMNS: Final = {
         92,
     ),
     "deviation": TableColumn(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
-    "smallest": TableColumn(say("Smallest"), "%.4g", say("The smallest number.")),
-    "largest": TableColumn(say("Largest"), "%.4g", say("The largest number.")),
+    "smallest": TableColumn(say("Smallest"), "%.4g"),
+    "largest": TableColumn(say("Largest"), "%.4g"),
     "zeros": TableColumn(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
-    "nan": TableColumn(say("NaN"), "localized", say("How many of the numbers are NaN (not a number)."), 56),
-    "infinite": TableColumn(
-        say("Infinite"), "localized", say("How many of the numbers are plus or minus infinity."), 72
-    ),
+    "nan": TableColumn(say("NaN"), "localized", width=56),
+    "infinite": TableColumn(say("Infinite"), "localized", width=72),
     "singular_ratio": TableColumn(
         say("σ ratio"), "%.3g", say("The largest singular value divided by the smallest, called the condition number.")
     ),
@@ -146,7 +145,8 @@ COLUMNS: Final = {
         "%.3g",
         say("The largest singular value: the largest factor by which the matrix can stretch a vector."),
     ),
-    "singular_smallest": TableColumn(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
+    "singular_smallest": TableColumn(say("Smallest σ"), "%.3g"),
+    "numbers": TableColumn(say("Numbers"), "localized", width=90),
 }
 
 
@@ -203,13 +203,18 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
     view = session.view(MAIN)
     rows = listed(found, view.of(ParametersLook).tensors, view.of(ParametersLook).names)
     if not rows:
-        st.info(say("No tensor matches. Type fewer words, or list all tensors."), icon=":material/info:")
+        st.info(NO_MATCH, icon=":material/info:")
         return
     numbers = frame(rows)
     left_out = {"name"} if numbers["also"].any() else {"name", "also"}
     shown = [name for name in numbers.columns if name not in left_out]
     alt = say("Every learned tensor with its shape and a summary of its numbers.")
-    _table(numbers, shown, _all_columns(), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
+    look = {
+        "shape": st.column_config.TextColumn(say("Shape"), width=96),
+        "type": st.column_config.TextColumn(say("Type"), width=72),
+        "also": st.column_config.TextColumn(say("Also called"), width=240),
+    }
+    _table(numbers, shown, look | _numbers(COLUMNS), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
     st.caption(_said(rows))
     drawing.csv_button(numbers, key=CSV, title=say("parameters"), of_sentence=False)
 
@@ -242,16 +247,10 @@ def _open(name: str) -> None:
     session.replace(MAIN, tensor=name)
 
 
-def _all_columns() -> dict[str, Any]:
-    own = {
-        "shape": st.column_config.TextColumn(say("Shape"), width=96),
-        "numbers": st.column_config.NumberColumn(say("Numbers"), format="localized", width=90),
-        "type": st.column_config.TextColumn(say("Type"), width=72),
-        "also": st.column_config.TextColumn(say("Also called"), width=240),
-    }
-    return own | {
+def _numbers(columns: Mapping[str, TableColumn]) -> dict[str, Any]:
+    return {
         name: st.column_config.NumberColumn(one.heading, format=one.form, help=one.meaning, width=one.width)
-        for name, one in COLUMNS.items()
+        for name, one in columns.items()
     }
 
 
@@ -268,13 +267,28 @@ def _said(rows: Sequence[Known]) -> Iterator[str]:
     )
     large = sum(one.work > MOST for one in rows)
     if large:
-        yield say_n(
-            "{n} matrix is too large for this page to compute its singular values; use "
-            "`transformer.analysis.parameters` in Python.",
-            "{n} matrices are too large for this page to compute their singular values; use "
-            "`transformer.analysis.parameters` in Python.",
-            large,
-        )
+        yield too_large(large)
+
+
+def too_large(n: int) -> str:
+    """Why some matrices have no singular values."""
+    return say_n(
+        "{n} matrix is too large for this page to compute its singular values; use "
+        "`transformer.analysis.parameters` in Python.",
+        "{n} matrices are too large for this page to compute their singular values; use "
+        "`transformer.analysis.parameters` in Python.",
+        n,
+    )
+
+
+def may_compute(n: int, seconds: int) -> str:
+    """The label of a button that computes the singular values of some matrices."""
+    return say_n(
+        "Compute the singular values of {n} matrix (about {seconds} s)",
+        "Compute the singular values of {n} matrices (about {seconds} s)",
+        n,
+        seconds=seconds,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ what another has
@@ -286,30 +300,44 @@ CHANGES_CSV: Final = "differences_csv"
 MOST_NAMED: Final = 5
 COMPARING: Final = say("Comparing the parameters")
 CHANGE_COLUMNS: Final = {
-    "largest": (
+    "largest": TableColumn(
         say("Largest change"),
+        "%.4g",
         say(
             "The largest |b − a|, where a is a number in this checkpoint and b is the corresponding number in the "
             "other."
         ),
+        None,
     ),
-    "mean": (
+    "mean": TableColumn(
         say("Mean change"),
+        "%.4g",
         say(
             "The mean of |b − a|, where a is a number in this checkpoint and b is the corresponding number in the "
             "other."
         ),
+        None,
     ),
-    "relative": (
+    "relative": TableColumn(
         say("Relative"),
+        "%.4g",
         say(
             "‖b − a‖ / ‖a‖, where a is the tensor in this checkpoint and b is the one in the other: 0 if nothing "
             "changed, about 1.4 if they are unrelated."
         ),
+        None,
     ),
-    "cosine": (
+    "cosine": TableColumn(
         say("Cosine"),
+        "%.4g",
         say("Cosine of the angle between the two tensors: 1 for the same direction, about 0 if they are unrelated."),
+        None,
+    ),
+    "left_out": TableColumn(
+        say("Left out"),
+        "localized",
+        say("How many entries are left out because they are NaN or infinite in at least one of the two tensors."),
+        None,
     ),
 }
 
@@ -376,15 +404,17 @@ def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> 
     words = session.view(MAIN).of(ParametersLook).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
-        st.info(say("No matching tensor is in both checkpoints. Type fewer words."), icon=":material/info:")
+        st.info(NO_MATCH, icon=":material/info:")
         return
     numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
-    columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
+    counted = any(one.left_out for one in found)
+    columns = ["shape", *(name for name in CHANGE_COLUMNS if counted or name != "left_out")]
     alt = say(
         "How far each tensor is from the same tensor in {name}. The largest relative change comes first.",
         name=other.name,
     )
-    _table(numbers, columns, _change_columns(), keys=(CHANGES, OPEN_CHANGE), chosen=chosen, alt=alt)
+    look = {"shape": st.column_config.TextColumn(say("Shape"), width=110)} | _numbers(CHANGE_COLUMNS)
+    _table(numbers, columns, look, keys=(CHANGES, OPEN_CHANGE), chosen=chosen, alt=alt)
     same = sum(one.largest == 0 and not one.left_out for one in found)
     said = say_n(
         "Identical: {same} of {n} tensor. The largest relative change comes first.",
@@ -393,22 +423,5 @@ def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> 
         same=same,
     )
     st.caption(said)
-    title = say("differences from {name}", name=other.name)
+    title = say("Difference from {name}", name=other.name)
     drawing.csv_button(numbers, key=CHANGES_CSV, title=title, of_sentence=False)
-
-
-def _change_columns() -> dict[str, Any]:
-    own = {
-        "shape": st.column_config.TextColumn(say("Shape"), width=110),
-        "left_out": st.column_config.NumberColumn(
-            say("Left out"),
-            format="localized",
-            help=say(
-                "How many entries are left out because they are NaN or infinite in at least one of the two tensors."
-            ),
-        ),
-    }
-    return own | {
-        name: st.column_config.NumberColumn(heading, format="%.4g", help=meaning)
-        for name, (heading, meaning) in CHANGE_COLUMNS.items()
-    }

@@ -5,7 +5,7 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="sentences",
     needs=("what_if",),
-    pages="glassformer.extensions.sentences.pages:PAGES",
+    pages="glassformer.extensions.sentences.page:PAGES",
     looks="glassformer.extensions.sentences.sentences_look:SentencesLook",
     commands=(
         Command(

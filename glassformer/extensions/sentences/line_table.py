@@ -13,7 +13,7 @@ import pandas as pd
 
 from glassformer.charts.spread import number_spread_spec
 from glassformer.charts.theme import Spec
-from glassformer.extensions.sentences.charts.sentences import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
+from glassformer.extensions.sentences.charts import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
@@ -37,33 +37,19 @@ LEAST_DRAWN = 3  # lines; fewer are read in the table
 
 @dataclass(frozen=True)
 class _Measure:
-    """A number of a line, and its names: on an axis, over the points, over the bars."""
+    """A number of a line, its name on an axis, and its name in a title."""
 
     name: Sentence
-    against: Sentence
-    spread: Sentence
+    short: Sentence
     of: Callable[[LineResult], float | None]
 
 
 _LOG_PROB = _Measure(
-    say("Log-probability per token (nats)"),
-    say("Log-probability per token"),
-    say("Lines by log-probability"),
-    lambda one: one.mean_log_prob,
+    say("Log-probability per token (nats)"), say("Log-probability per token"), lambda one: one.mean_log_prob
 )
-_CHRF = _Measure(say("chrF"), say("chrF against log-probability per token"), say("Lines by chrF"), lambda one: one.chrf)
-_RATIO = _Measure(
-    say("Length ratio"),
-    say("Length ratio against log-probability per token"),
-    say("Lines by length ratio"),
-    lambda one: one.length_ratio,
-)
-_ENTROPY = _Measure(
-    say("Entropy (bits)"),
-    say("Entropy against log-probability per token"),
-    say("Lines by entropy"),
-    lambda one: one.entropy,
-)
+_CHRF = _Measure(say("chrF"), say("chrF"), lambda one: one.chrf)
+_RATIO = _Measure(say("Length ratio"), say("Length ratio"), lambda one: one.length_ratio)
+_ENTROPY = _Measure(say("Entropy (bits)"), say("Entropy"), lambda one: one.entropy)
 
 
 def overview(results: Sequence[LineResult]) -> None:
@@ -79,20 +65,20 @@ def overview(results: Sequence[LineResult]) -> None:
 
 
 def _summed(found: Summary) -> list[tuple[str, str, str | None]]:
-    surer = say("Mean log-probability over all tokens, in nats. The closer to 0, the surer the model.")
+    surer = say("Mean log-probability per token, in nats. The closer to 0, the surer the model.")
     unknown = say(
         "Share of source tokens that are unknown. Lines with at least one unknown token: {n:,}.",
         n=found.n_unknown_lines,
     )
     every: list[tuple[str, float | None, str, str | None]] = [
-        (say("chrF of all"), found.chrf, ".1f", say("chrF computed over all outputs together, 0 to 100.")),
+        (say("chrF of all"), found.chrf, ".1f", say("Of all outputs together, 0 to 100.")),
         (say("Log-probability per token"), found.log_prob, ".3f", surer),
         (say("Entropy"), found.entropy, ".2f", say("Mean entropy over all lines, in bits.")),
         (
             say("Length ratio"),
             found.length_ratio,
             ".2f",
-            say("Number of tokens written per token read, over all lines."),
+            say("Tokens written per token read, not counting start and end marks."),
         ),
         (say("Ended"), found.ended, ".1%", say("Share of outputs that ended with an end mark.")),
         (say("Unknown tokens"), found.unknown, ".2%", unknown),
@@ -110,6 +96,7 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
         (x, y, one) for one in results if (x := _LOG_PROB.of(one)) is not None and (y := against.of(one)) is not None
     ]
     line = session.view().of(SentencesLook).line
+    title = say("{measure} against log-probability per token", measure=against.short)
     drawing.chart(
         line_points_spec(
             np.array([x for x, _, _ in both]),
@@ -120,10 +107,10 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
             chosen=None if line is None else line + 1,
             x_name=_LOG_PROB.name,
             y_name=against.name,
-            title=against.against,
+            title=title,
         ),
         key=POINTS,
-        alt=say("{title}, one point per line. The table lists the same numbers.", title=against.against),
+        alt=say("{title}, one point per line. The table lists the same numbers.", title=title),
         how_to_read=HOW_TO_READ_POINTS,
         on_click=on_click(POINTS, place_of, open_line),
         of_sentence=False,
@@ -145,12 +132,13 @@ def spread(values: np.ndarray, title: str, name: str) -> Spec:
 
 def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
     values = np.array([value for one in results if (value := measure.of(one)) is not None])
+    title = say("{measure} over the lines", measure=measure.short)
     drawing.chart(
-        spread(values, measure.spread, measure.name),
+        spread(values, title, measure.name),
         key=SPREAD,
         alt=say(
             "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",
-            title=measure.spread,
+            title=title,
             n=len(values),
             low=values.min(),
             high=values.max(),
@@ -260,10 +248,7 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
         return
     _rows(found)
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
-    how = say(
-        "Click a number to open that line. Click a column heading to sort by that column; hover over the heading "
-        "to see what it means."
-    )
+    how = say("Click a number to open that line. Click a column heading to sort by it.")
     st.caption(joined(" ", [count, how]))
     _file(file, found)
 

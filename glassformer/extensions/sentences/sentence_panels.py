@@ -12,6 +12,7 @@ from glassformer.runs.open_run import publish
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
+from glassformer.shared.attention_notes import time_of
 from glassformer.shared.clicks import pressed
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
@@ -29,7 +30,6 @@ _MEGABYTES: Final = 1
 CANCEL: Final = "sentences_cancel"
 _LOOK_SECONDS: Final = 1.0
 _ROWS_A_SECOND: Final = 400  # of a table that is drawn again: a long one comes less often
-_MOST_SECONDS: Final = 90  # beyond, minutes are said
 GONE: Final = say(
     "The file of sentences that this address refers to is no longer on the server: the server was restarted, or "
     "newer files replaced it. Run the sentences again."
@@ -136,24 +136,20 @@ def _how_far(job_id: str) -> None:
     job = jobs().find(job_id)
     if job is None:
         return
-    seen, file = job.seen, job.about
+    seen, file, was_running = job.seen, job.about, f"sentences_running_{job_id}"
     what = say("{model}, {how}.", model=drawing.plain(file.checkpoint_name), how=_how(file.how))
     said = joined(" ", [what, _state(job, seen, file)])
     if not seen.is_under_way:
         st.caption(said)
         if seen.problem is not None:
             st.error(drawing.with_code(seen.problem))
-        if st.session_state.pop(_was_running(job_id), False):
+        if st.session_state.pop(was_running, False):
             st.rerun()  # without looking again and again
         return
-    st.session_state[_was_running(job_id)] = True
+    st.session_state[was_running] = True
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.progress(len(seen.so_far or ()) / len(file.lines), text=said)
-        st.button(say("Cancel"), key=CANCEL, icon=":material/stop:", on_click=partial(_cancel, job_id))
-
-
-def _cancel(job_id: str) -> None:
-    jobs().withdraw(job_id)
+        st.button(say("Cancel"), key=CANCEL, icon=":material/stop:", on_click=partial(jobs().withdraw, job_id))
 
 
 def _what_is_there(job_id: str, checkpoint: Checkpoint) -> None:
@@ -168,10 +164,6 @@ def _what_is_there(job_id: str, checkpoint: Checkpoint) -> None:
         opened(file, results)
         table(file, results, over=over)
     publish(checkpoint, job=file.id)
-
-
-def _was_running(job_id: str) -> str:
-    return f"sentences_running_{job_id}"
 
 
 def _how(query: Query) -> str:
@@ -193,7 +185,4 @@ def _state(job: Job, seen: JobStatus, file: SentenceFile) -> str:
     rest = file.rest(job)
     if rest is None:
         return say("{n:,} of {whole:,} lines done.", n=n, whole=whole)
-    if rest < _MOST_SECONDS:
-        return say("{n:,} of {whole:,} lines done, about {seconds:.0f} s left.", n=n, whole=whole, seconds=rest)
-    minutes = round(rest / 60)
-    return say("{n:,} of {whole:,} lines done, about {minutes} min left.", n=n, whole=whole, minutes=minutes)
+    return say("{n:,} of {whole:,} lines done, about {time} left.", n=n, whole=whole, time=time_of(rest))

@@ -5,9 +5,9 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="training_page",
     needs=("training", "snapshots"),
-    pages="glassformer.extensions.training_page.pages:PAGES",
+    pages="glassformer.extensions.training_page.page:PAGES",
     sources="glassformer.extensions.training_page.session_trainings:SOURCE",
     blocks="glassformer.extensions.training_page.session_trainings:BLOCKS",
     server="glassformer.extensions.training_page.session_trainings:SERVER",
-    looks="glassformer.extensions.training_page.training_look:TrainingLook",
+    looks="glassformer.extensions.training_page.training_pictures:TrainingLook",
 )

@@ -13,8 +13,7 @@ from glassformer.extensions.snapshots.snapshot_run_jobs import growing, name_her
 from glassformer.extensions.snapshots.snapshot_runs import AtSnapshot, Growth, has_snapshots
 from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
 from glassformer.extensions.training_page import training_pictures
-from glassformer.extensions.training_page.training_look import TrainingLook
-from glassformer.extensions.training_page.training_pictures import TRAINING, Curves
+from glassformer.extensions.training_page.training_pictures import TRAINING, Curves, TrainingLook
 from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import Examiner, attempt, examiner

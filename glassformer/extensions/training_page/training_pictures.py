@@ -1,9 +1,9 @@
-"""The pictures of the Training page: the learning curves of a checkpoint, with its snapshots as marks on them."""
+"""The page Training: its fields of the view, and its pictures: learning curves, with snapshots as marks on them."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -23,18 +23,26 @@ from glassformer.extensions.training_page.charts.training import (
     by_epoch_spec,
     losses_spec,
 )
-from glassformer.extensions.training_page.training_look import TrainingLook
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared.attention_notes import effort_of
 from glassformer.state.click import cell_of, fields, place_of
+from glassformer.state.fields import Look, choice, either
 from glassformer.state.view import MAIN, Slot, View
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.i18n import joined, say
 from transformer.model.anatomy import EVERY_PART
+
+
+class TrainingLook(Look):
+    """View state of the Training page."""
+
+    training_panel: Literal["watch", "curves", "sentence"] = choice("training", "curves")  # which part of the page
+    by_step: bool | None = either("steps")  # its curves go by the step, not by the epoch; None where that helps
+
 
 BLEU_LEFT_OUT: Final = say("BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words.")
 _EMPTY: Final = Curve((), {})

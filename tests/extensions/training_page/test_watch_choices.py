@@ -33,7 +33,7 @@ PAIRS = "\n".join(
 def parsed(words, monkeypatch):
     """What the trainer's own command line makes of a command."""
     found = []
-    monkeypatch.setattr("glassformer.extensions.training.commands.train._run", found.append)
+    monkeypatch.setattr("glassformer.extensions.training.train_command._run", found.append)
     assert main(words) == 0
     return vars(found[0])
 

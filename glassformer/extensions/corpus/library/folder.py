@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from glassformer.extensions.corpus.library import rollups, tables
+from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.tables import CorpusOptions, Table
 from transformer.errors import CheckpointError, ClauseError, DataError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
@@ -212,7 +212,7 @@ def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:
 
 
 @lru_cache(maxsize=8)
-def summaries(run: Run) -> rollups.Summaries:
+def summaries(run: Run) -> tables.Summaries:
     """What all lines of a run that are done add up to; a `DataError` where a file of roll-ups is unusable."""
     files = FolderFiles(run.folder, called=run.folder.name)
 
@@ -223,7 +223,7 @@ def summaries(run: Run) -> rollups.Summaries:
             yield found
 
     with within(run.key, DataError):
-        return rollups.merged(tables_of_shards())
+        return tables.merged(tables_of_shards())
 
 
 def damaged(*runs: Run, kind: str) -> DataError:

@@ -1,8 +1,9 @@
-"""Queries on a run's lines: answered by DuckDB, straight from the Parquet files.
+"""Queries on a run's lines: conditions, each with its SQL, answered by DuckDB straight from the Parquet files.
 
-No text becomes SQL: values and file names are bound (`$name`), column names come from a closed set. DuckDB may open
-only the files of its runs, after `folder.check`; it has no extensions, little memory, few threads and a time limit, and
-writes nothing to disk. What roll-ups alone can answer needs no DuckDB: `folder.summaries`.
+A condition selects lines by one number; `search` joins them. No text becomes SQL: values and file names are bound
+(`$name`), column names come from closed sets. DuckDB may open only the files of its runs, after `folder.check`; it has
+no extensions, little memory, few threads and a time limit, and writes nothing to disk. What roll-ups alone can answer
+needs no DuckDB: `folder.summaries`.
 
 DuckDB is an extra (`corpus`), imported at the first query. Source: Raasveldt and Mühleisen (2019), "DuckDB: an
 Embeddable Analytical Database"; https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview.
@@ -12,27 +13,203 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-import numpy as np
-
-from glassformer.extensions.corpus.library import rollups
-from glassformer.extensions.corpus.library.conditions import PLACE, Asked, Condition
 from glassformer.extensions.corpus.library.folder import Run, check, damaged, file_name
-from glassformer.extensions.corpus.library.rollups import Key, Summary
-from glassformer.extensions.corpus.library.tables import NAMES, TABLES, Name, Table
-from transformer.errors import QueryError
+from glassformer.extensions.corpus.library.tables import ATTENDS, NAMES, TABLES, Name, Table
+from transformer.errors import QueryError, shown
+from transformer.i18n import say
 from transformer.model.anatomy import Kind
+from transformer.text.tokenizer import SPACE_MARK
 
 if TYPE_CHECKING:
     import duckdb
 
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+Select = tuple[str, dict[str, Any]]
+Head = tuple[Kind, int, int]  # kind of attention, layer and head, from 1
+OfLine = Literal["loss", "log_prob", "worst_rank", "n_source", "n_target"]
+LINE_NAMES: Final[tuple[OfLine, ...]] = get_args(OfLine)
+Side = Literal["source", "target", "output"]
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
+PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
+_OF_HEAD: Final = "FROM read_parquet($heads) WHERE kind = $kind AND layer = $layer AND head = $head"
+NEEDS_DUCKDB: Final = say(
+    "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
+    "pip install 'glassformer[corpus]' and start the app again."
+)
+
+
+def check_name(found: str, names: Collection[str]) -> None:
+    """A `QueryError` where a name, which is written into a query, is not one of these."""
+    if found not in names:
+        raise QueryError(
+            "{name} is not a measure of a corpus run; there are {names}.", name=shown(found), names=", ".join(names)
+        )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Base of all conditions."""
+
+    @property
+    def of_head(self) -> Head | None:
+        """The head that it names; its query then also selects where the largest weight is."""
+        return None
+
+    @property
+    def order(self) -> str:
+        """How its numbers are sorted, what fits best first: ASC, DESC, or empty if there are none."""
+        return ""
+
+    def check(self, run: Run) -> None:
+        """A `QueryError` where the run cannot answer."""
+
+    def select(self) -> Select:
+        """The query, with columns `line` and `value`, and what is bound in it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class OfHead(Condition):
+    """Base of the conditions that name a head."""
+
+    kind: Kind
+    layer: int  # from 1
+    head: int  # from 1
+
+    @property
+    def of_head(self) -> Head:  # noqa: D102
+        return self.kind, self.layer, self.head
+
+    @property
+    def order(self) -> str:  # noqa: D102
+        return "DESC"
+
+    def bound(self) -> dict[str, Any]:
+        """What is bound in the query of its rows."""
+        return {"kind": self.kind, "layer": self.layer, "head": self.head}
+
+
+@dataclass(frozen=True)
+class Asked(OfHead):
+    """A measure of a head lies between two values, both included; None: unbounded."""
+
+    measure: Name
+    at_least: float | None = None
+    at_most: float | None = None
+    most_first: bool | None = None  # None: as the limits suggest
+
+    @property
+    def order(self) -> str:  # noqa: D102
+        first = self.at_least is not None or self.at_most is None if self.most_first is None else self.most_first
+        return "DESC" if first else "ASC"
+
+    def check(self, run: Run) -> None:  # noqa: D102
+        check_name(self.measure, NAMES)
+        if self.measure == "effect" and not run.about.options.effect:
+            raise QueryError("This run did not measure effects. Run the corpus command again with --effect.")
+
+    def select(self) -> Select:  # noqa: D102
+        query = f'SELECT line, "{self.measure}" AS value, {PLACE} {_OF_HEAD} AND isfinite(value){{}}'
+        limits, bound = _limits("value", self.at_least, self.at_most)
+        return query.format(limits), self.bound() | bound
+
+
+@dataclass(frozen=True)
+class LooksAt(OfHead):
+    """A head's largest weight is at least so large, and on a piece: a certain one, or any punctuation."""
+
+    at_least: float
+    piece: str | None = None  # with or without the sign for a space; None: any punctuation
+
+    def select(self) -> Select:  # noqa: D102
+        bare = f"replace(peak_key_piece, '{SPACE_MARK}', '')"
+        fits = f"{bare} = $piece"
+        if self.piece is None:  # a pattern is slow, so each piece is looked at once
+            different = f"SELECT DISTINCT peak_key_piece {_OF_HEAD}"
+            fits = f"peak_key_piece IN (FROM ({different}) WHERE regexp_full_match({bare}, '[\\p{{P}}\\p{{S}}]+'))"
+        limits, bound = _limits("peak", self.at_least, None)
+        bound |= self.bound()
+        if self.piece is not None:
+            bound["piece"] = self.piece.replace(SPACE_MARK, "")
+        return f"SELECT line, peak AS value, {PLACE} {_OF_HEAD}{limits} AND {fits}", bound
+
+
+@dataclass(frozen=True)
+class OfSentence(Condition):
+    """A number of a line lies between two values, both included; None: unbounded."""
+
+    measure: OfLine
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def order(self) -> str:  # noqa: D102
+        return "DESC" if self.at_least is not None or self.at_most is None else "ASC"
+
+    def check(self, run: Run) -> None:  # noqa: D102
+        check_name(self.measure, LINE_NAMES)
+
+    def select(self) -> Select:  # noqa: D102
+        limits, bound = _limits("value", self.at_least, self.at_most)
+        query = f'SELECT line, "{self.measure}"::FLOAT AS value FROM read_parquet($sentences)'
+        return f"{query} WHERE value IS NOT NULL{limits}", bound
+
+
+@dataclass(frozen=True)
+class Contains(Condition):
+    """A text of a line contains another, upper or lower case alike."""
+
+    side: Side
+    text: str
+
+    def check(self, run: Run) -> None:  # noqa: D102
+        check_name(self.side, SIDES)
+
+    def select(self) -> Select:  # noqa: D102
+        query = "SELECT line, NULL AS value FROM read_parquet($sentences) WHERE contains(lower({}), lower($text))"
+        return query.format(self.side), {"text": self.text}
+
+
+@dataclass(frozen=True)
+class Disagrees(OfHead):
+    """How differently a head's attention and its effect rank, among all lines that have both.
+
+    A rank is the share of lines below, 0 to 1; the number is the difference of the two ranks, in either direction.
+    """
+
+    attention: Name = "norm_share"  # of `tables.ATTENDS`; a low entropy ranks high
+    attends_more: bool = True
+    at_least: float = 0.5
+
+    def check(self, run: Run) -> None:  # noqa: D102
+        check_name(self.attention, ATTENDS)
+        Asked(self.kind, self.layer, self.head, "effect").check(run)
+
+    def select(self) -> Select:  # noqa: D102
+        sign = "" if ATTENDS[self.attention] else "-"
+        attention = f'percent_rank() OVER (ORDER BY {sign}"{self.attention}")'
+        effect = "percent_rank() OVER (ORDER BY effect)"
+        more, less = (attention, effect) if self.attends_more else (effect, attention)
+        ranked = f'SELECT line, {more} - {less} AS value, {PLACE} {_OF_HEAD} AND isfinite("{self.attention}")'
+        query = f"SELECT * FROM ({ranked} AND isfinite(effect)) WHERE value >= $least"
+        return query, self.bound() | {"least": self.at_least}
+
+
+def _limits(value: str, least: float | None, most: float | None) -> Select:
+    """Conditions for a number; a limit is rounded like the numbers, so 0.7 is at least 0.7."""
+    limits = {">= $least::FLOAT": least, "<= $most::FLOAT": most}
+    text = "".join(f" AND {value} {limit}" for limit, number in limits.items() if number is not None)
+    return text, {name: number for name, number in (("least", least), ("most", most)) if number is not None}
+
+
+# ------------------------------------------------------------------------------------------------ what is found
+
 _ALL: Final = "SELECT line FROM read_parquet($sentences)"
 _WHOLE: Final = "SELECT * FROM read_parquet($files)"
 _TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
@@ -104,16 +281,6 @@ class Whole:
     heads: tuple[HeadSummary, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Distribution:
-    """One measure of one head over all lines, exactly; in the bins of a roll-up."""
-
-    summary: Summary
-    least: float
-    most: float
-    quantiles: tuple[float, ...]  # at `QUANTILES`, each the value of a line (numpy's method "lower")
-
-
 # ---------------------------------------------------------------- questions
 
 
@@ -180,22 +347,6 @@ def line(run: Run, number: int) -> Whole | None:
     sentence = dict(zip(names, row, strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
     return Whole(hit, sentence, tuple(heads))
-
-
-def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> Distribution | None:
-    """One measure of one head over all lines; None where no line has it. Errors are those of `search`."""
-    asked = Asked(kind, layer, head, measure)
-    asked.check(run)
-    select, bound = asked.select()
-    query = f"SELECT value FROM ({select})"
-    with connected(run) as cursor:
-        found = cursor.execute(query, bind(run, query, bound)).fetchnumpy()
-    values = np.asarray(found["value"], dtype=np.float64)
-    summary = rollups.summary_of(Key(kind, layer, head, measure), values)
-    if summary is None:
-        return None
-    quantiles = np.quantile(values, QUANTILES, method="lower")
-    return Distribution(summary, float(values.min()), float(values.max()), tuple(quantiles.tolist()))
 
 
 def _hits(
@@ -269,10 +420,7 @@ def connected(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
 def _database(runs: tuple[Run, ...]) -> duckdb.DuckDBPyConnection:
     """DuckDB in memory, which may read the files of runs and do nothing else outside."""
     if not is_installed():
-        raise QueryError(
-            "Looking at single lines needs DuckDB, which is not installed; install it with pip install "
-            "'glassformer[corpus]'."
-        )
+        raise QueryError(NEEDS_DUCKDB)
     import duckdb
 
     allowed = [str(path) for run in runs for table in _ASKED for path in check(run, table)]

@@ -1,4 +1,4 @@
-"""The scores of a corpus run, from the statistics of its lines, with 95 % intervals.
+"""The scores of a corpus run and the differences between two, from the statistics of lines, with 95 % intervals.
 
 BLEU, chrF, loss and alignment error rate are not means over lines: each is a function of sums over lines. The lines'
 statistics are added up, which gives exactly sacrebleu's score of the corpus. Intervals come from the percentile
@@ -6,6 +6,11 @@ bootstrap: a thousand scores of as many lines, drawn with replacement. Draws are
 
 A share of lines, as of exact ones, has Wilson's interval, and a difference one computed from two of these. They have a
 width also where all lines are right, or none, and every draw says the same.
+
+A difference is second minus first, on the lines that both runs have. Both read the same sentences, so what makes a
+sentence hard for both cancels out, and the interval is much narrower than those of two means. That of a mean is
+normal: mean ± 1.96 s / √n, s the standard deviation of the differences. One of 20 such intervals excludes 0 although
+nothing differs, so a table of hundreds has some.
 
 Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the bootstrap;
 Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics; Newcombe, "Improved Confidence Intervals
@@ -24,10 +29,13 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from glassformer.extensions.corpus.library.folder import open_run
+from glassformer.extensions.corpus.library import queries
+from glassformer.extensions.corpus.library.folder import Run, open_run
+from glassformer.extensions.corpus.library.queries import Head
 from glassformer.extensions.corpus.library.result_arrays import LINKS
+from glassformer.extensions.corpus.library.tables import NAMES, Name
 from transformer.analysis.alignment import GoldPair, count_links, diagonal_sources
-from transformer.analysis.sampled_outputs import interval
+from transformer.analysis.sampled_outputs import NORMAL_95, interval
 from transformer.analysis.word_merging import Floats
 from transformer.errors import DataError
 
@@ -270,3 +278,114 @@ def _links(folder: Path) -> Iterator[dict[tuple[int, int], Floats]]:
         table = np.column_stack([*counts, [sure[one] for one in line.tolist()]]).astype(float)
         places = sorted(set(zip(layer.tolist(), head.tolist(), strict=True)))
         yield {(i, j): table[(layer == i) & (head == j)] for i, j in places}
+
+
+# ------------------------------------------------------------------------------------------------ means of two runs
+
+LEAST_LINES: Final = 2  # fewer have no standard deviation
+CHANCE: Final = 0.05  # share of intervals that exclude 0 although nothing differs
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """How much two runs differ in one number, over the lines that both have."""
+
+    n: int  # lines
+    first: float  # the mean of the first run
+    second: float
+    low: float | None  # the interval of the difference, 95 %; None for fewer than two lines
+    high: float | None
+
+    @property
+    def mean(self) -> float:
+        """Second minus first."""
+        return self.second - self.first
+
+    @property
+    def excludes_0(self) -> bool:
+        """Whether the interval has 0 outside."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
+class LinePair:
+    """One line in both runs."""
+
+    line: int  # from 1
+    source: str
+    target: str | None  # the reference
+    first: float
+    second: float
+
+
+def by_head(first: Run, second: Run, name: Name) -> dict[Head, PairedDifference]:
+    """The difference of a measure for each head that both runs have.
+
+    A `DataError` where the runs have different lines; other errors are those of `queries.connected`.
+    """
+    query = f"""SELECT kind, layer, head, {_STATISTICS} FROM ({_heads(name, "a")}) a JOIN ({_heads(name, "b")}) b
+        USING (kind, layer, head, line) GROUP BY ALL ORDER BY ALL"""
+    found = _ask(first, second, query, {})
+    return {(kind, layer, head): difference(*row) for kind, layer, head, *row in found}
+
+
+def of_log_prob(first: Run, second: Run) -> tuple[PairedDifference | None, bool]:
+    """The difference of a line's log-probability, in nats, and whether each line has as many pieces in both.
+
+    Only then can losses per piece be compared. None where no line has it in both runs. Errors are those of `by_head`.
+    """
+    table = "SELECT line, n_target, log_prob::DOUBLE AS x FROM read_parquet(${}_sentences) WHERE log_prob IS NOT NULL"
+    query = f"""SELECT {_STATISTICS}, coalesce(bool_and(a.n_target = b.n_target), false)
+        FROM ({table.format("a")}) a JOIN ({table.format("b")}) b USING (line)"""
+    *row, alike = _ask(first, second, query, {})[0]
+    return (difference(*row) if row[0] else None), bool(alike)
+
+
+def most_different(first: Run, second: Run, name: Name, head: Head, count: int) -> list[LinePair]:
+    """The lines whose measure of a head differs most, the largest absolute difference first; errors as of `by_head`."""
+    one, other = (f"SELECT line, x FROM ({_heads(name, side)})" for side in "ab")
+    mine = "WHERE kind = $kind AND layer = $layer AND head = $head"
+    query = f"""WITH pairs AS (
+            SELECT line, a.x AS x, b.x AS y FROM ({one} {mine}) a JOIN ({other} {mine}) b USING (line)
+            ORDER BY abs(b.x - a.x) DESC, line LIMIT $count)
+        SELECT line, source, target, x, y FROM pairs JOIN read_parquet($a_sentences) USING (line)
+        ORDER BY abs(y - x) DESC, line"""
+    values = dict(zip(("kind", "layer", "head"), head, strict=True))
+    return [LinePair(*row) for row in _ask(first, second, query, values | {"count": count})]
+
+
+def difference(n: int, first: float, second: float, mean: float, deviation: float | None) -> PairedDifference:
+    """A difference over `n` lines: both runs' means, then mean and standard deviation of the differences."""
+    if n < LEAST_LINES or deviation is None:
+        return PairedDifference(n, first, second, None, None)
+    reach = NORMAL_95 * deviation / n**0.5
+    return PairedDifference(n, first, second, mean - reach, mean + reach)
+
+
+# ---------------------------------------------------------------- DuckDB
+
+_STATISTICS: Final = "count(*), avg(a.x), avg(b.x), avg(b.x - a.x), stddev_samp(b.x - a.x)"
+
+
+def _heads(name: Name, side: str) -> str:
+    """The rows of a run's table of heads that have a measure."""
+    queries.check_name(name, NAMES)
+    return f"""SELECT kind, layer, head, line, "{name}"::DOUBLE AS x FROM read_parquet(${side}_heads)
+        WHERE isfinite(x)"""
+
+
+def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    if first.about.sha256 != second.about.sha256:
+        raise DataError(
+            "{first} and {second} do not have the same lines, so they cannot be compared line by line.",
+            first=first.key,
+            second=second.key,
+        )
+    files = {
+        f"{side}_{table}": queries.paths(run, table)
+        for side, run in (("a", first), ("b", second))
+        for table in ("sentences", "heads")
+        if f"${side}_{table}" in query
+    }
+    with queries.connected(first, second) as connection:
+        return connection.execute(query, {**values, **files}).fetchall()

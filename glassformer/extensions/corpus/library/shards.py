@@ -28,10 +28,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
-from glassformer.extensions.corpus.library import lines, measuring, rollups
+from glassformer.extensions.corpus.library import lines, measuring
 from glassformer.extensions.corpus.library.folder import ABOUT, FORMAT, NEEDED, damaged_files, file_name, sums_name
 from glassformer.extensions.corpus.library.lines import Corpus, Shard
-from glassformer.extensions.corpus.library.tables import SCHEMAS, TABLES, CorpusOptions, Table
+from glassformer.extensions.corpus.library.tables import SCHEMAS, TABLES, CorpusOptions, Table, rolled_up
 from transformer.checkpoint.exchange import write_whole
 from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.checkpoint.opening import load
@@ -47,7 +47,7 @@ _DECIDING: Final = (  # folders
     "glassformer/extensions/what_if/interventions",
 )
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
-    f"{name}.py" for name in ("conditions", "folder", "joint_space", "paired", "pool", "queries", "scores")
+    f"{name}.py" for name in ("folder", "joint_space", "pool", "queries", "scores")
 )
 
 Files = Mapping[Table, bytes]
@@ -88,9 +88,9 @@ class CorpusJob:
         if self.code != code_version():
             raise DataError("the program was changed during the run, or is not the same on all machines; run it again.")
         found = measuring.measure(_opened(self), shard.lines, self.options, shard.gold)
-        tables = {"sentences": found.sentences, "heads": _ordered(found.heads), "vectors": found.vectors}
-        tables["rollup"] = rollups.rolled_up(found.heads)
-        return {name: _bytes(name, tables[name]) for name in TABLES if tables[name] is not None}
+        made = {"sentences": found.sentences, "heads": _ordered(found.heads), "vectors": found.vectors}
+        made["rollup"] = rolled_up(found.heads)
+        return {name: _bytes(name, made[name]) for name in TABLES if made[name] is not None}
 
 
 def _opened(job: CorpusJob) -> Checkpoint:

@@ -1,17 +1,37 @@
-"""The tables that a corpus run keeps: their columns, units and ranges.
+"""The tables that a corpus run keeps: their columns, units and ranges, and roll-ups of a shard's lines.
 
 `sentences` has one row per line of the file; `heads` one per line and head; `vectors` one per token and head of the
 first lines, if requested. A value that a line or head does not have is null, never 0 or NaN.
 
 Lines, layers and heads count from 1, as in the app; tokens (queries, keys) and steps from 0, as in the library.
+
+A roll-up has, for each kind, layer, head and measure, the number of lines that have the measure, its sum, its sum of
+squares, and how many lines fall into each bin. All of these add: the sum of the shards' roll-ups, in any order, is the
+roll-up of the corpus, counts exactly, sums to the last bits of float64.
+
+Bins are fixed and equally wide, the same for all shards of all runs, and each but the last is closed below and open
+above; one bin more counts what is below all, and one what is above (`bins_of`). A quantile from bins is wrong by at
+most the width of one.
+
+Source: the interval of a mean is the usual normal approximation for independent lines: Wasserman (2004), All of
+Statistics, theorem 6.16. For few lines, and for lines of one text, which are seldom independent, it is too narrow.
 """
 
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from transformer.analysis import head_statistics
+from transformer.analysis.sampled_outputs import NORMAL_95
+from transformer.errors import ClauseError, shown
+from transformer.model.anatomy import Kind
 
 Table = Literal["sentences", "heads", "vectors", "rollup"]
 TABLES: Final[tuple[Table, ...]] = get_args(Table)
@@ -108,7 +128,7 @@ ROLLUP: Final = pa.schema(
         ("n", pa.int64()),  # lines that have it
         ("sum", pa.float64()),
         ("squares", pa.float64()),  # sum of squares
-        ("bins", pa.list_(pa.int32())),  # lines by value, in the same bins for all shards (`rollups`)
+        ("bins", pa.list_(pa.int32())),  # lines by value, in the same bins for all shards
     ]
 )
 SCHEMAS: Final[dict[Table, pa.Schema]] = {
@@ -117,3 +137,224 @@ SCHEMAS: Final[dict[Table, pa.Schema]] = {
 
 
 Line, Options = CorpusLine, CorpusOptions  # their names before
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equally wide bins, without the two for what is outside."""
+
+    least: float
+    most: float  # the last bin has it
+    n: int
+
+    @property
+    def width(self) -> float:
+        """Of one bin, in the measure's unit."""
+        return (self.most - self.least) / self.n
+
+    def edges(self) -> np.ndarray:
+        """Where bins begin, and the last ends, float64 [n + 1]."""
+        return _edges(self)
+
+    def places(self, values: np.ndarray) -> np.ndarray:
+        """The bin of each value, 0 to n + 1: 0 is below all bins, n + 1 above."""
+        found = np.searchsorted(_edges(self), values, side="right")
+        return np.where(values == self.most, self.n, found)
+
+
+@cache
+def _edges(bins: Bins) -> np.ndarray:
+    edges = np.linspace(bins.least, bins.most, bins.n + 1)
+    edges.flags.writeable = False
+    return edges
+
+
+_SHARE = Bins(0.0, 1.0, 100)
+_BINS: dict[Name, Bins] = {
+    "entropy": Bins(0.0, 12.0, 120),
+    "distance": Bins(0.0, 100.0, 200),
+    "effect": Bins(-10.0, 10.0, 400),
+}
+# Measures of how much a head attends, and whether a large value means more.
+_HIGH: tuple[Name, ...] = ("norm_share", "largest", "peak")
+_LOW: tuple[Name, ...] = ("entropy", "entropy_share")
+ATTENDS: dict[Name, bool] = dict.fromkeys(_HIGH, True) | dict.fromkeys(_LOW, False)
+
+
+def bins_of(kind: Kind, measure: Name) -> Bins:
+    """The bins of a measure of heads of a kind."""
+    return _SHARE if (kind, measure) == ("cross", "distance") else _BINS.get(measure, _SHARE)
+
+
+@dataclass(frozen=True)
+class Key:
+    """Whose numbers: a head's, of one measure."""
+
+    kind: Kind
+    layer: int  # from 1
+    head: int  # from 1
+    measure: Name
+
+    @property
+    def whose(self) -> tuple[Kind, int, int]:
+        """The head."""
+        return self.kind, self.layer, self.head
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """One measure of one head over lines."""
+
+    n: int  # lines that have it, at least 1
+    sum: float
+    squares: float  # sum of squares
+    counts: np.ndarray  # int64 [bins + 2]: below all bins, in each, above all
+    bins: Bins
+
+    @property
+    def mean(self) -> float:
+        """The mean over lines."""
+        return self.sum / self.n
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of lines (n - 1 below); None of one line."""
+        if self.n < 2:
+            return None
+        return math.sqrt(max(self.squares - self.sum**2 / self.n, 0.0) / (self.n - 1))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean; None of one line."""
+        if self.deviation is None:
+            return None
+        half = NORMAL_95 * self.deviation / math.sqrt(self.n)
+        return self.mean - half, self.mean + half
+
+    def quantile(self, share: float) -> float | None:
+        """The value below which this share of lines is, within one bin; None if outside all bins.
+
+        It is in the same bin as numpy's quantile by the method "lower".
+        """
+        before = np.concatenate([[0], np.cumsum(self.counts)])
+        wanted = share * (self.n - 1)  # the place among the sorted lines, from 0
+        place = int(np.searchsorted(before, wanted, side="right")) - 1
+        if not 1 <= place <= self.bins.n:
+            return None
+        inside = (wanted - before[place] + 0.5) / self.counts[place]  # as if its lines were spread evenly in a bin
+        return float(self.bins.least + self.bins.width * (place - 1 + min(inside, 1.0)))
+
+
+Summaries = dict[Key, Summary]
+
+
+def rolled_up(heads: pa.Table) -> pa.Table:
+    """A table of `HEADS` added up as `ROLLUP`, sorted by kind, layer, head and measure (`NAMES`).
+
+    Null and non-finite values do not count; a head without values has no row. The order of rows does not matter.
+    """
+    kinds = heads["kind"].cast(pa.string()).to_numpy(zero_copy_only=False).astype(str)
+    whose = [kinds, heads["layer"].to_numpy(), heads["head"].to_numpy()]
+    names, ids = _groups(whose)
+    rows: list[dict[str, object]] = []
+    columns = {name: heads[name].to_numpy().astype(np.float64) for name in NAMES}
+    for group, (kind, layer, head) in enumerate(names):
+        of_it = ids[group]
+        for name, values in columns.items():
+            key = Key(kind, layer, head, name)
+            found = summary_of(key, values[of_it])
+            if found is not None:
+                rows.append(_row(key, found))
+    return pa.Table.from_pylist(rows, schema=ROLLUP)
+
+
+def _groups(whose: list[np.ndarray]) -> tuple[list[tuple[Kind, int, int]], list[np.ndarray]]:
+    """The heads there are, sorted, and the rows of each, in their order."""
+    if not len(whose[0]):
+        return [], []
+    order = np.lexsort(whose[::-1])
+    kinds, layers, heads = (column[order] for column in whose)
+    begins = (kinds[1:] != kinds[:-1]) | (layers[1:] != layers[:-1]) | (heads[1:] != heads[:-1])
+    starts = np.concatenate([[0], np.flatnonzero(begins) + 1])
+    names = [(str(kinds[i]), int(layers[i]), int(heads[i])) for i in starts]
+    return names, np.split(order, starts[1:])  # type: ignore[return-value]
+
+
+def summary_of(key: Key, values: np.ndarray) -> Summary | None:
+    """One measure over lines, float64 [n], without those that are not finite; None if there are none."""
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return None
+    bins = bins_of(key.kind, key.measure)
+    counts = np.bincount(bins.places(there), minlength=bins.n + 2)
+    total, squares = math.fsum(there), math.fsum(there**2)  # rounded once: the same on any processor, in any order
+    return Summary(len(there), total, squares, counts, bins)
+
+
+def _row(key: Key, found: Summary) -> dict[str, object]:
+    numbers = {"n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist()}
+    return {**vars(key), **numbers}
+
+
+def merged(rollups: Iterable[pa.Table]) -> Summaries:
+    """The roll-up of all lines, from those of the shards (each line in one shard only).
+
+    A `ClauseError` where a table has nulls or other bins, or where its counts do not add up.
+    """
+    layouts: list[_Layout] = []  # shards of one run have all the same rows, but for a last one without some measure
+    for table in rollups:
+        added = _Layout.of(table)
+        same = next((one for one in layouts if one.has_rows_of(added)), None)
+        if same is None:
+            layouts.append(added)
+        else:
+            same.sums += added.sums
+            same.counts += added.counts
+    found: Summaries = {}
+    for layout in layouts:
+        for key, summary in layout.summaries():
+            found[key] = _added(found[key], summary) if key in found else summary
+    return found
+
+
+@dataclass(eq=False)
+class _Layout:
+    """Roll-ups with the same rows, added up."""
+
+    keys: pa.Table  # kind, layer, head, measure
+    starts: np.ndarray  # [rows + 1], where the bins of each row begin in `counts`
+    sums: np.ndarray  # float64 [rows, 3]: n, sum, squares
+    counts: np.ndarray  # int64, the bins of all rows
+
+    @classmethod
+    def of(cls, table: pa.Table) -> _Layout:
+        bins = table["bins"].combine_chunks()
+        if any(column.null_count for column in (*table.columns, bins.flatten())):
+            raise ClauseError("a roll-up has nulls")
+        lengths = np.diff(bins.offsets.to_numpy())
+        sums = [table[name].to_numpy().astype(np.float64) for name in ("n", "sum", "squares")]
+        return cls(
+            table.select(["kind", "layer", "head", "measure"]),
+            np.concatenate([[0], np.cumsum(lengths)]),
+            np.stack(sums, axis=1),
+            bins.flatten().to_numpy().astype(np.int64),
+        )
+
+    def has_rows_of(self, other: _Layout) -> bool:
+        return np.array_equal(self.starts, other.starts) and self.keys.equals(other.keys)
+
+    def summaries(self) -> Iterator[tuple[Key, Summary]]:
+        columns = [column.to_pylist() for column in self.keys.columns]
+        for row, (kind, layer, head, measure) in enumerate(zip(*columns, strict=True)):
+            n, total, squares = self.sums[row].tolist()
+            counts = self.counts[self.starts[row] : self.starts[row + 1]]
+            bins = bins_of(kind, measure)
+            fits = measure in NAMES and counts.shape == (bins.n + 2,) and min(counts) >= 0 < n
+            if not (fits and counts.sum() == n and math.isfinite(total + squares)):
+                raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(measure))
+            yield Key(kind, layer, head, measure), Summary(int(n), total, squares, counts, bins)
+
+
+def _added(one: Summary, other: Summary) -> Summary:
+    n, total, squares = one.n + other.n, one.sum + other.sum, one.squares + other.squares
+    return Summary(n, total, squares, one.counts + other.counts, one.bins)

@@ -11,19 +11,15 @@ import pandas as pd
 from glassformer.charts.grammar import table
 from glassformer.charts.head_numbers import Block, head_effects_spec
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.corpus import corpora
-from glassformer.extensions.corpus.library.conditions import Head
+from glassformer.extensions.corpus import corpora, open_corpus_run
+from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_name, head_of
 from glassformer.extensions.corpus.library.folder import Run, summaries
-from glassformer.extensions.corpus.library.paired import CHANCE, PairedDifference
-from glassformer.extensions.corpus.library.queries import Hit
-from glassformer.extensions.corpus.library.scores import Figure, PairedScore
-from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import PARTS, CorpusScene, head_name, head_of
-from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
+from glassformer.extensions.corpus.library.queries import Head, Hit
+from glassformer.extensions.corpus.library.scores import CHANCE, Figure, PairedDifference, PairedScore
+from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
-from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import UNITS
 from glassformer.runs.map_axes import KIND_NAMES
@@ -34,7 +30,7 @@ from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
-from transformer.checkpoint.snapshots import at_step, split
+from transformer.checkpoint.snapshots import split
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Kind
 
@@ -140,15 +136,15 @@ N_LINES: Final = 20
 
 
 def draw(corpus: OpenCorpus) -> None:
-    """Draw the part. Errors are those of `cached_queries.differences`."""
+    """Draw the part. Errors are those of `corpora.differences`."""
     if not can_ask():
         return
     second = _second(corpus.run)
     if second is None:
         return
     drawing.notes(tuple(_notes(corpus.run, second)))
-    with st.spinner(say("Comparing the runs line by line…")):
-        found = cached_queries.differences(corpus.run, second, corpus.scene.measure)
+    with st.spinner(open_corpus_run.READING):
+        found = corpora.differences(corpus.run, second, corpus.scene.measure)
         if corpus.run.about.options.decode == second.about.options.decode:
             _scores(corpus.run, second)
     of = Beside(corpus.scene, found, (name_of(corpus.run), name_of(second)))
@@ -164,17 +160,11 @@ def _second(run: Run) -> Run | None:
     """Draw the choice of the other run; None, and why, where there is none."""
     same = {one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key}
     if not same:
-        said = say("There is no other corpus run over the same file. Measure the file with a second checkpoint.")
-        name = (split(run.about.checkpoint) or (run.about.checkpoint,))[0]
-        entry = loading.usable().get(name)
-        there = [at_step(name, one.step) for one in (loading.moments(entry)[0] if entry else ())]
-        if there := [one for one in there if one != run.about.checkpoint]:
-            said = say(
-                "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with "
-                "a snapshot of this one's training, such as {name}.",
-                name=there[len(there) // 2],
-            )
-        st.info(drawing.plain(said), icon=":material/info:")
+        said = say(
+            "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with a "
+            "snapshot of this one's training."
+        )
+        st.info(said, icon=":material/info:")
         return None
     key = controls.menu(
         controls.field(MAIN, "second_run", forgets=("line",)),
@@ -214,7 +204,7 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
     try:
-        found, (log_prob, alike) = cached_queries.score_differences(first, second)
+        found, (log_prob, alike) = corpora.score_differences(first, second)
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
         return
@@ -276,7 +266,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
         return
-    found = attempt(lambda: cached_queries.most_different(corpus.run, second, scene.measure, head, N_LINES))
+    found = attempt(lambda: corpora.most_different(corpus.run, second, scene.measure, head, N_LINES))
     if not found:
         return
     _both(corpus, replace(corpus, run=second))

@@ -1,26 +1,29 @@
-"""Parts All heads and One head: scores of the whole corpus, measures of heads, and one head's extreme lines."""
+"""Parts All heads and One head: scores, measures of heads, extreme lines; and where a sentence's head is in them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
-from glassformer.extensions.corpus.library.conditions import Head
-from glassformer.extensions.corpus.library.queries import Hit
-from glassformer.extensions.corpus.library.rollups import Key, Summary
+from glassformer.attention.head_table.head_table_pictures import Heads, head_name
+from glassformer.charts.theme import capitalised
+from glassformer.extensions.corpus import corpora, open_corpus_run
+from glassformer.extensions.corpus.corpora import scores_of
+from glassformer.extensions.corpus.corpus_pictures import CorpusScene, all_heads, looked_at, spread
+from glassformer.extensions.corpus.library.folder import Run, summaries
+from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
-from glassformer.extensions.corpus.library.tables import Name
-from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.cached_queries import scores_of
-from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene, all_heads, looked_at, spread
-from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, choose_line
+from glassformer.extensions.corpus.library.tables import Key, Name, Summary
+from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, choose_line
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.show import show
-from glassformer.shared import drawing, page_style
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.view import MAIN
@@ -38,7 +41,7 @@ SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     """Draw them, and why lines were left out; returns the alignment error rates of heads."""
     try:
-        with st.spinner(say("Adding up the scores…")):
+        with st.spinner(open_corpus_run.READING):
             found = scores_of(corpus.run)
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
@@ -165,7 +168,7 @@ def _shown(scene: CorpusScene, heads: list[Head]) -> tuple[dict[str, list[Any]],
     number = st.column_config.NumberColumn
     looks: dict[str, Any] = {
         scene.measure: _column(scene.words),
-        "half": number("±", format="%.3f", width=64, help=here(say("Half of the mean's 95 % interval."))),
+        "half": number("±", format="%.3f", width=64),
         "deviation": number(
             here(say("Deviation")), format="%.3f", width=84, help=here(say("The standard deviation over the lines."))
         ),
@@ -248,7 +251,7 @@ def _spread_said(corpus: OpenCorpus) -> Sentence:
 
 def _lines(corpus: OpenCorpus) -> None:
     key = corpus.scene.key
-    ask = partial(cached_queries.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
+    ask = partial(corpora.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
     most, least = attempt(lambda: ask(most=True)), attempt(lambda: ask(most=False))
     if most is None or least is None:
         return
@@ -268,3 +271,53 @@ def _lines(corpus: OpenCorpus) -> None:
         {"line": [one.line for one in (*most, *least)]} | open_corpus_run.columns([*most, *least], 1)
     )
     drawing.csv_button(here(numbers), key=LINES_CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
+
+
+# ------------------------------------------------------------------------------------------------ a sentence's head
+
+LINE = "over_corpus"
+
+
+def below(found: Heads) -> None:
+    """Draw the line; nothing where no corpus run is of this checkpoint."""
+    run = found.run
+    corpus = corpora.of_checkpoint(run.checkpoint.content_hash) if isinstance(run, ViewedRun) else None
+    if corpus is None or not isinstance(run, ViewedRun):
+        return
+    kind, (layer, head) = run.view.kind, found.shown
+    there = attempt(lambda: summaries(corpus))
+    summary = (there or {}).get(Key(kind, layer + 1, head + 1, found.name))
+    if summary is None:
+        return
+    view = run.view.but(kind=kind, layer=layer, head=head, corpus_run=corpus.key, corpus_measure=found.name)
+    link = replace(run.link, view=view.but(corpus_panel="head", line=None, query=None, key=None))
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(LINE)):
+        st.caption(drawing.plain(_told(corpus, summary, found)), width="content")
+        menu.link("corpus", say("See this head over the corpus"), link, icon=":material/stacked_bar_chart:")
+
+
+def _told(corpus: Run, summary: Summary, found: Heads) -> Sentence:
+    layer, head = found.shown
+    low, high = summary.interval or (summary.mean, summary.mean)
+    said = say(
+        "{head} over a corpus ({file}, {n:,} lines): {measure} {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}.",
+        head=head_name(layer, head),
+        file=joined(", ", corpus.about.files),
+        n=summary.n,
+        measure=found.spoken[found.name].full_title,
+        mean=summary.mean,
+        low=low,
+        high=high,
+    )
+    parts, value = [capitalised(said)], float(found.means[layer, head])
+    if np.isfinite(value):  # else this sentence has no such row
+        share = share_below(summary, value)
+        parts.append(say("About {share:.0%} of these lines are below this sentence.", share=share))
+    return joined(" ", parts)
+
+
+def share_below(summary: Summary, value: float) -> float:
+    """The share of lines below a value, as if those of one bin were spread evenly in it."""
+    bins, place = summary.bins, int(summary.bins.places(np.array([value]))[0])
+    inside = (value - bins.least) / bins.width - (place - 1) if 1 <= place <= bins.n else 0.5
+    return float((summary.counts[:place].sum() + inside * summary.counts[place]) / summary.n)

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from glassformer.extensions.corpus.charts.corpus_joined import (
+from glassformer.extensions.corpus import corpora, open_corpus_run
+from glassformer.extensions.corpus.charts import (
     HOW_TO_READ,
     HOW_TO_READ_HEADS,
     Cloud,
@@ -22,11 +23,10 @@ from glassformer.extensions.corpus.charts.corpus_joined import (
     joined_spec,
 )
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
+from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_name
 from glassformer.extensions.corpus.library.joint_space import JointSpace, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import PeakPosition
-from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import PARTS, CorpusScene, head_name
-from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, card
+from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, card
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
@@ -267,14 +267,12 @@ def draw(corpus: OpenCorpus) -> None:
     """Draw the part. Errors are those of `folder.check`."""
     run, scene = corpus.run, corpus.scene
     _controls(scene)
-    if not run.with_vectors:
-        st.info(say("This corpus run kept no queries and keys. To keep them, run it with --vectors 200."))
-        return
-    layer, head = scene.head
-    with st.spinner(say("Reading queries and keys…")):
-        found = cached_queries.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
+    (layer, head), found = scene.head, dict[int, JointSpace]()
+    if run.with_vectors:
+        with st.spinner(open_corpus_run.READING):
+            found |= corpora.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
     if head not in found:
-        st.info(say("This corpus run kept no queries and keys of this head."), icon=":material/info:")
+        st.info(say("This corpus run kept no queries and keys. To keep them, run it with --vectors 200."))
         return
     whose = corpus.whose()
     layer_ = Layer(scene.kind, layer, head, found, _special(whose), scene.view.of(CorpusLook))

@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
+from glassformer.extensions.corpus.corpus_pictures import CorpusScene
 from glassformer.extensions.corpus.library import queries
-from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
-from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene
-from glassformer.extensions.corpus.page.open_corpus_run import (
+from glassformer.extensions.corpus.library.queries import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
+from glassformer.extensions.corpus.open_corpus_run import (
     Heading,
     OpenCorpus,
     can_ask,
@@ -64,7 +64,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).of(CorpusLook).leaf
-    found = attempt(lambda: cached_queries.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(lambda: corpora.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
     if found is None:
         return
     if not found.total:
@@ -78,7 +78,7 @@ def draw(corpus: OpenCorpus) -> None:
     title = say("lines of a corpus that were searched for")
     open_corpus_run.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
     _pages(found.total)
-    st.caption(say("Click a number to open that line. Click a column heading to sort this page by it."))
+    st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     drawing.csv_button(
         partial(_saved, corpus.run, tuple(conditions)),
         key=CSV,
@@ -97,8 +97,7 @@ def _pages(total: int) -> None:
     pages = min(-(-total // A_PAGE), MAX_STEP)
     if pages > 1:
         kept = controls.field(MAIN, "leaf")
-        help = say("Each page has {n} lines.", n=A_PAGE)
-        controls.number(kept, say("Page"), pages, placeholder=say("Page"), help=help, width=140)
+        controls.number(kept, say("Page"), pages, width=140)
 
 
 # ------------------------------------------------------------------------------------------------ the form

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, read_again
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_least, at_most
 from glassformer.extensions.doctor.library.head_measures import (
     SURE,
@@ -27,7 +27,6 @@ from glassformer.extensions.doctor.library.head_measures import (
     shown,
     texts_of,
 )
-from glassformer.extensions.doctor.library.text_passes import read_again
 from transformer.i18n import Sentence, say, say_n
 
 UNHEARD = 1e-5

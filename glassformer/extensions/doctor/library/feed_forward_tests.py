@@ -21,9 +21,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
-from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget, at_least, at_most
-from glassformer.extensions.doctor.library.text_passes import own_texts, random_texts, read_again
+from glassformer.extensions.doctor.library.context import (
+    DoctorTest,
+    ExaminationContext,
+    own_texts,
+    random_texts,
+    read_again,
+)
+from glassformer.extensions.doctor.library.findings import (
+    NOT_FINITE,
+    DoctorTestResult,
+    NotTestable,
+    PageTarget,
+    at_least,
+    at_most,
+)
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n
@@ -125,7 +137,7 @@ def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     visitor = _Visitor(patient)
     read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
     if not all(one.finite for one in visitor.seen.values()):
-        raise NotTestable("This model computes NaN or infinite values, so nothing is known about its neurons.")
+        raise NotTestable(NOT_FINITE)
     found = {
         (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
         for stack in patient.anatomy.stacks
@@ -290,7 +302,7 @@ def collapsed_embeddings(patient: ExaminationContext) -> DoctorTestResult:
     found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
     found = [one for one in found if one[1] == one[1]]  # not NaN
     if not found:
-        raise NotTestable("No embedding table could be examined, because they all contain NaN or infinite values.")
+        raise NotTestable(NOT_FINITE)
     narrow, cosine, _ = max(found, key=lambda one: one[1])
     flat, _, share = min(found, key=lambda one: one[2])
     bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)

@@ -89,6 +89,11 @@ def not_applicable(said: Sentence) -> DoctorTestResult:
     return DoctorTestResult(verdict="not_applicable", said=said)
 
 
+NO_OUTPUT: Final = say("This model does not generate text.")
+ONE_TEXT: Final = say("This model has no cross-attention: it reads one text only.")
+NOT_FINITE: Final = say("This model computes NaN or infinite values on these sentences.")
+
+
 class NotTestable(SentenceError, Exception):  # noqa: N818  not an error, but a test that cannot be made
     """A test that has no meaning for this model, or lacks what it needs; the message says which, in one sentence."""
 

@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import ExaminationContext
+from glassformer.extensions.doctor.library.context import ExaminationContext, Texts, own_texts, random_texts, read_again
 from glassformer.extensions.doctor.library.findings import NotTestable, PageTarget
-from glassformer.extensions.doctor.library.text_passes import Texts, own_texts, random_texts, read_again
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Attention, Kind
 from transformer.model.attention import MultiHeadAttention

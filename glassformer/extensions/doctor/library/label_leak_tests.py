@@ -24,15 +24,24 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from glassformer.extensions.doctor.library.context import LEAK, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import (
+    LEAK,
+    DoctorTest,
+    ExaminationContext,
+    Texts,
+    pairs_that_fit,
+    random_texts,
+    read,
+)
 from glassformer.extensions.doctor.library.findings import (
     MOST_OF_CHANCE,
+    NO_OUTPUT,
+    NOT_FINITE,
     DoctorTestResult,
     NotTestable,
     PageTarget,
     Verdict,
 )
-from glassformer.extensions.doctor.library.text_passes import Texts, pairs_that_fit, random_texts, read
 from transformer.i18n import Sentence, joined, say
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, all_seen, tap_of
@@ -87,15 +96,7 @@ OPEN = Way(
         "layers were used, `tgt_mask` was missing or inverted (in PyTorch, True means “may not attend”)."
     ),
 )
-IN_A_BATCH = replace(
-    OPEN,
-    width=1,
-    said=lambda closed, seeing: say(
-        "On the pairs, the loss is {closed:.3g} nats per token with the causal mask. Without it, and with the end "
-        "marks and padding that a batch's rows contain, it is {open:.3g}.",
-        closed=closed, open=seeing,
-    ),
-)  # fmt: skip
+IN_A_BATCH = replace(OPEN, width=1)
 WIDER = tuple(replace(IN_A_BATCH, width=1.3**n) for n in range(1, 9))  # of batches that are padded to a fixed length
 WAYS = (
     OPEN,
@@ -151,7 +152,6 @@ _BUT_LAST: Sentence = say(
     "These losses leave out the last token of each text, because no token comes after it that could be seen; the "
     "losses of other tests include it."
 )
-_NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no loss can be computed.")
 
 
 @DoctorTest(
@@ -176,7 +176,7 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no l
 def leak(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
-        raise NotTestable("This model does not generate text, so there are no later tokens that it could see.")
+        raise NotTestable(NO_OUTPUT)
     rows = readable(patient)
     try:
         found = on_pairs(patient, rows)
@@ -204,7 +204,7 @@ def on_pairs(patient: ExaminationContext, rows: list[SampleLoss]) -> DoctorTestR
     pads = patient.config.pad_id is not None
     tried = [(_losses(patient, rows, way), way) for way in WAYS if pads or not way.width]
     if not all(math.isfinite(loss.mean) for loss in (closed, *(loss for loss, _ in tried))):
-        raise NotTestable(_NOT_FINITE)
+        raise NotTestable(NOT_FINITE)
     said = WAYS[0].said(closed.mean, tried[0][0].mean)
     if pads and min(closed.mean, *(loss.mean for loss, _ in tried)) > KNOWN * chance:
         tried += [(_losses(patient, rows, way), way) for way in WIDER]

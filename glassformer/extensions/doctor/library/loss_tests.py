@@ -19,9 +19,10 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, Texts, pairs_that_fit, read
 from glassformer.extensions.doctor.library.findings import (
     MOST_OF_CHANCE,
+    NO_OUTPUT,
     DoctorTestResult,
     NotTestable,
     PageTarget,
@@ -30,7 +31,6 @@ from glassformer.extensions.doctor.library.findings import (
 )
 from glassformer.extensions.doctor.library.output_tests import FEW, outputs
 from glassformer.extensions.doctor.library.output_tests import TESTS as OUTPUTS
-from glassformer.extensions.doctor.library.text_passes import Texts, pairs_that_fit, read
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
@@ -225,7 +225,6 @@ def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> 
         "Even with only a few sentences, a rise of {most:g} does not happen by chance.",
         most=LATER_WORSE,
     ),
-    meaning=say("The model loses track: the further it gets into a text, the worse it predicts the next token."),
     causes=say(
         "The texts are longer than in training, learned positions were never trained that far out, positions start "
         "from a different number than in training, or the attention window is too narrow."
@@ -294,7 +293,7 @@ def _of_pairs(patient: ExaminationContext) -> Guesses:
     """The guesses of pairs that the model knows; `NotTestable` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
         if patient.anatomy.fills:
-            raise NotTestable("This model does not generate text.")
+            raise NotTestable(NO_OUTPUT)
         raise NotTestable(_NO_LOSS)
     if not patient.samples.targets:
         raise NotTestable(_NO_PAIRS)
@@ -334,7 +333,7 @@ def reported(patient: ExaminationContext) -> DoctorTestResult:
             "trained on."
         )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
-        raise NotTestable("Without pairs, there is no loss to compare with the loss reported in training.")
+        raise NotTestable(_NO_PAIRS)
     # A piece that the text already masks has no known answer.
     whole = [i for i, text in enumerate(patient.samples.sources) if not any(mask in text for mask in MASKS)]
     mean = loss_of(patient.checkpoint, patient.samples.only(whole) if whole else patient.samples).mean
@@ -371,12 +370,11 @@ def _of_curve(patient: ExaminationContext) -> float | None:
         "This is the share of outputs that equal their references. Several outputs may be right for one source, so "
         "if none is equal, other tests decide: of the outputs and of the predictions."
     ),
-    meaning=say("Whatever the model has learnt, it does not do this task."),
 )
 def right(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model writes anything that is right, where other tests find what it does bad, too."""
     if not patient.anatomy.writes:
-        raise NotTestable("This model does not generate text.")
+        raise NotTestable(NO_OUTPUT)
     if not patient.samples.targets:
         raise NotTestable(_NO_PAIRS)
     found = [one for one in outputs(patient) if one.wanted]

@@ -28,10 +28,24 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
-from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget, at_least
-from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, result
-from glassformer.extensions.doctor.library.text_passes import Texts, read
+from glassformer.extensions.doctor.library.context import (
+    BELOW,
+    DoctorTest,
+    Drawing,
+    ExaminationContext,
+    InputRow,
+    Texts,
+    read,
+    result,
+)
+from glassformer.extensions.doctor.library.findings import (
+    NO_OUTPUT,
+    ONE_TEXT,
+    DoctorTestResult,
+    NotTestable,
+    PageTarget,
+    at_least,
+)
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Stack
@@ -90,7 +104,7 @@ def _judgeable(patient: ExaminationContext) -> list[TestedOutput]:
     """The outputs of a patient; `NotTestable` where they cannot be judged."""
     found = outputs(patient)
     if not patient.anatomy.writes:
-        raise NotTestable("This model does not generate text.")
+        raise NotTestable(NO_OUTPUT)
     if len(found) < FEW:
         raise NotTestable(_FEW)
     if not patient.anatomy.reads and not patient.samples.targets:
@@ -112,7 +126,6 @@ def _judged(share: float, said: Sentence, faulty: Sequence[TestedOutput]) -> Doc
 
 @of_outputs(
     say("Outputs end"),
-    meaning=say("The model does not know when to stop: outputs go on until they reach the length limit."),
     causes=say(
         "The training targets had no end mark, the loss ignored the end mark because its id is also that of the "
         "padding, eos_id in the config is wrong, or the model repeats itself and never reaches the end. Look at "
@@ -173,7 +186,6 @@ def loops(ids: Sequence[int]) -> bool:
 
 @of_outputs(
     say("Outputs are not copies of the source"),
-    meaning=say("The model copies the source instead of doing its task."),
     causes=say(
         "Some training pairs had the same text on both sides, source and target columns were mixed up, the output "
         "language is not named where the model expects it, or training ended when the model had only learnt to "
@@ -183,7 +195,7 @@ def loops(ids: Sequence[int]) -> bool:
 def copying(patient: ExaminationContext) -> DoctorTestResult:
     """Outputs that are the source."""
     if patient.anatomy.writes and not patient.anatomy.reads:
-        raise NotTestable("A decoder-only model has no source to copy.")
+        raise NotTestable(ONE_TEXT)
     found = _judgeable(patient)
     if not _is_to_change(patient, found):
         raise NotTestable(
@@ -216,7 +228,6 @@ def _bare(text: str) -> str:
         "Over several sentences, differences in length even out: a model that knows its task writes between half "
         "and twice as much as it should."
     ),
-    meaning=say("Outputs so short or so long cannot be correct: most of the content is missing or superfluous."),
 )
 def lengths(patient: ExaminationContext) -> DoctorTestResult:
     """Outputs that are far too short or too long."""
@@ -271,6 +282,7 @@ TESTS = (ending, repetition, copying, lengths, variety)
 
 TOKENS = 8  # that change places
 TRIES = 3
+ORDER_LOST = say("The order of the tokens is lost: to this model, every sentence is an unordered bag of tokens.")
 ORDER_SEEN = 1e-4
 """Of the length of what attention gives: more than rounding moves it, less than positions do (`calibrated`)."""
 SOURCE_SEEN = 0.01
@@ -286,7 +298,7 @@ SOURCE_SEEN = 0.01
         "the threshold. In the shipped checkpoints, it changes by at least {least:g} times its length.",
         least=at_least("positions"),
     ),
-    meaning=say("The order of the tokens is lost: to this model, every sentence is an unordered bag of tokens."),
+    meaning=ORDER_LOST,
     causes=say(
         "The position vectors are not added (or the result is discarded), their table is all zeros because the "
         "loaded file did not contain it, or all rotary angles are 0. Look at the table of positions."
@@ -309,17 +321,9 @@ def positions(patient: ExaminationContext) -> DoctorTestResult:
         found[stack.name] = max(_turned(patient, stack, seed) for seed in range(TRIES))
     least = min(found.values())
     lost = least <= ORDER_SEEN
-    said = (
-        say(
-            "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its "
-            "length. This is only rounding error.",
-            least=least,
-        )
-        if lost
-        else say(
-            "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its length.",
-            least=least,
-        )
+    said = say(
+        "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its length.",
+        least=least,
     )
     places = tuple(name for name, far in found.items() if far <= ORDER_SEEN)
     shown = PageTarget(page="positions", panel="table")
@@ -330,7 +334,7 @@ def _no_positions(patient: ExaminationContext) -> DoctorTestResult:
     return DoctorTestResult(
         verdict="look",
         said=say("According to its config, this model does not use positions."),
-        meaning=say("The encoder reads every sentence as an unordered bag of tokens: the order is lost.")
+        meaning=ORDER_LOST
         if patient.anatomy.reads
         else say(
             "This decoder can tell a token's position only from the causal mask, and only from the second layer on."
@@ -382,7 +386,6 @@ def _turned(patient: ExaminationContext, stack: Stack, seed: int) -> float:
         "average.",
         least=at_least("source"),
     ),
-    meaning=say("The output does not depend on the source: the decoder writes whatever is likely without it."),
     causes=say(
         "The encoder's output does not reach the decoder, the mask closes all keys of cross-attention (it uses "
         "True for “may not attend” where True should mean “may attend”), the weights of cross-attention were not "
@@ -397,7 +400,7 @@ def _turned(patient: ExaminationContext, stack: Stack, seed: int) -> float:
 def source(patient: ExaminationContext) -> DoctorTestResult:
     """Give the decoder the memory of another source: what it thinks must change."""
     if "cross" not in patient.anatomy.kinds:
-        raise NotTestable("This model has no cross-attention: it reads one text only.")
+        raise NotTestable(ONE_TEXT)
     rows = patient.written
     if not rows:
         raise NotTestable(

@@ -24,7 +24,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext, InputRow
 from glassformer.extensions.doctor.library.findings import (
     MOST_PLACES,
     DoctorTestResult,
@@ -34,7 +34,6 @@ from glassformer.extensions.doctor.library.findings import (
     at_least,
     at_most,
 )
-from glassformer.extensions.doctor.library.input_rows import InputRow
 from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of, spectrum, work_of
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.taps import NO_TAP, Tap
@@ -157,7 +156,6 @@ def _found(
     say("Values fit into 16 bits"),
     threshold=HALF_MAX,
     why=say("The largest number that float16 holds is 65,504; anything larger is saved as infinity."),
-    meaning=say("Saved in float16, this value becomes infinite, and the model can no longer write anything."),
     causes=say(
         "Values grew too large in bfloat16 or float32 training: there was no weight decay or no gradient clipping, "
         "or a scale was multiplied into the weights. Save the model in float32 or bfloat16."
@@ -338,7 +336,6 @@ def norm_gains(patient: ExaminationContext) -> DoctorTestResult:
         "initialised layer and at least {least:g} in the shipped checkpoints.",
         least=at_least("drawn_layers"),
     ),
-    meaning=say("The layer still has its initial values, so it computes only noise."),
     causes=say(
         "The layer was missing from the file or had different names there, and the file was loaded with "
         "`strict=False`; the layer was frozen or not passed to the optimizer; or the model was trained for only a "

@@ -244,7 +244,7 @@ class Report:
 
     def _parts(self) -> Iterator[str]:
         yield say("## Doctor: {summary}", summary=_quoted(self.summary()))
-        yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self._read())
+        yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self.sentences_said())
         for finding in filter(_is_wrong, told_once(self.worst_first)):
             yield from _in_full(finding)
         if self.pairs:
@@ -256,12 +256,11 @@ class Report:
                 yield say("### {verdict} ({n})", verdict=VERDICTS[verdict], n=len(rows))
                 yield joined("\n", rows)
 
-    def _read(self) -> Sentence:
+    def sentences_said(self) -> Sentence:
         """Where the sentences came from, as a clause."""
         if self.origin == "none":
             return say("without sentences")
-        given = self.origin == "given"
-        if given:
+        if self.origin == "given":
             return say_n(
                 "with {n} sentence that you provided", "with {n} sentences that you provided", self.n_sentences
             )
@@ -269,7 +268,7 @@ class Report:
 
     def __str__(self) -> str:
         """The report for a terminal, in English."""
-        lines = [str(self.summary()), f"({self._read()})"]
+        lines = [str(self.summary()), f"({self.sentences_said()})"]
         for finding in told_once(self.worst_first):
             lines += _lines(finding)
         if self.pairs:
@@ -285,7 +284,7 @@ class Report:
         ]
         well, silent = len(self.only("well")), len(self.only("not_applicable"))
         others = f"({VERDICTS['well']}: {well}, {VERDICTS['not_applicable']}: {silent})"
-        return "\n".join([str(self.summary()), f"({self._read()})", *wrong, others])
+        return "\n".join([str(self.summary()), f"({self.sentences_said()})", *wrong, others])
 
 
 def _is_wrong(one: Finding) -> bool:
@@ -348,7 +347,7 @@ def _in_full(finding: Finding) -> Iterator[str]:
         area=AREAS[finding.area],
     )  # fmt: skip
     if measured.headline:
-        yield say("**{headline}**", headline=_quoted(measured.headline))
+        yield say("**{text}**", text=_quoted(measured.headline))
     if finding.follows:
         yield follows(_quoted(finding.follows))
     yield _quoted(measured.said)

@@ -19,7 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
-from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget, at_most
+from glassformer.extensions.doctor.library.findings import (
+    NOT_FINITE,
+    DoctorTestResult,
+    NotTestable,
+    PageName,
+    PageTarget,
+    at_most,
+)
 from transformer.errors import ConfigError, DataError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import StackName
@@ -112,7 +119,7 @@ def _scored(patient: ExaminationContext, model: Scorable) -> Loss:
     samples = fitting(patient)
     found = loss_of(model, samples) if len(samples) else NO_LOSS
     if not all(abs(one) < float("inf") for one in found.totals):
-        raise QueryError(say("This model computes NaN or infinite values on these sentences."))
+        raise QueryError(NOT_FINITE)
     return found
 
 
@@ -186,8 +193,6 @@ def _measured(patient: ExaminationContext, values: Values, shown: PageTarget) ->
             tests=", ".join(patient.broken_below),
         )
     before = as_it_is(patient)
-    if not before.totals:
-        raise NotTestable("There are no texts that the model can read, so settings cannot be compared. Provide some.")
     if len(before.totals) < FEWEST:
         raise NotTestable(
             say_n("Only {n} text is short enough for the model, too few to compare settings. Provide more pairs.",
@@ -229,7 +234,7 @@ def _measured(patient: ExaminationContext, values: Values, shown: PageTarget) ->
         threshold=needed,
         said=said,
         headline=_trained_with(best) if sure else "",
-        meaning=say("The parameters were trained with a setting that differs from the model's present one.")
+        meaning=""
         if sure
         else say(
             "With a different setting, the model is more certain of what it writes, but it may be certain and "

@@ -88,7 +88,7 @@ def exchanged_tokenizers(patient: ExaminationContext) -> DoctorTestResult:
     if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
         raise NotTestable("There is only one tokenizer, so source and target tokenizers cannot be swapped.")
     if not len(patient.samples):
-        raise NotTestable("There is no text to test whether the tokenizers are swapped. Provide some.")
+        raise NotTestable(_NO_TEXT)
     if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
         raise NotTestable("Both tokenizers split the texts the same way, so swapping them changes nothing.")
     here, there = _loss(patient, source, target), _loss(patient, target, source)

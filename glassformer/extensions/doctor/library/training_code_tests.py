@@ -11,9 +11,16 @@ from functools import partial
 
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
-from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable
-from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, moved
+from glassformer.extensions.doctor.library.context import (
+    DoctorTest,
+    Drawing,
+    ExaminationContext,
+    InputRow,
+    OwnCode,
+    moved,
+)
+from glassformer.extensions.doctor.library.findings import ONE_TEXT, DoctorTestResult, NotTestable
+from glassformer.extensions.doctor.library.output_tests import ORDER_LOST
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say, say_n
 
@@ -24,11 +31,15 @@ ORDER_SEEN = 1e-4  # rounding moves sums that are taken in another order
 of_code = partial(DoctorTest, "wiring")
 
 
-def _logits(patient: ExaminationContext, *rows: InputRow) -> Tensor:
-    """Logits [B, T, V] of rows that are read together."""
+def _own(patient: ExaminationContext) -> OwnCode:
     if patient.own is None or not patient.anatomy.writes:
         raise NotTestable("There is no forward pass of a training that gives logits.")
-    return patient.own.logits(patient.checkpoint, rows)
+    return patient.own
+
+
+def _logits(patient: ExaminationContext, *rows: InputRow) -> Tensor:
+    """Logits [B, T, V] of rows that are read together."""
+    return _own(patient).logits(patient.checkpoint, rows)
 
 
 def _far(before: Tensor, after: Tensor) -> Tensor:
@@ -45,13 +56,12 @@ def _found(well: bool, number: float, said: Sentence) -> DoctorTestResult:
 
 def _agreeing(patient: ExaminationContext, number: float, said: Sentence) -> DoctorTestResult:
     """The finding where two computations have to give the same."""
-    most = 0.0 if patient.own is None else patient.own.agrees
+    most = _own(patient).agrees
     return replace(_found(number <= most, number, said), threshold=most)
 
 
 @of_code(
     say("The training's forward pass: all values are finite"),
-    meaning=say("The training computes NaN or infinite values, so nothing can be learnt."),
     causes=say(
         "The learning rate is too high, or a mask closes everything that a token could attend to: it is the wrong "
         "way round."
@@ -131,7 +141,6 @@ def _changed(patient: ExaminationContext) -> Iterator[tuple[int, Tensor]]:
 
 @of_code(
     say("The training's forward pass: padding and other sentences change nothing"),
-    meaning=say("The result for a sentence depends on which other sentences are in the batch."),
     causes=say(
         "A padding mask is missing or inverted (nn.Transformer needs src_key_padding_mask and "
         "memory_key_padding_mask), or the axes of batch and tokens are exchanged (batch_first)."
@@ -166,7 +175,7 @@ def _lengths(patient: ExaminationContext) -> list[InputRow]:
 @of_code(
     say("The training's forward pass: the order of the source matters"),
     threshold=ORDER_SEEN,
-    meaning=say("The encoder reads every sentence as an unordered bag of tokens: the order is lost."),
+    meaning=ORDER_LOST,
     causes=say(
         "Positions are not added to the embeddings, or the result is discarded; or the source does not reach the "
         "decoder."
@@ -175,7 +184,7 @@ def _lengths(patient: ExaminationContext) -> list[InputRow]:
 def own_order(patient: ExaminationContext) -> DoctorTestResult:
     """Turn the source round: the logits must move."""
     if not patient.anatomy.reads:
-        raise NotTestable("This model has no encoder: a causal mask alone tells its tokens apart.")
+        raise NotTestable(ONE_TEXT)
     drawing, most = Drawing(patient.checkpoint, patient.seed), 0.0
     for row in patient.rows:
         patient.pause()
@@ -199,9 +208,7 @@ def own_order(patient: ExaminationContext) -> DoctorTestResult:
 )
 def own_agrees(patient: ExaminationContext) -> DoctorTestResult:
     """Compute the same logits from the same parameters."""
-    if patient.own is None or not patient.anatomy.writes:
-        raise NotTestable("There is no forward pass of a training that gives logits.")
-    far = patient.own.difference(patient.checkpoint, patient.rows)
+    far = _own(patient).difference(patient.checkpoint, patient.rows)
     said = say(
         "For targets of one token, the logits differ from this program's by {far:.3g} of their standard deviation.",
         far=far,

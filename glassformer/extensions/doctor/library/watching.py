@@ -29,9 +29,8 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.extensions.doctor.library import output_tests, training_code_tests, wiring_tests
-from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext, Forward, OwnCode
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
-from glassformer.extensions.doctor.library.input_rows import Forward, OwnCode
 from glassformer.extensions.doctor.library.live_model import Read, bare, reader
 from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test
 from transformer.errors import DataError, shown

@@ -21,9 +21,22 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
-from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageTarget
-from glassformer.extensions.doctor.library.input_rows import Drawing, InputRow, moved, result
+from glassformer.extensions.doctor.library.context import (
+    BELOW,
+    DoctorTest,
+    Drawing,
+    ExaminationContext,
+    InputRow,
+    moved,
+    result,
+)
+from glassformer.extensions.doctor.library.findings import (
+    NO_OUTPUT,
+    ONE_TEXT,
+    DoctorTestResult,
+    NotTestable,
+    PageTarget,
+)
 from transformer.analysis.mask_checks import check_causality
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
@@ -47,7 +60,7 @@ of_wiring = partial(DoctorTest, "wiring")
 
 def _needs_decoder(patient: ExaminationContext) -> None:
     if not patient.anatomy.writes:
-        raise NotTestable("This model has no decoder, so nothing in it has to be kept from looking ahead.")
+        raise NotTestable(NO_OUTPUT)
 
 
 @of_wiring(
@@ -193,7 +206,7 @@ of_padding = partial(
 def padding_source(patient: ExaminationContext) -> DoctorTestResult:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
-        raise NotTestable("This model has no encoder, so there is no separate source that could be padded.")
+        raise NotTestable(ONE_TEXT)
     return _padding(patient, "encoder")
 
 
@@ -255,7 +268,6 @@ def _leak(patient: ExaminationContext, row: InputRow, stack: StackName, pad: int
     say("Sentences in a batch do not affect each other"),
     threshold=AGREES,
     why=WHY,
-    meaning=say("The result for a sentence depends on which other sentences are in the batch."),
     causes=say(
         "An attention sub-layer does not hide padding, positions are counted from the end of the longest row, a "
         "mask of shape [batch, query, key] has no axis for heads and is broadcast over the heads, or something is "
@@ -297,10 +309,6 @@ def batch(patient: ExaminationContext) -> DoctorTestResult:
     say("The cache does not change the result"),
     threshold=AGREES,
     why=WHY,
-    meaning=say(
-        "Decoding with a cache of keys and values gives different results from reading the whole target in one "
-        "pass, as in training."
-    ),
     causes=say(
         "When the whole target is read in one pass, a token sees later tokens (see the test “No token sees a later "
         "one”); positions start over at each call with a cache; or keys are cached before they are rotated by "

@@ -19,8 +19,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from glassformer.extensions.training.library.data import Example, each_alone
+from glassformer.extensions.training.library.distributed import of_rank
 from glassformer.extensions.training.library.loop import Measure, Trainer
-from glassformer.extensions.training.library.processes import of_rank
 from glassformer.extensions.training.library.scoring import EACH_ALONE, Scores, guesses, held_out_loss, score, translate
 from glassformer.extensions.training.library.state import (
     EpochRow,

@@ -23,11 +23,13 @@ from glassformer.extensions.training.library.data import Batch, Batches, Example
 from glassformer.extensions.training.library.distributed import (
     Graphed,
     Learner,
+    Processes,
     autocast,
     distributed,
     filled,
     last_part,
     make_optimizer,
+    of_rank,
     parameters_of,
     plain_attention,
     set_parameters,
@@ -35,7 +37,6 @@ from glassformer.extensions.training.library.distributed import (
     slices_like,
     whole,
 )
-from glassformer.extensions.training.library.processes import Processes, of_rank
 from glassformer.extensions.training.library.scoring import Scores
 from glassformer.extensions.training.library.settings import TrainSettings, learning_rate, warmed
 from glassformer.extensions.training.library.state import (

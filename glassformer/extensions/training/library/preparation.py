@@ -1,4 +1,4 @@
-"""From public text to what training reads: train, dev and test, attributions, a report and a card to start with.
+"""Files that training reads: from public text, with attributions, a report and a card, or of made-up tasks.
 
     train.tsv  dev.tsv  test.tsv                  source TAB target, UTF-8, in the order of the input
     train.attribution.tsv  ...                    line of the input TAB whom to name; line n belongs to line n
@@ -14,13 +14,22 @@ the small ones; a large one (hundreds of ways to say "I see.") stays in train.
 
 The draw depends on a hash of the seed and the sentences: it is independent of the machine and the order of the lines,
 and similar for a longer corpus. It does not detect paraphrases, or sentences that differ only in a name.
+
+A tiny model learns the made-up tasks perfectly:
+
+    reverse, sort, copy    glass -> ssalg, aglss, glass
+    addition               47+385= -> 432; for a decoder-only model a prompt and its continuation
+    palindrome             a text without a target, such as redder: each hidden letter follows from another one
 """
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import random
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Final
 
 from glassformer.extensions.training.library.cleaning import Cleaned, CleaningRules, CleanPair, clean, rank
 from transformer.checkpoint.card import TEXTS
@@ -190,11 +199,15 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
             if name not in contents:
                 (folder / name).unlink(missing_ok=True)
         for name, content in contents.items():
-            partial = folder / f".{name}.partial"
-            partial.write_bytes(content.encode())
-            os.replace(partial, folder / name)
+            _put(folder, name, content)
     except OSError as error:
         raise DataError("{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror) from None
+
+
+def _put(folder: Path, name: str, content: str) -> None:
+    partial = folder / f".{name}.partial"
+    partial.write_bytes(content.encode())
+    os.replace(partial, folder / name)
 
 
 # ------------------------------------------------------------------------------------------------ train, dev, test
@@ -288,3 +301,96 @@ def _root(node: int, parents: list[int]) -> int:
         parents[node] = parents[parents[node]]
         node = parents[node]
     return node
+
+
+# ------------------------------------------------------------------------------------------------ made-up tasks
+
+SHORTEST, LONGEST = 2, 12
+DIGITS = 3  # of a summand at most
+FEW = 4  # letters that a palindrome is made of
+
+
+@dataclass(frozen=True)
+class Task:
+    """How its examples are made."""
+
+    draw: Callable[[random.Random], str]  # what is given
+    solve: Callable[[str], str] | None  # its target; None for a text alone
+    train: int = 60_000  # lines to learn from
+
+    def line(self, given: str) -> str:
+        """The line of a file."""
+        return f"{given}\n" if self.solve is None else f"{given}\t{self.solve(given)}\n"
+
+
+def _letters(rng: random.Random) -> str:
+    length = rng.randint(SHORTEST, LONGEST)
+    return "".join(rng.choices(string.ascii_lowercase, k=length))
+
+
+def _sum(rng: random.Random) -> str:
+    """Two numbers; one to three digits are equally likely."""
+    sizes = [10 ** rng.randint(1, DIGITS) for _ in range(2)]
+    first, second = (rng.randrange(0 if size == 10 else size // 10, size) for size in sizes)
+    return f"{first}+{second}="
+
+
+def _palindrome(rng: random.Random) -> str:
+    """Of even length: a single middle letter would follow from nothing.
+
+    Its few letters often occur twice, so the hidden one follows only from its position, not as the odd one out.
+    """
+    letters = rng.sample(string.ascii_lowercase, FEW)
+    half = "".join(rng.choices(letters, k=rng.randint(SHORTEST, LONGEST // 2)))
+    return half + half[::-1]
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    "reverse": Task(_letters, lambda row: row[::-1]),
+    "sort": Task(_letters, lambda row: "".join(sorted(row))),
+    "copy": Task(_letters, lambda row: row),
+    # Few enough that the hundred sums of two digits count for something.
+    "addition": Task(_sum, lambda row: str(sum(map(int, row.rstrip("=").split("+")))), train=30_000),
+    "palindrome": Task(_palindrome, None),
+}
+
+
+def write_task(
+    name: str, folder: Path, *, train: int | None = None, dev: int = 500, test: int = 1_000, seed: int = 1
+) -> None:
+    """Write train.tsv, dev.tsv and test.tsv of a task: `given TAB target` lines, or texts; nothing is given twice.
+
+    `train` is the number of training lines, None for the task's default. The folder is made if it is missing. A
+    `DataError` if it has other files of these names, or cannot be written.
+    """
+    task, rng = TASKS[name], random.Random(seed)
+    n_lines = (task.train if train is None else train) + dev + test
+    seen: dict[str, None] = {}
+    while len(seen) < n_lines:
+        seen[task.draw(rng)] = None
+    given = list(seen)
+    # Dev and test are drawn from all lengths alike: the many that are only two letters long come early.
+    rng.shuffle(given)
+    parts = {"dev": given[:dev], "test": given[dev : dev + test], "train": given[dev + test :]}
+    texts = {f"{part}.tsv": "".join(map(task.line, rows)) for part, rows in parts.items()}
+    try:
+        _add(folder, texts)
+    except OSError as error:
+        raise DataError(
+            "{folder}: cannot be written ({reason}).",
+            folder=str(folder),
+            reason=error.strerror or say("unknown reason"),
+        ) from None
+
+
+def _add(folder: Path, contents: Mapping[str, str]) -> None:
+    """Write the missing files; refuse one with other content."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in contents if not os.path.lexists(folder / name)]
+    for name in contents.keys() - missing:
+        if (folder / name).read_bytes() != contents[name].encode():
+            raise DataError(
+                "{file}: already exists with different content; choose another folder.", file=str(folder / name)
+            )
+    for name in missing:
+        _put(folder, name, contents[name])

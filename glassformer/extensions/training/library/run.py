@@ -13,9 +13,8 @@ import torch
 from glassformer.extensions.training.library import checkpointing
 from glassformer.extensions.training.library.checkpointing import Keeper, Log, TrainingContext, log_of
 from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, sample_pairs
-from glassformer.extensions.training.library.distributed import precision_on
+from glassformer.extensions.training.library.distributed import Processes, precision_on, started, was_restarted
 from glassformer.extensions.training.library.loop import Trainer
-from glassformer.extensions.training.library.processes import Processes, started, was_restarted
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
 from glassformer.extensions.training.library.state import EpochRow, claimed, has_state, read_state, read_tokenizers
 from transformer.analysis.hidden_pieces import MASK_PIECES

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from glassformer.extensions.training.library.tasks import TASKS as FILES
+from glassformer.extensions.training.library.preparation import TASKS as FILES
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training
 from transformer.analysis.line_file import FileLimits, SentenceLine, read_bytes, read_text
 from transformer.checkpoint.snapshots import folder_of

@@ -4,7 +4,7 @@ import numpy as np
 
 from glassformer.charts import joined, joined_heads, joined_heads_spec, joined_spec
 from glassformer.charts.theme import SOURCE_COLOR, TARGET_COLOR
-from glassformer.extensions.corpus.charts.corpus_joined import Cloud
+from glassformer.extensions.corpus.charts import Cloud
 
 POINTS = np.arange(12, dtype=float).reshape(6, 2) ** 1.5
 IS_QUERY = np.array([False, False, True, True, False, True])

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from glassformer.extensions.corpus.library import rollups, tables
+from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.folder import file_name
 from glassformer.extensions.corpus.library.tables import CorpusOptions
 
@@ -106,7 +106,7 @@ def write_run(
         measured = heads(numbers, draws, effect=options.effect, layers=layers, per_layer=per_layer)
         write(folder, "sentences", shard, sentences(numbers, draws))
         write(folder, "heads", shard, measured, rows_of_group=len(measured) // (3 * layers * per_layer))
-        write(folder, "rollup", shard, rollups.rolled_up(measured))
+        write(folder, "rollup", shard, tables.rolled_up(measured))
     about = {
         "format": 1, "checkpoint": "tiny", "files": ["pairs.tsv"], "lines": lines, "shards": len(starts),
         "content_hash": "0" * 64, "code": "0" * 16, "options": asdict(options), "sha256": "0" * 64, "max_lines": None,

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from glassformer.extensions.corpus.library import paired, queries, scores, tables
+from glassformer.extensions.corpus.library import queries, scores, tables
 from glassformer.extensions.corpus.library.folder import ABOUT, open_run
 from tests.extensions.corpus.library.made_runs import write_run
-from transformer.errors import DataError
+from transformer.errors import DataError, QueryError
 
 HEAD = ["kind", "layer", "head"]
 
@@ -36,7 +36,7 @@ def joined(runs, measure):
 
 
 def test_the_difference_of_each_head_is_that_of_pandas(runs):
-    found, expected = paired.by_head(*runs, "previous"), joined(runs, "previous").groupby(HEAD)
+    found, expected = scores.by_head(*runs, "previous"), joined(runs, "previous").groupby(HEAD)
     assert list(found) == list(expected.groups)
     assert {head for _, _, head in found} == {1, 2}
     for one, (_, rows) in zip(found.values(), expected, strict=True):
@@ -45,12 +45,12 @@ def test_the_difference_of_each_head_is_that_of_pandas(runs):
         assert one.mean == pytest.approx(rows.gap.mean())
         assert (one.low, one.high) == pytest.approx((rows.gap.mean() - reach, rows.gap.mean() + reach))
         assert one.excludes_0 == (abs(rows.gap.mean()) > reach)
-    back = paired.by_head(*runs[::-1], "previous")
+    back = scores.by_head(*runs[::-1], "previous")
     assert all(back[head].mean == pytest.approx(-found[head].mean) for head in found)
 
 
 def test_the_lines_that_differ_most_are_those_of_pandas(runs):
-    found = paired.most_different(*runs, "distance", ("cross", 2, 1), 4)
+    found = scores.most_different(*runs, "distance", ("cross", 2, 1), 4)
     rows = joined(runs, "distance")
     mine = rows[(rows.kind == "cross") & (rows.layer == 2) & (rows["head"] == 1)]
     expected = mine.iloc[np.argsort(-mine.gap.abs())][:4]
@@ -62,40 +62,40 @@ def test_the_lines_that_differ_most_are_those_of_pandas(runs):
 def test_an_interval_holds_the_difference_as_often_as_it_says():
     gaps = np.random.default_rng(0).normal(size=(2000, 60))
     both = zip(gaps.mean(axis=1), gaps.std(axis=1, ddof=1), strict=True)
-    outside = sum(paired.difference(60, 0.0, m, m, s).excludes_0 for m, s in both)
+    outside = sum(scores.difference(60, 0.0, m, m, s).excludes_0 for m, s in both)
     assert 0.03 < outside / 2000 < 0.07
-    assert not paired.difference(1, 0.0, 1.0, 1.0, None).excludes_0
+    assert not scores.difference(1, 0.0, 1.0, 1.0, None).excludes_0
 
 
 def test_numbers_that_are_not_finite_do_not_count(runs):
     run, file = runs[0], runs[0].folder / runs[0].names("heads")[0]
-    expected = paired.by_head(run, run, "effect")[("cross", 1, 1)]
+    expected = scores.by_head(run, run, "effect")[("cross", 1, 1)]
     rows = pq.read_table(file).to_pandas()
     of_it = rows.index[(rows.kind == "cross") & (rows.layer == 1) & (rows["head"] == 1)]
     rows.loc[of_it[0], "effect"] = np.inf
     pq.write_table(pa.Table.from_pandas(rows, schema=tables.HEADS, preserve_index=False), file)
     again = open_run(run.folder)
     queries._database.cache_clear()
-    found = paired.by_head(again, again, "effect")[("cross", 1, 1)]
+    found = scores.by_head(again, again, "effect")[("cross", 1, 1)]
     assert (found.n, found.mean) == (expected.n - 1, 0)
 
 
 def test_whether_losses_can_be_compared_is_said(runs):
-    found, alike = paired.of_log_prob(*runs)
+    found, alike = scores.of_log_prob(*runs)
     first, second = (table(run, "sentences").set_index("line").log_prob.dropna().astype(float) for run in runs)
     gap = (second - first).dropna()
     assert (found.n, alike) == (len(gap), False) == (196, False)
     assert found.mean == pytest.approx(gap.mean())
-    assert paired.of_log_prob(runs[0], runs[0])[1]
+    assert scores.of_log_prob(runs[0], runs[0])[1]
 
 
 def test_what_cannot_be_compared_is_said(runs):
-    with pytest.raises(DataError, match="not a measure of a corpus run"):
-        paired.by_head(*runs, 'x" FROM y')
+    with pytest.raises(QueryError, match="not a measure of a corpus run"):
+        scores.by_head(*runs, 'x" FROM y')
     about = json.loads((runs[1].folder / ABOUT).read_text(encoding="utf-8"))
     (runs[1].folder / ABOUT).write_text(json.dumps(about | {"sha256": "1" * 64}), encoding="utf-8")
     with pytest.raises(DataError, match="do not have the same lines"):
-        paired.by_head(runs[0], open_run(runs[1].folder), "distance")
+        scores.by_head(runs[0], open_run(runs[1].folder), "distance")
 
 
 def test_scores_are_of_the_lines_that_both_have_and_of_the_same_draws(runs):

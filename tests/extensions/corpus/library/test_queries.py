@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.conditions import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
+from glassformer.extensions.corpus.library.queries import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.tables import NAMES, CorpusOptions
 from tests.extensions.corpus.library.made_runs import LACKING, write_run
 from tests.extensions.corpus.library.test_folder import spoil_link, spoil_middle
@@ -108,20 +108,6 @@ def test_a_line_that_was_not_measured_or_is_not_there(run):
     assert (whole.sentence["problem"], whole.heads, whole.hit.loss) == ("too long", (), None)
     for number in (0, -5, LINES + 1, 10**12):
         assert queries.line(run, number) is None
-
-
-@pytest.mark.parametrize(("kind", "name"), [("encoder", "previous"), ("cross", "distance"), ("decoder", "effect")])
-def test_a_distribution(run, heads, kind, name):
-    values = of_head(heads, kind, 1, 1)[name].dropna().astype(float)
-    found = queries.distribution(run, kind, 1, 1, name)
-    rolled = folder.summaries(run)[queries.Key(kind, 1, 1, name)]
-    assert found.summary.n == rolled.n == len(values)
-    assert (found.summary.counts == rolled.counts).all()
-    assert found.summary.mean == pytest.approx(rolled.mean) == pytest.approx(values.mean())
-    assert found.summary.deviation == pytest.approx(rolled.deviation) == pytest.approx(values.std())
-    assert (found.least, found.most) == (values.min(), values.max())
-    assert found.quantiles == tuple(values.quantile(queries.QUANTILES, interpolation="lower"))
-    assert queries.distribution(run, "cross", 1, 1, "self") is None  # which no line has
 
 
 # ---------------------------------------------------------------- searching
@@ -232,11 +218,10 @@ def test_a_text_is_never_a_query(run, text):
 @pytest.mark.parametrize("name", [*INJECTIONS[:3], "line", "Entropy"])
 def test_only_measures_are_names(run, name):
     for asked in (Asked(*HEAD, name), OfSentence(name), Contains(name, "a"), Disagrees(*HEAD, name)):
-        with pytest.raises(QueryError, match=r" is not a | does not say "):
+        with pytest.raises(QueryError, match=" is not a measure of a corpus run; there are "):
             queries.search(run, [asked])
-    for ask in (queries.distribution, queries.extremes):
-        with pytest.raises(QueryError, match="not a measure"):
-            ask(run, *HEAD, name)
+    with pytest.raises(QueryError, match="not a measure"):
+        queries.extremes(run, *HEAD, name)
 
 
 def test_effects_that_were_not_measured_are_refused(tmp_path):
@@ -312,7 +297,7 @@ def test_a_query_that_takes_too_long_or_needs_too_much_memory_is_stopped(run, mo
 def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch):
     run = folder.open_run(write_run(tmp_path, lines=20, layers=1, per_layer=1))
     monkeypatch.setattr(queries, "find_spec", lambda name: None)
-    with pytest.raises(QueryError, match=r"install it with pip install 'glassformer\[corpus\]'"):
+    with pytest.raises(QueryError, match=r"Install it with pip install 'glassformer\[corpus\]'"):
         queries.line(run, 1)
     assert not queries.is_installed()
     assert folder.summaries(run)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.corpus.library import rollups, tables
-from glassformer.extensions.corpus.library.rollups import Key, bins_of, merged, rolled_up, summary_of
+from glassformer.extensions.corpus.library import tables
+from glassformer.extensions.corpus.library.tables import Key, bins_of, merged, rolled_up, summary_of
 from tests.extensions.corpus.library.made_runs import KINDS, LACKING, heads
 from transformer.errors import ClauseError
 
@@ -73,7 +73,7 @@ def test_a_quantile_is_off_by_less_than_a_bin(values, name, kind, share):
 
 @given(VALUES)
 def test_each_value_is_in_its_bin(values):
-    bins, values = rollups.Bins(-20.0, 100.0, 7), np.array(values)
+    bins, values = tables.Bins(-20.0, 100.0, 7), np.array(values)
     places, edges = bins.places(values), bins.edges()
     inside = (places > 0) & (places <= bins.n)
     assert (values[places == 0] < bins.least).all()

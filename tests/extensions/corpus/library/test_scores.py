@@ -8,7 +8,7 @@ import sacrebleu
 
 from glassformer.extensions.corpus.library import lines, scores, shards
 from glassformer.extensions.corpus.library.tables import SENTENCES, CorpusOptions
-from glassformer.extensions.training.library.evaluation import decoding_name, evaluate, read_held_out
+from glassformer.extensions.training.library.scoring import decoding_name, evaluate, read_held_out
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment import read_gold
 from transformer.analysis.alignment_scores import score_alignment

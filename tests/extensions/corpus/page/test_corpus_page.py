@@ -10,13 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.corpus import corpora
+from glassformer.extensions.corpus import corpora, corpus_pictures, open_corpus_run
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.rollups import Key
-from glassformer.extensions.corpus.library.tables import CorpusOptions
-from glassformer.extensions.corpus.over_corpus import share_below
-from glassformer.extensions.corpus.page import corpus_pictures, open_corpus_run
+from glassformer.extensions.corpus.library.tables import CorpusOptions, Key
+from glassformer.extensions.corpus.parts.heads import share_below
 from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading
 from glassformer.state.view import View
@@ -178,7 +176,7 @@ def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
     assert "**Line 7**" in told(test)
     assert f"largest weight of the map (weight) {row['peak']:.3f}" in told(test)
     links = [one.proto.label for one in test.get("page_link")] or told(test)
-    assert "Open this head's map on Attention" in str(links)
+    assert "Open this line on Attention" in str(links)
     assert address(test) == {"model": "reverse", "corpus": "head", "over": "peak", "line": "7"} | {
         name: str(value) for name, value in HEAD.items()
     }
@@ -196,7 +194,7 @@ def test_a_line_is_opened_by_its_number_too(page):
 def test_a_run_of_another_checkpoint_says_so_and_leads_to_its_own(page, measured, tmp_path, monkeypatch, open_page):
     test = page(corpus="head", line=7, model="zh-en")
     assert "This run is of the checkpoint reverse" in told(test).replace("\\", "")
-    assert "Open this head" in told(test)
+    assert "Open this line" in told(test)
     gone = shutil.copytree(measured["forced"].folder, tmp_path / "out" / measured["forced"].key)
     about = json.loads((gone / "about.json").read_text("utf-8")) | {"content_hash": "0" * 64}
     (gone / "about.json").write_text(json.dumps(about), encoding="utf-8")

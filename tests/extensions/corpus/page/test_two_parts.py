@@ -1,6 +1,5 @@
 """Queries and keys, and two runs, over a corpus: what is drawn was measured, and a click leads to its row."""
 
-import re
 import shutil
 from dataclasses import replace
 
@@ -10,17 +9,15 @@ import pytest
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
-from glassformer.extensions.corpus.library import paired, queries
+from glassformer.extensions.corpus.corpus_pictures import CorpusScene
+from glassformer.extensions.corpus.library import queries, scores
 from glassformer.extensions.corpus.library.folder import summaries
 from glassformer.extensions.corpus.library.tables import CorpusOptions
-from glassformer.extensions.corpus.page import cached_queries
-from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene
-from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, link_to
+from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, link_to
 from glassformer.extensions.corpus.parts import beside, queries_keys
 from glassformer.extensions.corpus.parts.beside import Beside
 from glassformer.extensions.corpus.parts.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.sentences.sentences_look import SentencesLook
-from glassformer.runs.loading import SHIPPED
 from glassformer.state.click import Click
 from glassformer.state.view import View
 from tests.measured_corpus import measure
@@ -30,7 +27,6 @@ from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoint
 from tests.pages.reading import charts_of, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models, words_of
 from transformer.checkpoint.load import load
-from transformer.checkpoint.snapshots import steps
 from transformer.errors import DataError, GlassformerError
 from transformer.runs.running import run as run_query
 
@@ -58,7 +54,7 @@ def page(runs, open_page, monkeypatch):
 
 
 def layer(runs, **view):
-    heads = cached_queries.joined_heads(runs[0], "cross", 2, 4)
+    heads = corpora.joined_heads(runs[0], "cross", 2, 4)
     return Layer("cross", 1, 2, heads, frozenset({"<s>", "</s>"}), CorpusLook(**view))
 
 
@@ -128,7 +124,7 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
     """Whether a line has a reference, or is read as a prompt and no more."""
     run = measure("47+385=\t432\n12+3=\n", tmp_path, OPTIONS, model="addition")
     checkpoint = load("checkpoints/addition")
-    heads = cached_queries.joined_heads(run, "decoder", 1, 1)
+    heads = corpora.joined_heads(run, "decoder", 1, 1)
     for line in (1, 2):
         view = View().but(kind="decoder", layer=0, head=0, line=line - 1)
         scene = Layer("decoder", 0, 0, heads, frozenset(), view)
@@ -166,7 +162,7 @@ def test_a_token_that_was_clicked_leads_to_its_row(page):
     test = page(corpus="joined", spot="2.query.3", line=2)
     assert charts_of(test) == {queries_keys.points.key, queries_keys.heads.key}
     assert "**Line 2**" in told(test)
-    assert "Open this head's map on Attention" in told(test)
+    assert "Open this line on Attention" in told(test)
     rows = test.dataframe[0].value
     assert set(rows["piece"]) == {rows["piece"][0]}
     assert rows["open"][0] == "● 2"
@@ -185,11 +181,6 @@ def test_what_is_not_there_is_said(page, runs, monkeypatch):
     assert "kept no queries and keys" in sentences(page(corpus="joined"))
     said = sentences(page(corpus="beside")).replace("\u2060", "")
     assert "no other corpus run over the same file" in said
-    (step,) = re.findall(r"such as reverse@(\d+)", said)
-    assert int(step) in steps(SHIPPED / "reverse")
-    about = replace(runs[0].about, checkpoint="en-fr")  # whose training kept none
-    monkeypatch.setattr(corpora, "listed", lambda: ((replace(without, about=about),), ()))
-    assert "@" not in sentences(page(corpus="beside"))
 
 
 # ------------------------------------------------------------------------------------------------ two runs
@@ -197,12 +188,12 @@ def test_what_is_not_there_is_said(page, runs, monkeypatch):
 
 def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
     test = page(corpus="beside", run2=runs[1].key, over="entropy", line=3)
-    found = paired.by_head(runs[0], runs[1], "entropy")
+    found = scores.by_head(runs[0], runs[1], "entropy")
     rows = test.dataframe[0].value
     order = [(kind, n, head) for kind in ("encoder", "decoder", "cross") for n in (1, 2) for head in (1, 2, 3, 4)]
     assert rows["mean"].to_numpy() == pytest.approx([found[head].mean for head in order])
     assert charts_of(test) == {beside.differences.key}
-    most = paired.most_different(runs[0], runs[1], "entropy", ("cross", 2, 3), 20)
+    most = scores.most_different(runs[0], runs[1], "entropy", ("cross", 2, 3), 20)
     lines = test.dataframe[1].value
     assert [str(line).removeprefix("● ") for line in lines["open"]] == [str(one.line) for one in most]
     assert told(test).count("**Line 3**") == 2
@@ -224,16 +215,16 @@ def test_outputs_of_two_runs_are_compared_by_what_does_not_hang_on_their_lengths
 def test_what_is_gone_or_damaged_since_is_said(tmp_path):
     run = measure("abc\tcba\nzz\tzz\n", tmp_path, OPTIONS)
     for table, ask in (
-        ("vectors", lambda: cached_queries.joined_heads(run, "cross", 1, 4)),
-        ("sentences", lambda: cached_queries.scores_of(run)),
-        ("sentences", lambda: cached_queries.score_differences(run, run)),
+        ("vectors", lambda: corpora.joined_heads(run, "cross", 1, 4)),
+        ("sentences", lambda: corpora.scores_of(run)),
+        ("sentences", lambda: corpora.score_differences(run, run)),
     ):
         for file in run.folder.glob(f"{table}-*"):
             file.write_bytes(b"PAR1 no more")
         with pytest.raises(DataError):
             ask()
     shutil.rmtree(run.folder)
-    for ask in (cached_queries.scores_of, lambda run: cached_queries.score_differences(run, run)):
+    for ask in (corpora.scores_of, lambda run: corpora.score_differences(run, run)):
         with pytest.raises(GlassformerError):
             ask(run)
 
@@ -249,7 +240,7 @@ def test_runs_of_different_models_are_compared_where_both_have_a_head(page, runs
 
 def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):
     scene = CorpusScene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
-    of = Beside(scene, paired.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
+    of = Beside(scene, scores.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
     plot = beside.differences.plot(of)
     drawn = figure_in(plot.spec, "en").data[0]
     for row in plot.spec["layout"]["meta"]["table"]["rows"][:8]:

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import label_leak_tests, loss_tests, output_tests
-from glassformer.extensions.doctor.library.context import ExaminationContext
+from glassformer.extensions.doctor.library.context import ExaminationContext, random_texts
 from glassformer.extensions.doctor.library.output_tests import loops
 from glassformer.extensions.doctor.library.report import examine
-from glassformer.extensions.doctor.library.text_passes import random_texts
 from tests.extensions.doctor.library.changed import changed, verdicts
 from tests.extensions.doctor.library.changed import look as look_at
 from tests.healthy import healthy, texts

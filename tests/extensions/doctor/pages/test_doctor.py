@@ -6,10 +6,10 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from glassformer.extensions.doctor import doctor_panels
 from glassformer.extensions.doctor.examinations import ExaminationRequest, Examinations
 from glassformer.extensions.doctor.library.context import DoctorTest
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, PageTarget, not_applicable
-from glassformer.extensions.doctor.page import doctor_panels
 from glassformer.runs import loading, measurement_jobs
 from tests.extensions.doctor.test_examinations import gate as gate
 from tests.extensions.scripts import DOCTOR

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from glassformer.extensions.parameters import parameter_panels as parameters
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
-from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.extensions.parameters.parameters_part import ParametersLook
 from glassformer.runs import loading
 from glassformer.server.model_runner import ModelRunner
 from glassformer.state import session
@@ -130,7 +130,7 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
         assert row["relative"] == pytest.approx(np.linalg.norm(apart) / np.linalg.norm(a[name]))
     assert table.loc[QUERY, "left_out"] == 3
     assert list(shown(odd("tiny", against="odd", names="encoder ffn up 1 weight"), 1).index) == [WIDE]
-    assert "No matching tensor is in both checkpoints" in sentences(odd("tiny", against="odd", names="nothing"))
+    assert "No tensor matches" in sentences(odd("tiny", against="odd", names="nothing"))
     changed = {name for name in a if not np.array_equal(a[name], b[name])}
     assert f"Identical: {len(a) - len(changed)} of {len(a)} tensors." in captions(test)
     drawn = figure(test, parameter_pictures.change.key)

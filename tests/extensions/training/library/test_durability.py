@@ -11,8 +11,8 @@ from unittest import mock
 import pytest
 
 from benchmarks.durability import KILLER, Training, children, fingerprint
+from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.state import folder_beside, paths
-from glassformer.extensions.training.library.tasks import write_reverse
 from transformer.__main__ import INTERRUPTED, main
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="SIGKILL, and processes that end with their launcher")
@@ -22,7 +22,7 @@ INSIDE = 20  # the call before which the first process dies: the second renaming
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("durability")
-    write_reverse(folder, train=300, dev=12, test=2)
+    write_task("reverse", folder, train=300, dev=12, test=2)
     (folder / "sitecustomize.py").write_text(KILLER, encoding="ascii")
     return folder
 

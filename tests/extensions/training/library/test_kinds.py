@@ -9,10 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.training.library.data import Batches, Example, each_alone, encode_pairs, hiding, make_batch
-from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_gaps
+from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.run import learn_vocabulary, train
-from glassformer.extensions.training.library.scoring import guesses, held_out_loss, target_loss, translate
-from glassformer.extensions.training.library.tasks import write_task
+from glassformer.extensions.training.library.scoring import (
+    evaluate,
+    guesses,
+    held_out_loss,
+    read_held_out,
+    score_gaps,
+    target_loss,
+    translate,
+)
 from tests.conftest import SOURCES
 from tests.extensions.training.library.one_stack_texts import (
     DECODER,

@@ -10,8 +10,15 @@ import sacrebleu
 import torch
 
 from glassformer.extensions.training.library.data import encode_pairs
-from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_record, worst_csv
-from glassformer.extensions.training.library.scoring import decode, score, translate
+from glassformer.extensions.training.library.scoring import (
+    decode,
+    evaluate,
+    read_held_out,
+    score,
+    score_record,
+    translate,
+    worst_csv,
+)
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.checkpoint.test_snapshots import grown as grown
 from tests.transformer.runs.test_finite import SOURCE

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from glassformer.extensions.training.library.tasks import TASKS, write_task
+from glassformer.extensions.training.library.preparation import TASKS, write_task
 from transformer.__main__ import main
 from transformer.errors import DataError
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from glassformer.extensions.training.library import checkpointing
+from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.run import TrainingJob, train
 from glassformer.extensions.training.library.settings import TrainSettings
 from glassformer.extensions.training.library.state import START, paths
-from glassformer.extensions.training.library.tasks import write_reverse
 from tests.transformer.tiny import tiny_config
 
 SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, precision="fp32")
@@ -22,7 +22,7 @@ SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, p
 def make_job(folder: Path, **changes: Any) -> TrainingJob:
     """A job whose files are in `folder`; `changes` replace its fields."""
     if not (folder / "train.tsv").exists():
-        write_reverse(folder, train=300, dev=12, test=2)
+        write_task("reverse", folder, train=300, dev=12, test=2)
     layers = {"n_encoder_layers": 1, "n_decoder_layers": 1}
     vocabulary = {"src_vocab_size": 40, "tgt_vocab_size": 40, "shared_vocab": True}
     config = tiny_config(d_model=16, n_heads=2, dropout=0.1, **layers, **vocabulary)

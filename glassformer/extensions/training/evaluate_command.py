@@ -12,7 +12,7 @@ from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
-    from glassformer.extensions.training.library.evaluation import EvaluationScoring, HeldOut
+    from glassformer.extensions.training.library.scoring import EvaluationScoring, HeldOut
     from transformer.analysis.alignment_scores import AlignmentScores
     from transformer.checkpoint.load import Checkpoint
     from transformer.runs.query import Beam, Greedy
@@ -99,7 +99,7 @@ def _check_worst(options: argparse.Namespace) -> None:
 
 def _check_own(worst: Path) -> None:
     """Refuse to replace anything but the output of an earlier call."""
-    from glassformer.extensions.training.library.evaluation import WORST_COLUMNS
+    from glassformer.extensions.training.library.scoring import WORST_COLUMNS
 
     begin = (",".join(WORST_COLUMNS) + "\n").encode("utf-8-sig")
     try:
@@ -118,7 +118,7 @@ def _check_own(worst: Path) -> None:
 def _score_pairs(
     checkpoint: Checkpoint, options: argparse.Namespace, decodings: list[Greedy | Beam]
 ) -> list[dict[str, object]]:
-    from glassformer.extensions.training.library.evaluation import (
+    from glassformer.extensions.training.library.scoring import (
         decoding_name,
         evaluate,
         read_held_out,
@@ -147,7 +147,7 @@ def _score_pairs(
 
 
 def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:
-    from glassformer.extensions.training.library.evaluation import decoding_name
+    from glassformer.extensions.training.library.scoring import decoding_name
     from transformer.runs.query import Beam
 
     print(f"{held_out.name}: {len(held_out.pairs):,} of {held_out.n_in_file:,} pairs, SHA-256 {held_out.sha256}")

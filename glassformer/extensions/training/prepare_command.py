@@ -109,6 +109,6 @@ def add_task(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_task(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.tasks import write_task
+    from glassformer.extensions.training.library.preparation import write_task
 
     write_task(options.name, options.out)

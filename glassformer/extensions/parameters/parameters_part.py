@@ -1,8 +1,10 @@
-"""View fields of the parameters part."""
+"""The part that parameters add to the page Doctor, which has a checkpoint and no run, and its fields of the view."""
 
 from typing import Literal
 
+from glassformer.runs.picture import PartEntry
 from glassformer.state.fields import LONGEST_NAME, Look, choice, flag, text
+from transformer.i18n import say
 
 Tensors = Literal["all", "not_finite", "constant"]
 
@@ -15,3 +17,8 @@ class ParametersLook(Look):
     names: str = text("names", most=LONGEST_NAME)  # words that the names of those have
     against: str = text("against", most=LONGEST_NAME)  # the checkpoint they are compared with, by name; "" for none
     log_counts: bool = flag("counts")  # the counts of a histogram go by their logarithm
+
+
+PART = PartEntry(
+    "parameters", say("Parameters"), "glassformer.extensions.parameters.parameter_panels:draw", page="doctor"
+)

@@ -119,21 +119,21 @@ def _add_processes(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from glassformer.extensions.training.library import processes
+    from glassformer.extensions.training.library import distributed
 
-    if processes.wanted(options.processes, options.max_restarts):
-        return processes.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
+    if distributed.wanted(options.processes, options.max_restarts):
+        return distributed.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
     try:
         _train(options)
     except (GlassformerError, OSError) as error:
-        return processes.refused(error)
+        return distributed.refused(error)
     except RuntimeError as error:
-        if not processes.is_lost(error):
+        if not distributed.is_lost(error):
             raise
         print("error: another process of this training is gone.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        if not processes.is_first():
+        if not distributed.is_first():
             return 1
         raise KeyboardInterrupt(_how_to_resume(options.out)) from None
     return 0

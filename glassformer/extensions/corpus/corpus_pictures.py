@@ -12,11 +12,10 @@ import numpy as np
 
 from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.corpus.charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
+from glassformer.extensions.corpus.charts import HOW_TO_READ_SPREAD, measure_spread_spec
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import tables
-from glassformer.extensions.corpus.library.rollups import Key, Summaries, Summary
-from glassformer.extensions.corpus.library.tables import Name
+from glassformer.extensions.corpus.library.tables import Key, Name, Summaries, Summary
 from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot

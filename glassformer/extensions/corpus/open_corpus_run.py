@@ -1,9 +1,10 @@
-"""An open corpus run and its selected line, shared by all parts of the page.
+"""The page Over a corpus: the choice of a corpus run, the open run that all parts share, and its selected line.
 
 The line has its texts, its numbers, and a link to its map on the Attention page, at the head, the step and the cell of
 the head's largest weight.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,18 +12,19 @@ from typing import Any, Final
 
 import pandas as pd
 
+from glassformer.extensions.corpus import corpora
+from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, head_name
 from glassformer.extensions.corpus.library import queries
-from glassformer.extensions.corpus.library.conditions import Head
-from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.library.queries import HeadSummary, Hit, PeakPosition, Whole
-from glassformer.extensions.corpus.page import cached_queries
-from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene, head_name
+from glassformer.extensions.corpus.library.folder import About, Run, summaries
+from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import REVISION_LENGTH
-from glassformer.shared import controls, drawing, menu
+from glassformer.runs.show import choose_part
+from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import here, st
@@ -31,17 +33,137 @@ from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.view import MAIN, View
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
-from transformer.i18n import Sentence, joined, say
+from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.reference import read_given
 
+COMMAND: Final = "python -m transformer corpus {folder} --pairs FILE --out DIR"
+SETTING: Final = "streamlit run app.py -- --corpora DIR\nGLASSFORMER_CORPORA=DIR"
+
+
+RUN: Final = "corpus_run"
+OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
+
+
+def draw(checkpoint: Checkpoint) -> None:
+    """Draw the page; `checkpoint` is the one that is chosen, which need not be that of the corpus run."""
+    found, problems = corpora.listed()
+    for problem in problems:
+        st.warning(drawing.plain(problem), icon=":material/folder_off:")
+    if not found:
+        _how_to_make_one(checkpoint)
+        return
+    run = _chosen(found, checkpoint)
+    st.caption(drawing.plain(told(run, checkpoint)))
+    scene = attempt(lambda: _scene(run, checkpoint))
+    if scene is None:
+        return
+    with controls.bar(MAIN):
+        part = choose_part(CORPUS, MAIN)
+        if part == "heads":
+            choose_kind(scene)
+        if part in ("head", "joined", "beside"):
+            choose_head(scene)
+        if part in OF_HEADS:
+            choose_measure(scene)
+    cover_box.part(lambda: attempt(lambda: CORPUS.listed()[part].draw(OpenCorpus(run, scene, checkpoint))))
+
+
+# ------------------------------------------------------------------------------------------------ which run
+
+
+def _how_to_make_one(checkpoint: Checkpoint) -> None:
+    """What a corpus run is, and how one is made."""
+    st.markdown(
+        say(
+            "A corpus run measures every head of a model on each line of a file, for example 100,000 sentences. This "
+            "page shows what the heads do over all these lines, with 95 % intervals, and leads to single sentences."
+        )
+    )
+    st.markdown(say("Measure a file, which has one source per line, then a tab and its reference:"))
+    entry = loading.found(str(st.session_state.get(session.MODEL) or ""))
+    folder = shlex.quote(f"checkpoints/{checkpoint.name}" if entry is None else str(entry.folder))
+    st.code(COMMAND.format(folder=folder), language="sh")
+    st.markdown(say("Then tell the app where it is, as an option or in the environment:"))
+    st.code(SETTING, language="sh")
+    where = corpora.folders()
+    if where:
+        said = say_n(
+            "There is no corpus run yet in this folder: {names}.",
+            "There is no corpus run yet in these folders: {names}.",
+            len(where),
+            names=joined(", ", map(str, where)),
+        )
+        st.caption(drawing.plain(said))
+
+
+def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
+    """Draw the choice of a run; one that there is not is let go and said."""
+    asked, names = session.view(MAIN).of(CorpusLook).corpus_run, {run.key: run for run in found}
+    own = next((run.key for run in found if run.about.content_hash == checkpoint.content_hash), found[0].key)
+    if asked and asked not in names:
+        drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])
+        session.replace(MAIN, corpus_run="")
+    labels: dict[str, Sentence] = {
+        key: say("{checkpoint}: {file} · {state}", checkpoint=name_of(run), file=files(run.about), state=lines_of(run))
+        for key, run in names.items()
+    }
+    key = controls.menu(
+        controls.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
+        say("Corpus run"),
+        labels,
+        otherwise=own,
+        bare=True,
+        width=460,
+    )
+    return names[key]
+
+
+def files(about: About) -> str:
+    """The names of the files of lines."""
+    return joined(", ", about.files)
+
+
+def lines_of(run: Run) -> Sentence:
+    """How many lines it has, and how many of them are there."""
+    if run.about.complete or run.lines_done >= run.about.lines:
+        return say_n("{n:,} line", "{n:,} lines", run.about.lines)
+    return say("{n:,} of {all:,} lines so far", n=run.lines_done, all=run.about.lines)
+
+
+def told(run: Run, checkpoint: Checkpoint) -> Sentence:
+    """How a run was measured, and whether on another checkpoint than the chosen one."""
+    about = run.about
+    how = say("Measured while the model read the reference.")
+    if about.options.decode:
+        how = say("Measured on the model's own greedy output.")
+    if about.content_hash == checkpoint.content_hash:
+        return how
+    other = say("This run is of the checkpoint {name}, not of the one chosen in the sidebar.", name=about.checkpoint)
+    return joined(" ", [how, other])
+
+
+# ------------------------------------------------------------------------------------------------ what is looked at
+
+
+def _scene(run: Run, checkpoint: Checkpoint) -> CorpusScene | None:
+    found = summaries(run)
+    if not found:
+        st.info(say("No line of this corpus run could be measured."), icon=":material/info:")
+        return None
+    parts = anatomy(checkpoint.config) if checkpoint.content_hash == run.about.content_hash else None
+    scene = CorpusScene(found, parts, session.view(MAIN))
+    layers, heads = scene.size(scene.kind)
+    controls.let_go(MAIN, layers, heads)
+    return scene
+
+
+# ------------------------------------------------------------------------------------------------ an open run
+
 OPENED: Final = "corpus_line"
-NEEDS_DUCKDB: Final = say(
-    "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
-    "pip install 'glassformer[corpus]' and start the app again."
-)
+READING: Final = say("Reading the corpus run…")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +178,7 @@ class OpenCorpus:
     def line(self) -> Whole | None:
         """The selected line; None if there is none, or it is missing. Errors as of `queries.search`."""
         number = self.scene.view.of(SentencesLook).line
-        return None if number is None or not queries.is_installed() else cached_queries.line(self.run, number + 1)
+        return None if number is None or not queries.is_installed() else corpora.line(self.run, number + 1)
 
     @property
     def of_head(self) -> HeadSummary | None:
@@ -80,7 +202,7 @@ class OpenCorpus:
 def can_ask() -> bool:
     """Whether single lines can be asked about; says so if not."""
     if not queries.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+        st.info(drawing.with_code(queries.NEEDS_DUCKDB), icon=":material/info:")
         return False
     return True
 
@@ -92,8 +214,8 @@ def look_at(line: int) -> None:
 
 def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
-    kept, help = controls.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
-    controls.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
+    kept = controls.field(MAIN, "line", key="corpus_line_number")
+    controls.number(kept, say("Open line"), MAX_LINE, width=150, bare=True)
     number = corpus.scene.view.of(SentencesLook).line
     if number is not None and attempt(lambda: corpus.line) is None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
@@ -113,20 +235,17 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None
             return
         whose = corpus.whose()
         if whose is None:
-            st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
+            about = corpus.run.about
+            said = say(
+                "The checkpoint that was measured, {name} ({hash}), is not among the checkpoints of this app, so the "
+                "line cannot be opened on other pages.",
+                name=about.checkpoint,
+                hash=about.content_hash[:REVISION_LENGTH],
+            )
+            st.info(drawing.plain(said), icon=":material/info:")
             return
         place = place or (None if one is None else one.place)
         _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
-
-
-def _not_here(corpus: OpenCorpus) -> Sentence:
-    about = corpus.run.about
-    return say(
-        "The checkpoint that was measured, {name} ({hash}), is not among the checkpoints of this app, so the line "
-        "cannot be opened on other pages.",
-        name=about.checkpoint,
-        hash=about.content_hash[:REVISION_LENGTH],
-    )
 
 
 def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str]:
@@ -164,10 +283,8 @@ def _peak(place: PeakPosition) -> Sentence:
 
 
 def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
-    of_head = link.view.head is not None
     with st.container(horizontal=True, gap="medium"):
-        said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
-        menu.link("attention", said, link, icon=":material/grid_on:")
+        menu.link("attention", say("Open this line on Attention"), link, icon=":material/grid_on:")
         menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
         if link.reference and anatomy(whose[1].config).writes:
             menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
@@ -330,9 +447,8 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
     looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
     looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
-    looks["loss"] = kinds.NumberColumn(
-        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per token, in nats."))
-    )
+    help = here(say("Mean loss per token, in nats."))
+    looks["loss"] = kinds.NumberColumn(here(say("Loss")), format="%.3f", width=70, help=help)
     looks["worst_rank"] = kinds.NumberColumn(
         here(say("Rank")),
         format="localized",
