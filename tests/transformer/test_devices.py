@@ -16,7 +16,7 @@ from tests.transformer.devices import refused_without_cuda as refused_without_cu
 from tests.transformer.featured import FEATURED
 from tests.transformer.stand_in import DEVICE
 from transformer import Beam, Sampling
-from transformer.analysis import mask_checks, neurons, one_weight, position_study, rotations, stream
+from transformer.analysis import mask_checks, neurons, one_weight, positions, stream
 from transformer.analysis.head_statistics import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
@@ -96,9 +96,9 @@ def test_what_the_parameters_say(pair):
         model, kind, stack = one.model, one.model.anatomy.kinds[0], one.model.anatomy.stacks[0].name
         found = [output_projections(model, kind), neurons.columns(model, stack, 0)]
         if one.config.placing.adds == "table":
-            found.append(position_study.own_table(model, stack))
+            found.append(positions.own_table(model, stack))
         if one.config.placing.adds == "bias":
-            found.append(rotations.distance_bias(model, stack, most=5))
+            found.append(positions.distance_bias(model, stack, most=5))
         return found
 
     same(pair, work)

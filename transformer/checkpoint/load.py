@@ -45,9 +45,8 @@ from transformer.checkpoint.consistency import (
     hash_of,
     most_bytes,
 )
-from transformer.checkpoint.free_memory import CPU, Device, device_of
+from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
 from transformer.checkpoint.parameter_layout import Halves
-from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile

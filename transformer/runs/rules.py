@@ -10,7 +10,7 @@ separately. The rules apply in this order, each to the result of the one before:
     the last place       all but the forced end are closed
     insisted             if a change of the run insists on a piece, all others are closed
 
-Source: `transformer.model.config_generation` names it; the order is that of transformers 5.23, whose greedy outputs the
+Source: `transformer.model.config_fields` names it; the order is that of transformers 5.23, whose greedy outputs the
 tests compare.
 
 Shapes: V target vocabulary.

@@ -13,10 +13,9 @@ from glassformer.extensions.importers.library.readers import (
     is_marians,
     why_unopened,
 )
-from transformer.checkpoint.free_memory import CPU, Device
+from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import GlassformerError
 from transformer.files.kinds import UNPACK
 from transformer.files.untrusted_folder import FolderFiles, as_typed

@@ -28,13 +28,13 @@ from glassformer.shared.i18n import st
 from glassformer.state import answers as addresses
 from glassformer.state.answers import Answer, Answers
 from glassformer.state.link import MAX_NAME
+from transformer.analysis.losses import samples_of
+from transformer.checkpoint.free_memory import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.checkpoint.progress import Progress
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
-from transformer.trying.losses import samples_of
 
 TOKENIZERS: Final = ("pieces", "source_pieces", "target_pieces")  # names of answers that are files
 MOST_FILES = 1_000  # of a folder, whose versions are compared

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from tests.transformer.analysis.test_speed_gains import LARGE
 from tests.transformer.tiny import DECODER, tiny_config
-from tests.transformer.trying.test_speed_gains import LARGE
+from transformer.analysis import speed_gains
+from transformer.analysis.speed_gains import measuring
 from transformer.runs.array_records import whole
-from transformer.trying import speed_gains
-from transformer.trying.speed_gains import measuring
 
 
 @pytest.mark.parametrize("features", [{}, LARGE, DECODER | LARGE])

@@ -7,7 +7,7 @@ from tests.transformer.one_stack import alone
 from transformer import run
 from transformer.analysis import head_statistics as hs
 from transformer.analysis import mask_checks, neurons, stream
-from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.alignment import score_alignment
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.rollout import self_rollout
 from transformer.errors import QueryError

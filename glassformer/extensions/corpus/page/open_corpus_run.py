@@ -34,8 +34,8 @@ from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
+from transformer.runs.inputs import read_given
 from transformer.runs.query import MAX_NEW
-from transformer.runs.reference import read_given
 
 OPENED: Final = "corpus_line"
 NEEDS_DUCKDB: Final = say(

@@ -19,6 +19,7 @@ from glassformer.extensions.doctor.library.findings import (
     not_applicable,
 )
 from glassformer.extensions.doctor.library.input_rows import InputRow, OwnCode, rows_of
+from transformer.analysis.losses import MASKS, Loss, Samples, Variants
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence
@@ -26,7 +27,6 @@ from transformer.model.anatomy import Anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.trace import Trace
-from transformer.trying.losses import MASKS, Loss, Samples, Variants
 
 SENTENCES = 12
 """Of those that are given, as many are taken; more change few verdicts, and each costs time."""

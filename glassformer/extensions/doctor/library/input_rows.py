@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.analysis.losses import Samples, text_ids
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, shown
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.reading import padded
 from transformer.runs.recording_pass import check_recorded
-from transformer.trying.losses import Samples, text_ids
 
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.

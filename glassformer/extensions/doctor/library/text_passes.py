@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.doctor.library.context import ExaminationContext
+from transformer.analysis.losses import SampleLoss, row_of
 from transformer.errors import GlassformerError
 from transformer.model.taps import NO_TAP, Hook, Tap, tap_of
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.trying.losses import SampleLoss, row_of
 
 LENGTH = 16
 ROWS = 16

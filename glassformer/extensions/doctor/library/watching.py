@@ -34,9 +34,9 @@ from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, no
 from glassformer.extensions.doctor.library.input_rows import Forward, OwnCode
 from glassformer.extensions.doctor.library.live_model import Read, bare, reader
 from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test
+from transformer.analysis.losses import Samples, read_samples
 from transformer.errors import DataError, shown
 from transformer.i18n import say
-from transformer.trying.losses import Samples, read_samples
 
 LINES, PAGE = "verdicts.jsonl", "report.html"
 SCHEMA: Final = "glassformer.watch"

@@ -12,7 +12,7 @@ from typing import Any
 from glassformer.extensions.importers.library.config_settings import Fields, Known
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say
-from transformer.model.config_generation import MAX_COUNT
+from transformer.model.config_fields import MAX_COUNT
 
 SUPPRESSED, BAD_WORDS = "suppress_tokens", "bad_words_ids"
 # The field of our config -> the key that says it.

@@ -21,13 +21,13 @@ from glassformer.extensions.importers.library.import_inputs import FIRST, likely
 from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
-from transformer.checkpoint.progress import silent
+from transformer.analysis.losses import MASKS, Answers, Loss, Samples, first_output, text_ids
+from transformer.analysis.significance import POOR, verdict
+from transformer.checkpoint.free_memory import silent
 from transformer.errors import ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.runs.model_protocols import Scorable
 from transformer.text.tokenizer import RawIds
-from transformer.trying.losses import MASKS, Answers, Loss, Samples, first_output, text_ids
-from transformer.trying.significance import POOR, verdict
 
 ASSUMED: Answers = {"max_len": 1024}  # what has no choices, while others are tried
 SMALL = 5_000_000  # parameters

@@ -18,10 +18,10 @@ from itertools import product
 from typing import Any
 
 from glassformer.extensions.importers.library.parts import PARTS
+from transformer.analysis.losses import Answers, Loss, Samples, Variants, loss_of, text_ids
+from transformer.analysis.significance import SAME, same
 from transformer.errors import CheckpointError, ConfigError, QueryError
 from transformer.runs.model_protocols import Scorable
-from transformer.trying.losses import Answers, Loss, Samples, Variants, loss_of, text_ids
-from transformer.trying.significance import SAME, same
 
 Build = Callable[[Answers], Scorable | None]
 """A model with these answers to all that is asked; None if there is none."""

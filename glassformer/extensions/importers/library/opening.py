@@ -18,15 +18,14 @@ from glassformer.extensions.importers.library.readers import MOST_CONFIG, OURS, 
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport
 from glassformer.extensions.importers.library.tutorial_import import import_weights
 from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, WHOLE
+from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import first
-from transformer.checkpoint.free_memory import CPU, Device, device_of
+from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
-from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError, UnansweredError
 from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
-from transformer.trying.losses import Samples, read_samples
 
 Kind = Literal["native", "weights"] | Reader
 OF_A_FOLDER = (CONFIG, WHOLE, INDEX, PICKLED)  # files that mean the folder around them; a reader's own do, too

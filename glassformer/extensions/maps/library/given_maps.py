@@ -14,7 +14,7 @@ import numpy as np
 from transformer.errors import MapsError, shown
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import Kind
-from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
+from transformer.runs.trace import LabelledAttention, LabelledMaps
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MOST_LAYERS: Final = 200

@@ -26,9 +26,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
 from transformer.model.config import ModelConfig
-from transformer.runs.pairs import Pair, read_numbered_pairs
+from transformer.runs.inputs import room_of
 from transformer.runs.query import Beam, Greedy, Query, check_source
-from transformer.runs.source import room_of
+from transformer.runs.sentence_files import Pair, read_numbered_pairs
 from transformer.text.cells import cell
 
 MAX_NEW = Query.max_new  # the app's default maximum

@@ -25,8 +25,8 @@ from transformer.model.transformer import Transformer
 from transformer.runs import recording_pass
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.inputs import room_of
 from transformer.runs.query import Beam, Greedy
-from transformer.runs.source import room_of
 from transformer.text.tokenizer import AnyTokenizer
 
 ROWS = 512  # of logits at a time: enough for fast products, few enough for the processor's outer cache

@@ -23,7 +23,7 @@ from glassformer.extensions.lessons.library.case import (
     worded,
 )
 from glassformer.extensions.lessons.library.subjects.steps import written
-from transformer.analysis.default_cell import hardest_step as least_sure
+from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.analysis.sampling_stages import Spread, reshaped, spread
 from transformer.runs.query import Beam, Sampling
 from transformer.text.tokenizer import SPACE_MARK

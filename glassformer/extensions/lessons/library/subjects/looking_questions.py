@@ -22,7 +22,7 @@ from glassformer.extensions.lessons.library.case import (
 )
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import Mute
-from transformer.analysis.default_cell import hardest_step as least_sure
+from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.model.anatomy import anatomy
 from transformer.text.tokenizer import SPACE_MARK
 

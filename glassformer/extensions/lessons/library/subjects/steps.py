@@ -3,7 +3,7 @@
 from typing import Any
 
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
-from transformer.analysis.default_cell import hardest_step as least_sure
+from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 

@@ -27,8 +27,8 @@ from glassformer.extensions.lessons.library.subjects.looking_questions import ow
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import NoResidual, Replace, Skip
 from transformer.analysis import neurons, stream
-from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.analysis.logit_lens import logit_lens, paths
+from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.i18n import say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.taps import Replacer, tap_of

@@ -26,8 +26,7 @@ from glassformer.extensions.lessons.library.case import (
 )
 from glassformer.extensions.what_if.interventions.head_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
-from transformer.analysis.default_cell import LEAST_KEYS, worth_seeing
-from transformer.analysis.one_weight import Walk, place, sites, walk
+from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, worth_seeing
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.attention_scores import plain_scores

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
+from transformer.analysis.losses import Samples, loss_of
 from transformer.errors import DataError, QueryError
 from transformer.text.tokenizer import Encoding, RawIds
-from transformer.trying.losses import Samples, loss_of
 
 PAIRS = Samples(("5 6 7 8", "9 10", "11", "12 4 5 6"), ("5 6", "7 8 9 10", "11 12", "4"))
 

@@ -8,10 +8,10 @@ import torch
 
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ENCODER, ONE_STACK, random_ids, tiny_config, tiny_model
+from transformer.analysis import speed_gains
+from transformer.analysis.speed_gains import Gains, measuring
 from transformer.errors import QueryError
 from transformer.runs.array_records import whole
-from transformer.trying import speed_gains
-from transformer.trying.speed_gains import Gains, measuring
 
 LARGE = {"d_model": 64, "d_ff": 2048, "n_heads": 4}  # has matrices that are worth rounding
 

@@ -28,15 +28,14 @@ from transformer.files import untrusted_folder
 from transformer.i18n import say, say_n
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
-from transformer.model.config_ids import Ids
+from transformer.model.config_fields import Ids
 from transformer.model.positions import FixedPositions
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.distribution import losses_of
 from transformer.runs.model_protocols import Scorable
 from transformer.runs.reading import padded, read_before
-from transformer.text.normalise import normalise
-from transformer.text.tokenizer import AnyTokenizer, RawIds
+from transformer.text.tokenizer import AnyTokenizer, RawIds, normalise
 
 MOST_SAMPLES = 32
 """More lines are not read: those that are make a difference of 0.1 nats plain, and each costs time."""

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer.trying.losses import Loss
-from transformer.trying.significance import same, surely_better, verdict
+from transformer.analysis.losses import Loss
+from transformer.analysis.significance import same, surely_better, verdict
 
 
 def a_loss(*means, pieces=5):

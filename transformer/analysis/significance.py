@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
+from transformer.analysis.losses import Loss
 from transformer.i18n import Sentence, say, say_n
-from transformer.trying.losses import Loss
 
 # Student's t for 95 %, by degrees of freedom from 1; above, the last.
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.09)
