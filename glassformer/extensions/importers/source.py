@@ -5,8 +5,7 @@ from typing import Final, NoReturn
 
 from glassformer.checkpoints.checkpoint_panels import table
 from glassformer.extensions.importers import third_party_models
-from glassformer.extensions.importers.format import HOLDS
-from glassformer.extensions.importers.library.opening import QuestionsError
+from glassformer.extensions.importers.library.opening import HOLDS, QuestionsError
 from glassformer.extensions.importers.library.readers import SUFFIXES, readers
 from glassformer.frame.source_box import head
 from glassformer.runs.open_run import publish_unopened

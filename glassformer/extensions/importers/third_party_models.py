@@ -12,15 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from glassformer.extensions.importers.format import HOLDS
 from glassformer.extensions.importers.library import answer_ranking, opening
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
-from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
+from glassformer.extensions.importers.library.opening import HOLDS, QuestionsError, kind_of
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.report import Imported, ImportReport
-from glassformer.extensions.weight_files.library import pickles
-from glassformer.extensions.weight_files.library.weights import OUTLINE
+from glassformer.extensions.weight_files import pickles
+from glassformer.extensions.weight_files.weights import OUTLINE
 from glassformer.runs import loading
 from glassformer.server import command_line
 from glassformer.server.parts import ServerPart
