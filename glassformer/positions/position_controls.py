@@ -29,8 +29,8 @@ from transformer.analysis.positions import Turning
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import short
 from transformer.model.anatomy import Anatomy, anatomy
+from transformer.model.attention_positions import reached
 from transformer.model.config import ModelConfig
-from transformer.model.distance import reached
 from transformer.model.position_kinds import Adds
 from transformer.runs.interventions.targets import ANY_STACK
 

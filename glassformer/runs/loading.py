@@ -273,7 +273,7 @@ def run(checkpoint: Checkpoint, query: Query) -> Trace:
 
 
 def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
-    """What a run had at some sites; see `transformer.runs.replay.replay`, also for errors."""
+    """What a run had at some sites; see `transformer.runs.running.replay`, also for errors."""
     return runner().compute(
         ("replay", trace.query, trace.src_ids, trace.read_ids, tuple(sites)),  # a batch adds padding
         lambda: checkpoint.replay(trace, sites),

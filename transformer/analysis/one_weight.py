@@ -102,7 +102,7 @@ def biased(config: ModelConfig, kind: Kind) -> bool:
 
 
 def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple[str, ...]:
-    """The sites that `walk` needs, for `transformer.runs.replay.replay`; without a config, no position bias."""
+    """The sites that `walk` needs, for `transformer.runs.running.replay`; without a config, no position bias."""
     bias = ("bias",) if config is not None and biased(config, kind) else ()
     return tuple(f"{place(kind, layer)}.{name}" for name in (*RECORDED, *bias))
 

@@ -8,7 +8,7 @@ nothing else, so sinusoids and learned tables are measured in the same way. `own
 product is that of the unturned query with the key turned by (n - m) w: of the two positions, only n - m counts.
 
 **ALiBi and relative positions** add a number by the distance of query and key (`DistanceBias`, by the functions of
-`transformer.model.distance`, which names their sources).
+`transformer.model.attention_positions`, which names their sources).
 
 Source: Vaswani et al. (2017), section 3.5; Su et al., "RoFormer" (2021), section 3.4, equations 14 to 16. Not known
 here: whether the model, or a head, uses what is measured.
@@ -23,8 +23,8 @@ import torch
 from transformer.model import rotary as turns
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.attention_features import Rotary
+from transformer.model.attention_positions import BIASES
 from transformer.model.config import ModelConfig
-from transformer.model.distance import BIASES
 from transformer.model.transformer import Transformer
 
 BASE = 10_000.0

@@ -9,8 +9,8 @@
 `transformer.model.feed_forward` name the sources of others.
 
 **Rules of generation** are not part of the model's arithmetic: its probabilities stay the same, and the rules change
-which piece is chosen. `transformer.runs.rules` says what each does. Their "text" is the start piece or the prompt, then
-what has been written so far.
+which piece is chosen. `transformer.runs.distribution` says what each does. Their "text" is the start piece or the
+prompt, then what has been written so far.
 
 **Checks.** Types are checked by hand because values come from other people's files: JSON has no tuples, and Python
 takes `true` for a whole number. An error is one sentence with the field, the value found and what was expected.

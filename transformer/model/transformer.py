@@ -30,9 +30,8 @@ from transformer.model.attention_positions import StackOrder
 from transformer.model.attention_scores import capped
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
-from transformer.model.dropout import Dropout
 from transformer.model.feed_forward import ACTIVATIONS
-from transformer.model.layers import DecoderLayer, EncoderLayer
+from transformer.model.layers import DecoderLayer, Dropout, EncoderLayer
 from transformer.model.linear import Linear, linear, rows_of
 from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
 from transformer.model.module import Module

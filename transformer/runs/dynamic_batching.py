@@ -44,7 +44,7 @@ def run_together(
 
     Yields for each query, in order, what `run` returns, but for rounding, or the error that it raises: an error
     affects no other query. A run whose maps need more memory than `most_map_bytes` keeps none;
-    `transformer.runs.replay.each_layer` computes them again. `pause` is called between two rounds of decoding.
+    `transformer.runs.running.each_layer` computes them again. `pause` is called between two rounds of decoding.
     """
     found: dict[int, Trace | Exception] = {}
     groups = {place: group for group in _groups(checkpoint, queries) if len(group) > 1 for place in group}

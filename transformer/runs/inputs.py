@@ -15,10 +15,10 @@ from transformer.errors import QueryError, shown
 from transformer.i18n import say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.distribution import Rules
 from transformer.runs.interventions import Intervention, fitted
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query, check_reference
-from transformer.runs.rules import Rules
 from transformer.text.tokenizer import SPACE_MARK, RawIds, normalise, notes_on
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats

@@ -3,7 +3,7 @@
 Decoding step by step says what a run writes. `transformer.runs.drafting` finds the same sooner.
 
 Maps of a long text can be too large for a server. A run that drops its maps computes every attention as if it kept
-them, so all other numbers are the same to the last bit. `transformer.runs.replay.each_layer` computes the maps again,
+them, so all other numbers are the same to the last bit. `transformer.runs.running.each_layer` computes the maps again,
 one layer at a time.
 
 Shapes: B queries, S source tokens, D d_model.

@@ -31,9 +31,8 @@ from transformer.i18n import say
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
 from transformer.runs.array_records import ArrayRecord
-from transformer.runs.distribution import RuleChange, best, change, drawn_from, entropy
+from transformer.runs.distribution import RuleChange, Rules, best, change, drawn_from, entropy
 from transformer.runs.query import Query
-from transformer.runs.rules import Rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +228,7 @@ class Trace(ArrayRecord):
 
     @property
     def keeps_maps(self) -> bool:
-        """Whether it keeps its maps; if not, `transformer.runs.replay` computes them again, one layer at a time."""
+        """Whether it keeps its maps; if not, `transformer.runs.running` computes them again, one layer at a time."""
         return all(maps.shape[2:] == self.masks[kind].shape[-2:] for kind, maps in self.weights.items())
 
     def maps(self, kind: Kind) -> np.ndarray:

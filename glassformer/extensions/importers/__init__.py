@@ -21,6 +21,6 @@ EXTENSION = Extension(
         ),
     ),
     formats="glassformer.extensions.importers.library.opening:FORMAT",
-    sources="glassformer.extensions.importers.source:SOURCE",
+    sources="glassformer.extensions.importers.third_party_models:SOURCE",
     server="glassformer.extensions.importers.third_party_models:SERVER",
 )

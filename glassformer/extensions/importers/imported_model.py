@@ -18,7 +18,7 @@ from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
-from glassformer.extensions.importers.source import brought, ways
+from glassformer.extensions.importers.third_party_models import brought, ways
 from glassformer.paths import SHIPPED
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt, to_the_doctor

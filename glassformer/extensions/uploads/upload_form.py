@@ -1,6 +1,6 @@
 """Upload form on the page Open a checkpoint: drop zone, progress, errors, and what an upload is called."""
 
-from glassformer.extensions.importers.source import ImportersSource
+from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.extensions.uploads import session_uploads
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
 from glassformer.extensions.uploads.session_uploads import File, Waiting

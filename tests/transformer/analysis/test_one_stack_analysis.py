@@ -11,7 +11,7 @@ from transformer.analysis.alignment import score_alignment
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.rollout import self_rollout
 from transformer.errors import QueryError
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 
 @pytest.fixture(scope="module", params=["decoder", "encoder"])

@@ -1,7 +1,7 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
 from glassformer.extensions.importers import import_report, imported_model
-from glassformer.extensions.importers.source import ways
+from glassformer.extensions.importers.third_party_models import ways
 from glassformer.frame.sidebar import chosen_entry
 from glassformer.frame.source_box import head
 from glassformer.runs.open_run import publish_unopened

@@ -12,7 +12,7 @@ from transformer import Beam, run, run_batch
 from transformer.errors import QueryError
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.interventions import parse
-from transformer.runs.replay import each_layer, replay
+from transformer.runs.running import each_layer, replay
 from transformer.runs.sentence_files import SentenceLine
 from transformer.runs.teacher_forcing import judge
 

@@ -24,7 +24,7 @@ from transformer.analysis.one_weight import place
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 TOUCHED: Final = 1e-6  # a number of a vector that changes by more than this share of the largest change has changed
 

@@ -28,7 +28,7 @@ from transformer.analysis import head_statistics
 from transformer.analysis.head_statistics import distance, entropy
 from transformer.i18n import say
 from transformer.model.anatomy import Kind, anatomy
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 MOST_HEADS: Final = 16
 """Of a layer with more heads only the first are taken away one by one: each costs a row of a pass."""

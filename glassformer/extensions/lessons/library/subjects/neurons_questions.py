@@ -23,7 +23,7 @@ from glassformer.extensions.what_if.interventions import NoFeedForward
 from transformer.analysis import neighbours, neurons
 from transformer.analysis.stream import places
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 HARDLY: Final = 0.1  # a logit that changes by less has hardly changed: it makes a probability a tenth larger
 NEAREST: Final = 10

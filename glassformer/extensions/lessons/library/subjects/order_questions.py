@@ -32,7 +32,7 @@ from transformer.analysis.stream import cosine, rms
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import Intervention, write
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 from transformer.runs.trace import Trace
 
 MOST_SEEDS: Final = 20

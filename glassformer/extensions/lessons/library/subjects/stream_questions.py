@@ -33,7 +33,7 @@ from transformer.i18n import say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import write
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 SMALL_VOCABULARY: Final = 500  # a vocabulary with fewer pieces has letters and marks, but hardly a word
 

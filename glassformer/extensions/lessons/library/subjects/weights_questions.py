@@ -31,7 +31,7 @@ from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.attention_scores import plain_scores
 from transformer.runs.interventions import Intervention
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 LISTED: Final = 6  # keys of which a question lists the number; what is left of the row is one sum
 

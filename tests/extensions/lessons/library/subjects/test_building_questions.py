@@ -6,7 +6,7 @@ import pytest
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from tests.extensions.lessons.library.posed import SPOKEN, case
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 STEPS = lessons()["building"].steps
 both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)

@@ -9,7 +9,7 @@ from glassformer.extensions.lessons.library.case import Case
 from glassformer.extensions.lessons.library.subjects import neurons_questions
 from glassformer.extensions.lessons.library.subjects import stream_questions as stream
 from tests.extensions.lessons.library.posed import RUNS, case_at
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 
 def hidden(case: Case) -> np.ndarray:
