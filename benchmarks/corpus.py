@@ -38,7 +38,7 @@ from transformer.analysis.head_statistics import measure_maps
 from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind
-from transformer.runs.reference import read_given
+from transformer.runs.inputs import read_given
 
 ZH_EN = Path(__file__).resolve().parents[1] / "checkpoints" / "zh-en"
 SEED, AT_ONCE, PROCESSES = 0, 32, 2

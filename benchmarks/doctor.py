@@ -28,9 +28,9 @@ from benchmarks.doctor_models import RECIPES
 from glassformer.extensions.doctor.library.report import examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import NAMES, OWN, healthy, texts
+from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.trying.losses import Samples
 
 MOST_SECONDS = 60.0
 

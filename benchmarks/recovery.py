@@ -26,13 +26,13 @@ from torch.nn import functional
 from glassformer.extensions.importers.library.answer_ranking import best_answers, scored
 from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
+from transformer.analysis.losses import Samples, Variants
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.load import load as native
 from transformer.checkpoint.opening import load
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.trying.losses import Samples, Variants
 
 ROOT = Path(__file__).parents[1]
 STRUCTURE = ("n_heads", "norm", "scale_embedding", "activation")

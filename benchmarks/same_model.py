@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.huggingface.library.folder import import_folder
+from glassformer.extensions.huggingface.folder import import_folder
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import save
 from transformer.model.config import ModelConfig

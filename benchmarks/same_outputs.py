@@ -262,7 +262,7 @@ def _numbers(text: str, checkpoint: Checkpoint) -> str:
 
 
 def _tiny(families: Sequence[str]) -> Iterator[tuple[str, Checkpoint]]:
-    rows = import_module("tests.extensions.huggingface.library.tiny_families")
+    rows = import_module("tests.extensions.huggingface.tiny_families")
     for family in families:
         yield family, same_model.ours(rows.model_of(family, TINY[family]))
 

@@ -24,9 +24,9 @@ from glassformer.extensions.sentences.line_runs import ROWS, run_lines
 from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.server.model_runner import ModelRunner
 from glassformer.state.link import Link
-from transformer.analysis.line_file import SentenceLine, read_file
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query, Sampling
+from transformer.runs.sentence_files import SentenceLine, read_file
 
 ASKED, THINK_SECONDS = 20, 0.1
 ZH_EN = Path(__file__).resolve().parents[1] / "checkpoints" / "zh-en"

@@ -40,7 +40,7 @@ from glassformer.extensions.training.library.run import learn_vocabulary
 from glassformer.extensions.training.library.settings import TrainSettings
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.runs.pairs import read_pairs
+from transformer.runs.sentence_files import read_pairs
 from transformer.text.tokenizer import Tokenizer
 
 VOCABULARY = 8_000

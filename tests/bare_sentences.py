@@ -40,7 +40,7 @@ _TERMINAL = re.compile(
     r"|glassformer/extensions/(\w+/(__init__\.py|\w*command\w*(\.py|/)|library/survey\.py)|(training/library|replicas)/"
     r"|drafts/ctranslate2_draft\.py)"
 )
-_FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
+_FOR_DEVELOPERS = ("transformer/model/sites.py",)  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from tests.data.healthy import tasks
+from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.trying.losses import Samples
 
 ROOT = Path(__file__).parents[1]
 DATA, SHIPPED = ROOT / "tests" / "data" / "healthy", ROOT / "checkpoints"

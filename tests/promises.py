@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from textwrap import fill
 
+from tests.source_code import of_library
+
 ROOT = Path(__file__).resolve().parent
 FILE = ROOT / "PROMISES.md"
 LONGEST = 130  # characters of a promise
@@ -53,7 +55,7 @@ def layer(module: Path) -> str:
         return "browser"
     if "pages" in folders or "page" in folders:
         return "page"
-    return "library" if folders[0] == "transformer" or "library" in folders else "app"
+    return "library" if of_library(module.relative_to(ROOT)) else "app"
 
 
 def area(module: Path) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from transformer.i18n.pseudo import CLOSE, OPEN
+from transformer.i18n.catalogue import CLOSE, OPEN
 
 _LINE = re.compile(r"<br\s*/?>|\n")
 _MARKUP = re.compile(

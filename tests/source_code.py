@@ -8,9 +8,11 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LIBRARY_ALONE = {"huggingface", "toolkits", "weight_files"}  # extensions that draw nothing
 FOLDERS = ("pages", "glassformer", "transformer", "tools", "benchmarks", "tests")
 SCRIPTS = ("app", "main")
 
@@ -48,6 +50,13 @@ class Source:
     @property
     def package(self) -> list[str]:
         return list(self.path.parent.parts)
+
+
+def of_library(path: Path) -> bool:
+    """Whether a module, or a test of it, is of the library or of what an extension adds to it."""
+    return bool({"transformer", "library"} & {*path.parts}) or any(
+        pair[0] == "extensions" and pair[1] in LIBRARY_ALONE for pair in pairwise(path.parts)
+    )
 
 
 def sources(root: Path) -> list[Source]:

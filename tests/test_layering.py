@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_code import ROOT, Source, imports, sources
+from tests.source_code import ROOT, Source, imports, of_library, sources
 from tools.imports import arrows, circles, closure, extension, files, folders, graph, lines, parts
 
 # Which packages of the repository a part may import, itself aside: pages -> glassformer -> transformer.
@@ -69,7 +69,7 @@ def wrong_layers(source: Source) -> Iterator[str]:
     """Imports of what is above, or beside."""
     path = source.path.as_posix()
     few = next((may for folder, may in FEW.items() if path.startswith(f"{folder}/")), None)
-    library = source.part == "transformer" or "library" in source.path.parts
+    library = source.part != "tests" and of_library(source.path)
     for found in imports(source):
         top = found.name.split(".")[0]
         where = f"{source.path}:{found.line}"
@@ -79,7 +79,7 @@ def wrong_layers(source: Source) -> Iterator[str]:
             yield f"{where} a page may not import another page; what they share belongs in glassformer"
         if top == "streamlit" and source.part not in STREAMLIT_PARTS:
             yield f"{where} only app.py, main.py, pages and glassformer may import streamlit"
-        if library and top in NOT_FOR_THE_LIBRARY and source.part != "tests":
+        if library and top in NOT_FOR_THE_LIBRARY:
             yield f"{where} the library knows nothing of {top}"
         if few and top not in sys.stdlib_module_names and not any(f"{found.name}.".startswith(f"{x}.") for x in few):
             yield f"{where} may import {', '.join(sorted(few))} only, not {found.name}"
@@ -252,6 +252,7 @@ def write(root: Path, path: str, text: str) -> None:
         ("glassformer/inside/model_panel.py", "from glassformer.attention import controls", "another page, attention"),
         ("glassformer/extensions/doctor/a.py", "from glassformer.extensions.rooms import b", "may not import rooms"),
         ("glassformer/extensions/doctor/library/a.py", "import plotly", "the library knows nothing of plotly"),
+        ("glassformer/extensions/toolkits/a.py", "import streamlit", "the library knows nothing of streamlit"),
         ("glassformer/a.py", "import streamlit as st", "from glassformer.shared.i18n"),
         ("app.py", "from streamlit.web import server", "which is private"),
         ("pages/explore/step.py", "from . import attention", "another page"),

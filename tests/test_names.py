@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tests.source_code import ROOT, sources
+from tests.source_code import ROOT, of_library, sources
 from tests.test_plain_words import TICS
 
 
@@ -45,7 +45,7 @@ def test_a_first_line_is_short_begins_with_the_thing_and_is_a_modules_own(produc
 def test_a_public_class_is_defined_once_in_the_library_and_once_in_the_app(product):
     where = defaultdict(list)
     for one in product:
-        is_library = one.part == "transformer" or "library" in one.path.parts
+        is_library = of_library(one.path)
         for node in one.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 where[node.name, is_library].append(str(one.path))
@@ -79,7 +79,7 @@ def test_a_class_or_module_in_code_font_is_there(product):
     for script in (ROOT / "glassformer").rglob("*.js"):
         known |= words_of(script.read_text(encoding="utf-8"))
     for one in code:
-        known |= {*one.path.with_suffix("").parts} | (written(one) if one.path.stem != "module_aliases" else set())
+        known |= {*one.path.with_suffix("").parts} | (written(one) if one.path.stem != "extensions" else set())
     gone = {
         (one.path.as_posix(), name)
         for one in product

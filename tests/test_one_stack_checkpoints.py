@@ -10,8 +10,8 @@ import transformer
 from glassformer.extensions.doctor.library.report import examine
 from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.scoring import read_held_out, score_gaps
-from transformer.runs.pairs import read_pairs
-from transformer.trying.losses import Samples
+from transformer.analysis.losses import Samples
+from transformer.runs.sentence_files import read_pairs
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 

@@ -18,7 +18,7 @@ from glassformer.extensions.training.library.data import encode_pairs
 from glassformer.extensions.training.library.preparation import LONGEST, SHORTEST, write_task
 from glassformer.extensions.training.library.scoring import held_out_loss
 from transformer.model.taps import without_causal_mask
-from transformer.runs.pairs import read_pairs
+from transformer.runs.sentence_files import read_pairs
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 N, BATCH = 1_000, 250

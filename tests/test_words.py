@@ -127,7 +127,7 @@ TRAINING = "glassformer/extensions/training/train_command.py"
         (CHART, 'def f(x, *, key_axis: str = "Key"):\n    pass'),
         (TEXTS, 'raise TokenizerError("{n} {what}", n=n, what="tokens are too many")'),
         (TRAINING, 'raise DataError(" ".join(["Nothing", "to score"]))'),
-        ("transformer/runs/source.py", 'return (f"This model has never seen {listed}.",)'),
+        ("transformer/runs/inputs.py", 'return (f"This model has never seen {listed}.",)'),
     ],
 )
 def test_text_that_bypasses_say_is_found(path, text):

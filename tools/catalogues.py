@@ -113,7 +113,7 @@ def said_in_scripts(root: Path = ROOT) -> Iterator[tuple[Path, tuple[str, ...]]]
 
 
 def browser_forms(root: Path = ROOT) -> list[list[str]]:
-    """The templates of the scripts, each once, for `transformer.i18n.browser`."""
+    """The templates of the scripts, each once, for `transformer.i18n.catalogue`."""
     return [list(forms) for forms in sorted({forms for _, forms in said_in_scripts(root)})]
 
 

@@ -20,7 +20,7 @@ from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 from transformer.checkpoint.load import CARD, load
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
-from transformer.text.normalise import normalise
+from transformer.text.tokenizer import normalise
 
 LEAST = 5  # times in the text; digits once
 

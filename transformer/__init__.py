@@ -13,8 +13,7 @@ To understand the model, read config, anatomy, masks, positions, attention, laye
 from typing import Any
 
 from transformer.extensions import extensions as _extensions
-from transformer.extensions import imported
-from transformer.module_aliases import install, renamed
+from transformer.extensions import imported, install, renamed
 
 __version__ = "0.2.0"
 # Where the library's own names are, whose types `__init__.pyi` has; extensions have more.

@@ -21,8 +21,7 @@ from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.word_merging import Span, by_words, open_words, word_spans, word_text
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind
-from transformer.runs.labelled_maps import LabelledMaps
-from transformer.runs.trace import Trace
+from transformer.runs.trace import LabelledMaps, Trace
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 
 if TYPE_CHECKING:

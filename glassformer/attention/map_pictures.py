@@ -42,7 +42,7 @@ from glassformer.state.view import View
 from transformer.analysis.word_merging import Span
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
 HOW_TO_READ: Final = say(

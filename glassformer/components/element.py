@@ -8,7 +8,7 @@ import streamlit as st
 from glassformer.components.assets import loader
 from glassformer.state import language
 from transformer.i18n import ENGLISH, said_throughout
-from transformer.i18n.browser import browser_words
+from transformer.i18n.catalogue import browser_words
 
 Hears = Mapping[str, Callable[[], None] | None]
 """What the browser says, by its name, and what is called then, before the page runs again."""

@@ -20,7 +20,7 @@ from transformer.checkpoint.snapshot_names import at_step, split
 from transformer.errors import GlassformerError, UnansweredError
 from transformer.i18n import Sentence, languages, name_of, say, say_n
 from transformer.model.anatomy import anatomy
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

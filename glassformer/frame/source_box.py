@@ -29,7 +29,7 @@ from glassformer.state import global_params, session
 from transformer.checkpoint.listing import Entry
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

@@ -19,8 +19,8 @@ from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import read_table
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import kinds, parse
-from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Beam, Decoding, Sampling
+from transformer.runs.trace import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

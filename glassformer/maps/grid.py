@@ -19,8 +19,7 @@ from glassformer.runs.viewed_run import Viewed, ViewedRun
 from glassformer.state.click import cell_of, fields
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
-from transformer.runs.labelled_maps import LabelledMaps
-from transformer.runs.trace import Trace
+from transformer.runs.trace import LabelledMaps, Trace
 
 LARGE: Final = {"width": 560, "most_cells": 48_000}
 FEW_PIECES: Final = 32

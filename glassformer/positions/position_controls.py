@@ -24,13 +24,13 @@ from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
-from transformer.analysis import position_study as study
-from transformer.analysis.rotations import Turning
+from transformer.analysis import positions as study
+from transformer.analysis.positions import Turning
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import short
 from transformer.model.anatomy import Anatomy, anatomy
+from transformer.model.attention_positions import reached
 from transformer.model.config import ModelConfig
-from transformer.model.distance import reached
 from transformer.model.position_kinds import Adds
 from transformer.runs.interventions.targets import ANY_STACK
 

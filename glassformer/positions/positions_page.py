@@ -17,9 +17,8 @@ from glassformer.runs.map_axes import STACKS, fit_parts
 from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.viewed_run import ModelAccess, ViewedRun
 from glassformer.state.view import Slot, View
-from transformer.analysis import position_study as study
-from transformer.analysis.position_study import own_table
-from transformer.analysis.rotations import DistanceBias, Turning, distance_bias, turnings
+from transformer.analysis import positions as study
+from transformer.analysis.positions import DistanceBias, Turning, distance_bias, own_table, turnings
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig

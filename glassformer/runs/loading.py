@@ -31,14 +31,13 @@ from glassformer.server.streamlit_private import session_id
 from glassformer.shared.drawing import plain
 from glassformer.shared.i18n import st
 from transformer.checkpoint import snapshot_names as snapshots
+from transformer.checkpoint.free_memory import Progress
 from transformer.checkpoint.listing import Entry, ListingCache, Signature, listing, own_format, signature
-from transformer.checkpoint.progress import Progress
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind
-from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
-from transformer.runs.trace import Trace
+from transformer.runs.trace import LabelledMaps, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -274,7 +273,7 @@ def run(checkpoint: Checkpoint, query: Query) -> Trace:
 
 
 def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
-    """What a run had at some sites; see `transformer.runs.replay.replay`, also for errors."""
+    """What a run had at some sites; see `transformer.runs.running.replay`, also for errors."""
     return runner().compute(
         ("replay", trace.query, trace.src_ids, trace.read_ids, tuple(sites)),  # a batch adds padding
         lambda: checkpoint.replay(trace, sites),

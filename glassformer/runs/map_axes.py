@@ -19,7 +19,7 @@ from glassformer.state.view import Side, View
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

@@ -29,9 +29,8 @@ from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
-from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.trace import Kind, LabelledMaps, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

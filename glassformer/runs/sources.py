@@ -14,7 +14,7 @@ from glassformer.state.view import Slot
 from transformer.checkpoint.listing import Entry
 from transformer.extensions import provided
 from transformer.i18n import Sentence
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

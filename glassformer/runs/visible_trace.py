@@ -17,9 +17,8 @@ import numpy as np
 from glassformer.state.view import MAIN, Slot, View
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART
-from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Greedy, Query
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.trace import Kind, LabelledMaps, Trace
 from transformer.text import SPACE_MARK
 
 Work = Callable[[np.ndarray, int], np.ndarray]

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from glassformer.server import command_line, render_lock
 from transformer.checkpoint import free_memory
-from transformer.checkpoint.free_memory import CPU
-from transformer.checkpoint.progress import Progress
+from transformer.checkpoint.free_memory import CPU, Progress
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

@@ -3,8 +3,8 @@
 from typing import Final, Literal
 
 from glassformer.shared.i18n import st
+from transformer.analysis.losses import MOST_SAMPLES
 from transformer.i18n import say
-from transformer.trying.losses import MOST_SAMPLES
 
 ARROW: Final = "=>"  # nobody can type a tab into a box
 MOST_CHARACTERS: Final = 20_000  # of a box

@@ -9,7 +9,7 @@ from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import say
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 session.begin("checkpoints")
 head(say("Checkpoints"))

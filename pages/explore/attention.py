@@ -12,7 +12,7 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import open_maps
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 session.begin(ATTENTION.path)
 

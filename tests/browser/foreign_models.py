@@ -1,7 +1,7 @@
 """Tiny random models as other programs save them: a tutorial's file, and folders of Hugging Face's.
 
 The folders are written by hand, with names and keys as their files have them: the library that saves such folders
-takes seconds to import. Those that it does save are opened in `tests/extensions/huggingface/library`.
+takes seconds to import. Those that it does save are opened in `tests/extensions/huggingface`.
 """
 
 import json

@@ -16,8 +16,8 @@ from tests.pages.reading import figure, numbers, opened, payload, told, told_or_
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import FEATURED, featured
-from transformer.analysis.rotations import distance_bias, turnings
-from transformer.runs.replay import replay
+from transformer.analysis.positions import distance_bias, turnings
+from transformer.runs.running import replay
 
 text = partial(told, kinds=("markdown", "caption", "info", "warning", "latex"))
 

@@ -26,7 +26,7 @@ from tests.pages.reading import (
     step,
     told,
 )
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
 

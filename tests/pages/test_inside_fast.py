@@ -7,7 +7,7 @@ from glassformer.inside.fast import fast_panel as fast
 from glassformer.runs import measurement_jobs
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, payload, told, view
-from transformer.trying.speed_gains import Gains
+from transformer.analysis.speed_gains import Gains
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
 

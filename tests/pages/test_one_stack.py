@@ -33,8 +33,7 @@ from tests.pages.reading import (
 )
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
-from transformer.runs.replay import replay
-from transformer.runs.running import run_batch
+from transformer.runs.running import replay, run_batch
 
 STACKS = ["decoder", "encoder"]
 TEXT, OTHER = "ba lo mi", "lo"

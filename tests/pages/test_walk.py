@@ -10,9 +10,9 @@ from glassformer.shared.controls import NONE
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, keys_of, numbers, told, view
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
-from transformer.analysis.default_cell import worth_seeing
+from transformer.analysis.one_weight import worth_seeing
 from transformer.checkpoint.load import load
-from transformer.runs import replay as replay_module
+from transformer.runs import running as replay_module
 from transformer.runs.running import run
 
 text = partial(told, kinds=("markdown",))

@@ -16,7 +16,7 @@ from tests.transformer.devices import refused_without_cuda as refused_without_cu
 from tests.transformer.featured import FEATURED
 from tests.transformer.stand_in import DEVICE
 from transformer import Beam, Sampling
-from transformer.analysis import mask_checks, neurons, one_weight, position_study, rotations, stream
+from transformer.analysis import mask_checks, neurons, one_weight, positions, stream
 from transformer.analysis.head_statistics import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
@@ -26,8 +26,7 @@ from transformer.checkpoint.free_memory import device_of
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 from transformer.runs.dynamic_batching import run_together
-from transformer.runs.replay import each_layer, replay
-from transformer.runs.running import run_batch
+from transformer.runs.running import each_layer, replay, run_batch
 from transformer.runs.teacher_forcing import score
 from transformer.tap import sites
 
@@ -96,9 +95,9 @@ def test_what_the_parameters_say(pair):
         model, kind, stack = one.model, one.model.anatomy.kinds[0], one.model.anatomy.stacks[0].name
         found = [output_projections(model, kind), neurons.columns(model, stack, 0)]
         if one.config.placing.adds == "table":
-            found.append(position_study.own_table(model, stack))
+            found.append(positions.own_table(model, stack))
         if one.config.placing.adds == "bias":
-            found.append(rotations.distance_bias(model, stack, most=5))
+            found.append(positions.distance_bias(model, stack, most=5))
         return found
 
     same(pair, work)

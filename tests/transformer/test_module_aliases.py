@@ -9,8 +9,7 @@ from operator import attrgetter
 import pytest
 
 import transformer
-from transformer import module_aliases
-from transformer.extensions import Extension, extensions
+from transformer.extensions import MOVED, Extension, extensions, renamed
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def moved(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     one = Extension(name="thrown_away", modules={"transformer.moved": folder.name})
-    monkeypatch.setattr(module_aliases, "extensions", lambda: (one,))
+    monkeypatch.setattr("transformer.extensions.extensions", lambda: (one,))
     yield folder.name
     for name in [name for name in sys.modules if name.startswith(("transformer.moved", folder.name))]:
         del sys.modules[name]
@@ -53,11 +52,11 @@ def test_names_that_are_none_stay_unknown(moved):
         with pytest.raises(ModuleNotFoundError, match=name.rpartition(".")[2]):
             importlib.import_module(name)
     assert find_spec("transformer.nothing") is None
-    assert module_aliases.renamed("elsewhere.moved") is None
+    assert renamed("elsewhere.moved") is None
 
 
 def test_each_alias_is_a_module():
-    for names in (module_aliases.MOVED, *(one.modules for one in extensions())):
+    for names in (MOVED, *(one.modules for one in extensions())):
         for other, own in names.items():
             if find_spec(other.rpartition(".")[0]) is None:
                 continue  # a name below that of an extension that was deleted

@@ -5,7 +5,10 @@ padding. A multiply-add is one multiplication whose product is added to a sum; a
 a·b·c of them. The half of a decoder map that the causal mask hides is computed like the rest, so it counts.
 
 Not counted: operations that touch every value once (norms, softmax, activation, biases, residual sums, the
-embedding's scale), and looking up a row of a table, which multiplies nothing.
+embedding's scale), and looking up a row of a table, which multiplies nothing. Nor are placeholder tensors: the smallest
+models of articles leave parts out, and an import fills their places with matrices that change nothing (see
+`extensions.importers.library.renaming`). They are known by their values: an output projection or a second linear map
+that is exactly the identity, a table of embeddings that holds the unit vectors.
 
 Source: Vaswani et al. (2017), section 4 and table 1, which give the orders n²·d and n·d².
 
@@ -19,16 +22,54 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import torch
+from torch import Tensor
 
-from transformer.analysis.stand_ins import stand_ins
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Observer, tap_of
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
+
+PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
+SAID: dict[str, Sentence] = {
+    PROJECTION: say("The model has no output projection; an identity matrix takes its place and is not counted."),
+    MAP: say(
+        "The feed-forward network is a single linear map; an identity matrix takes the place of the second one and "
+        "is not counted."
+    ),
+    TABLE: say("The model has no embeddings; unit vectors take their place and are not counted."),
+}
+_FOUND: WeakKeyDictionary[Transformer, frozenset[str]] = WeakKeyDictionary()
+
+
+def stand_ins(model: Transformer) -> frozenset[str]:
+    """The names of a model's placeholder tensors, with their biases."""
+    if model not in _FOUND:
+        tensors = dict(model.named_parameters())
+        ends = (PROJECTION, TABLE, *((MAP,) if model.config.activation == "none" else ()))
+        identities = [name for name, one in tensors.items() if name.endswith(ends) and _is_identity(one)]
+        biases = (name.removesuffix("weight") + "bias" for name in identities)
+        zeros = (name for name in biases if name in tensors and not tensors[name].any())
+        _FOUND[model] = frozenset((*identities, *zeros))
+    return _FOUND[model]
+
+
+def said(names: frozenset[str], beginning: str = "") -> list[Sentence]:
+    """What to say of those whose names begin so."""
+    ours = [one for one in names if one.startswith(beginning)]
+    return [text for end, text in SAID.items() if any(one.endswith(end) for one in ours)]
+
+
+def _is_identity(one: Tensor) -> bool:
+    if one.dim() != 2 or one.size(0) != one.size(1) or not bool((one.diagonal() == 1).all()):
+        return False
+    return int(torch.count_nonzero(one)) == len(one)
+
 
 Part = Literal[
     "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",

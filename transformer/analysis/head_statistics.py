@@ -27,7 +27,7 @@ import numpy as np
 from transformer.analysis import one_weight
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.model_protocols import Runnable
-from transformer.runs.replay import each_layer
+from transformer.runs.running import each_layer
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:

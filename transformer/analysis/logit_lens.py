@@ -27,7 +27,7 @@ from transformer.model.transformer import Transformer
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ranks_of
 from transformer.runs.model_protocols import Runnable
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 from transformer.runs.trace import Trace
 
 TOP = 5

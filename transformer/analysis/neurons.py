@@ -29,7 +29,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
 from transformer.model.linear import widened
 from transformer.model.norms import Norm
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def sublayers(config: ModelConfig, stack: StackName) -> tuple[StreamPlace, ...]:
 
 
 def sites(config: ModelConfig, stack: StackName) -> tuple[str, ...]:
-    """The sites that `measure` and `normed` need, for `transformer.runs.replay.replay`."""
+    """The sites that `measure` and `normed` need, for `transformer.runs.running.replay`."""
     needed = [place.site for place in places(config, stack)]
     for place in sublayers(config, stack):
         needed += [f"{_prefix(place)}.{name}" for name in ("norm", _added(config), "residual")]

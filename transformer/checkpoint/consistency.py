@@ -23,9 +23,8 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint import free_memory
-from transformer.checkpoint.free_memory import CPU
+from transformer.checkpoint.free_memory import CPU, Progress, silent
 from transformer.checkpoint.parameter_layout import Halves, on, ready, vacant
-from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import CheckpointError, shown
 from transformer.files import tensorfile
 from transformer.i18n import Sentence, joined, say, say_n

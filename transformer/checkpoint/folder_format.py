@@ -9,10 +9,9 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.consistency import check_tensors, expected_shapes, most_bytes
-from transformer.checkpoint.free_memory import CPU, Device
+from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
-from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshot_names import SnapshotInfo
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError

@@ -1,4 +1,4 @@
-"""Free memory, checks that a checkpoint fits, and the device that a model computes on.
+"""Free memory, checks that a checkpoint fits, the device that a model computes on, and the progress of loading.
 
 A file may claim far more than it has on disk (a sparse file of 8 KB can be 1 GB long), so a size that a config allows
 need not fit this machine.
@@ -11,6 +11,7 @@ the processor, so other code need not know of devices.
 
 import ctypes
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,14 @@ from transformer.i18n import say_n
 Device = str | torch.device
 """A name, such as "cuda:1", or the device itself."""
 
+Progress = Callable[[int, int], object]
+"""Is told how many bytes of how many are loaded, as float32."""
+
 CPU: Final = torch.device("cpu")
+
+
+def silent(done: int, whole: int) -> None:
+    """Report no progress."""
 
 
 def device_of(device: Device) -> torch.device:

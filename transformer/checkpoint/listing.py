@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from transformer.checkpoint.free_memory import CPU, Device
-from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.snapshot_names import FOLDER, SnapshotInfo
 from transformer.extensions import imported, provided
-from transformer.files import staging_folders
+from transformer.files import atomic_saves
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
     """The real path of the root with each folder of a checkpoint (even if only in a hidden copy), then other files."""
     try:
         inside = root.resolve(strict=True)
-        lost = {inside / name for name in staging_folders.missing(inside)}
+        lost = {inside / name for name in atomic_saves.missing(inside)}
         there = sorted(inside.iterdir())
     except (OSError, ValueError, RuntimeError):
         return

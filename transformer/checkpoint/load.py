@@ -45,9 +45,8 @@ from transformer.checkpoint.consistency import (
     hash_of,
     most_bytes,
 )
-from transformer.checkpoint.free_memory import CPU, Device, device_of
+from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
 from transformer.checkpoint.parameter_layout import Halves
-from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
@@ -61,7 +60,7 @@ from transformer.runs import dynamic_batching, running
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.reading import Pause
-from transformer.runs.replay import each_layer, replay
+from transformer.runs.running import each_layer, replay
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
 
@@ -143,13 +142,13 @@ class Checkpoint:
         return dynamic_batching.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
 
     def replay(self, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
-        """What a run had at some sites; see `transformer.runs.replay.replay`."""
+        """What a run had at some sites; see `transformer.runs.running.replay`."""
         return replay(self, trace, sites)
 
     def each_layer(
         self, trace: Trace, kind: Kind, work: Callable[[np.ndarray, int], _Made], *, layers: Sequence[int] | None
     ) -> list[_Made]:
-        """What some work makes of each layer's maps of a run; see `transformer.runs.replay.each_layer`."""
+        """What some work makes of each layer's maps of a run; see `transformer.runs.running.each_layer`."""
         return each_layer(self, trace, kind, work, layers=layers)
 
 

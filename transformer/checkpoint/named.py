@@ -5,7 +5,7 @@ from pathlib import Path
 
 from transformer.errors import CheckpointError
 from transformer.extensions import shipped
-from transformer.files.staging_folders import replaced
+from transformer.files.atomic_saves import replaced
 from transformer.files.untrusted_folder import as_typed
 
 

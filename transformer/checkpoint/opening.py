@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from transformer.checkpoint import load as native
-from transformer.checkpoint.free_memory import CPU, Device
+from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
 from transformer.checkpoint.named import check_name, named
-from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import CheckpointError
 from transformer.extensions import provided
 from transformer.files.untrusted_folder import as_typed

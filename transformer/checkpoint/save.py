@@ -1,6 +1,6 @@
 """Write a checkpoint folder, all of it or nothing, one tensor at a time.
 
-The files go to a hidden folder next to the old one (see `transformer.files.staging_folders`) and are flushed to disk.
+The files go to a hidden folder next to the old one (see `transformer.files.atomic_saves`) and are flushed to disk.
 Then the two change names in one call, so a kill at any moment leaves a whole checkpoint under its name. If the system
 cannot do that, the old folder is moved aside and the new one renamed. If anything fails, the old folder is restored.
 Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed.
@@ -26,13 +26,13 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint.consistency import Shapes, parts_of
-from transformer.checkpoint.exchange import exchange
-from transformer.checkpoint.exchange import sync_folder as sync_folder
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY, Stored, file_names, stored_tokenizers
 from transformer.errors import CheckpointError
-from transformer.files import staging_folders
+from transformer.files import atomic_saves
+from transformer.files.atomic_saves import exchange
+from transformer.files.atomic_saves import sync_folder as sync_folder
 from transformer.files.tensorfile import FLOATS, LENGTH_BYTES
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.config import ModelConfig
@@ -167,11 +167,11 @@ def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None =
     folder = Path(os.path.realpath(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.parent):
-        staging_folders.put_back(folder)
+        atomic_saves.put_back(folder)
         is_checkpoint(folder)
         if folder.exists():
-            staging_folders.clear(folder, _own_files)
-        new = staging_folders.make(folder)
+            atomic_saves.clear(folder, _own_files)
+        new = atomic_saves.make(folder)
         try:
             _write_weights(new / WEIGHTS, parts.state, dtype)
             hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
@@ -184,9 +184,9 @@ def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None =
             sync_folder(new)
             _take_place(new, folder)
         finally:
-            for copy in (new, staging_folders.aside(new)):
+            for copy in (new, atomic_saves.aside(new)):
                 if folder.exists() or copy == new:  # otherwise the old one is all there is
-                    staging_folders.remove(copy, folder, _own_files)
+                    atomic_saves.remove(copy, folder, _own_files)
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -265,7 +265,7 @@ def _flush(new: Path, folder: Path, *, undo: Callable[[], object]) -> None:
 
 def _swap(new: Path, folder: Path) -> None:
     """Two renames, where the system has no exchange; the old folder comes back if something fails."""
-    old = staging_folders.aside(new)
+    old = atomic_saves.aside(new)
     try:
         os.rename(folder, old)
         os.rename(new, folder)

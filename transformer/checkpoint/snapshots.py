@@ -21,7 +21,6 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.exchange import sync_folder, write_whole
 from transformer.checkpoint.snapshot_names import AT as AT
 from transformer.checkpoint.snapshot_names import FILE as FILE
 from transformer.checkpoint.snapshot_names import FOLDER as FOLDER
@@ -32,6 +31,7 @@ from transformer.checkpoint.snapshot_names import meant as meant
 from transformer.checkpoint.snapshot_names import split as split
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import strictjson, tensorfile
+from transformer.files.atomic_saves import sync_folder, write_whole
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_device
+from transformer.commands import add_device
 from transformer.errors import DataError, GlassformerError
 
 
@@ -55,7 +55,7 @@ def _text(line: bytes | str) -> str | None:
 
 def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     """Punctuation, spaces and case do not make a sentence another one, as in `prepare`."""
-    from transformer.runs.pairs import read_pairs
+    from transformer.runs.sentence_files import read_pairs
     from transformer.text.line_files import sentence_key
 
     seen = {sentence_key(source) for source, _ in read_pairs(pairs)}

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from transformer.errors import CheckpointError, DataError, shown, within
-from transformer.files import staging_folders, strictjson
+from transformer.files import atomic_saves, strictjson
 from transformer.i18n import say, say_n
 
 # Opening a pipe would block; a link that appeared since the check is not followed.
@@ -154,7 +154,7 @@ def _is_blob(path: Path, root: Path) -> bool:
 
 
 def _no_folder(folder: Path, name: str) -> CheckpointError:
-    copy = staging_folders.replaced(folder)
+    copy = atomic_saves.replaced(folder)
     if copy is None:
         return CheckpointError("{path}: there is no such file or folder.", path=name)
     return CheckpointError(

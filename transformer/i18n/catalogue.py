@@ -1,10 +1,21 @@
-"""Catalogues: which languages there are, and what a template is in them.
+"""Catalogues: which languages there are, and what a template is in them, the pseudo-language included.
 
 A language is a folder of `catalogues/` with `messages.po`, which translators write, and `messages.mo`, which is made
 of it by `make words` and read here. English is the code's own and has none; the pseudo-language needs none.
+
+**The pseudo-language** has each sentence in ⟦…⟧ and a third longer, its values untouched. Text outside the brackets did
+not go through `say`, two brackets in one line are a sentence glued together, and what is cut off or runs over would be
+so in German too. A nested sentence is in ‹…›. Tags, entities, icons, code, formulas and places of values stay
+unchanged.
+
+**In the browser.** The scripts contain their sentences in English (`glassformer/components/common/i18n.js`). For
+another language a payload brings a table from the English template to the translated one. `make words` lists the
+templates in `catalogues/browser.json`, as this module reads no scripts.
 """
 
-from functools import cache
+import json
+import re
+from functools import cache, lru_cache
 from gettext import GNUTranslations
 from pathlib import Path
 
@@ -84,3 +95,58 @@ def _catalogue(language: str) -> GNUTranslations | None:
             return GNUTranslations(file)
     except OSError:
         return None
+
+
+OPEN, CLOSE = "⟦", "⟧"
+OPEN_NESTED, CLOSE_NESTED = "‹", "›"
+
+_KEPT = re.compile(
+    r"<[^<>]+>"  # a tag
+    r"|&\#?\w+;"  # an entity
+    r"|:[a-z_]+(?:/[a-z_]+)?:"  # Streamlit's icons
+    r"|:[a-z]+(?=\[)"  # Streamlit's colours
+    r"|\{\{|\}\}|%?\{[^{}]*\}"  # braces, and places of values
+    r"|`[^`]*`|\$[^$]+\$"  # code, formulas
+    r"|(?<=\])\([^()\s]*\)"  # the URL of a link
+)
+_VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
+# Markdown reads a heading or a list by how a line begins.
+_BLOCK = re.compile(r"\s*(?:\#{1,6}|[-*>]|\d+\.) ")
+
+
+@lru_cache(maxsize=4096)
+def longer(template: str) -> str:
+    """A template with each vowel twice, and dots where that is less than a third more."""
+    parts = _KEPT.split(template)
+    kept = [*_KEPT.findall(template), ""]
+    doubled = [_VOWEL.sub(lambda found: found.group() + found.group().lower(), part) for part in parts]
+    short = sum(map(len, parts)) / 3 - sum(map(len, doubled)) + sum(map(len, parts))
+    return "".join(part + mark for part, mark in zip(doubled, kept, strict=True)) + "·" * max(0, round(short))
+
+
+def marked(text: str, *, nested: bool) -> str:
+    """A filled template in its brackets, others inside another sentence."""
+    if nested:
+        return f"{OPEN_NESTED}{text}{CLOSE_NESTED}"
+    block = _BLOCK.match(text)
+    start = block.group() if block else ""
+    return f"{start}{OPEN}{text[len(start) :]}{CLOSE}"
+
+
+LISTED = "browser.json"
+
+
+@cache
+def browser_words(language: str) -> dict[str, str | list[str]]:
+    """The scripts' sentences by English template, those with a plural by the form for 1: all forms. English: empty."""
+    if language == ENGLISH:
+        return {}
+    listed: list[list[str]] = json.loads((FOLDER / LISTED).read_text(encoding="utf-8"))
+    return {forms[0]: _translated(forms, language) for forms in listed}
+
+
+def _translated(forms: list[str], language: str) -> str | list[str]:
+    if language == PSEUDO:
+        found = [marked(longer(form), nested=False) for form in forms]
+        return found if len(forms) > 1 else found[0]
+    return plural_forms(forms[0], forms[1], language) if len(forms) > 1 else template(forms[0], language)

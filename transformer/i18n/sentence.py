@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Concatenate, LiteralString, ParamSpec, Self, cast
 
-from transformer.i18n import pseudo, spacing
+from transformer.i18n import catalogue, spacing
 from transformer.i18n.catalogue import ENGLISH, PSEUDO, plural_template, template
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -116,7 +116,7 @@ class Template(Sentence):
         told = {name: _inside(value, language) for name, value in values.items()}
         if language == PSEUDO:
             english = one if many is None or values["n"] == 1 else many
-            return pseudo.marked(filled(pseudo.longer(english), told), nested=nested)
+            return catalogue.marked(filled(catalogue.longer(english), told), nested=nested)
         try:
             return filled(
                 template(one, language, about=about)
@@ -143,7 +143,7 @@ class Written(Sentence):
         texts, values = self.made_of
         told = {name: _inside(value, language) for name, value in values.items()}
         if language == PSEUDO:
-            return pseudo.marked(filled(pseudo.longer(texts[ENGLISH]), told), nested=nested)
+            return catalogue.marked(filled(catalogue.longer(texts[ENGLISH]), told), nested=nested)
         return filled(texts.get(language, texts[ENGLISH]), told, language)
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -10,7 +10,14 @@ from dataclasses import dataclass, fields
 from typing import Literal, Self, get_args
 
 from transformer.errors import ConfigError, shown
-from transformer.model.checks import MAX_NUMBER, check_choice, check_layers, check_number, check_scalar, check_whole
+from transformer.model.config_fields import (
+    MAX_NUMBER,
+    check_choice,
+    check_layers,
+    check_number,
+    check_scalar,
+    check_whole,
+)
 from transformer.model.position_kinds import PositionKind
 
 SinusoidLayout = Literal["interleaved", "halves", "fairseq", "tensor2tensor"]

@@ -16,10 +16,7 @@ from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 from transformer.errors import ConfigError, shown
 from transformer.i18n import say_n
 from transformer.model.attention_features import AttentionFeatures
-from transformer.model.checks import check_type
-from transformer.model.config_generation import Writing
-from transformer.model.config_ids import Ids
-from transformer.model.config_layers import Activation, Layers
+from transformer.model.config_fields import Activation, Ids, Layers, Writing, check_type
 from transformer.model.position_kinds import KINDS, Placing, PositionKind
 
 FORMAT_VERSION = 1
@@ -67,7 +64,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     output_bias: bool = False  # A bias on the logits
     output_scale: float = 1.0  # the last vectors are multiplied by it before they become logits
     logit_cap: float | None = None  # soft limit c of the logits, c tanh(z / c); None for no limit
-    # An encoder-only model ends with a head that computes logits for each token (see `transformer.model.mlm_head`).
+    # An encoder-only model ends with a head that computes logits for each token (see `transformer.model.transformer`).
     mlm_head: bool = False
     mlm_activation: Activation = "gelu"  # non-linearity of that head
     positions: PositionKind = "sinusoidal"  # with "none" only the causal mask shows order

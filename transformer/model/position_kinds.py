@@ -1,8 +1,8 @@
 """The kinds of positions: what each adds and where, its parameters, and how pages describe it.
 
-To add a kind, write its record here and, if it adds to scores, its equation in `transformer.model.distance`. Nearly
-everything else asks the record, not the name; a second kind that turns vectors or adds a fixed table touches more. It
-knows nothing of torch. Source: at the equations, in `positions`, `rotary` and `distance`.
+To add a kind, write its record here and, if it adds to scores, its equation in `attention_positions`. Nearly everything
+else asks the record, not the name; a second kind that turns vectors or adds a fixed table touches more. It knows
+nothing of torch. Source: at the equations, in `positions`, `rotary` and `attention_positions`.
 """
 
 from collections.abc import Callable, Mapping

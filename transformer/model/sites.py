@@ -1,6 +1,9 @@
-"""The table of all sites: the name, axes and meaning of every value inside a model that can be seen.
+"""The tables of all sites and settings: names and meanings of what can be seen or replaced inside a model.
 
-`{layer}` is a layer's number from 0. See `transformer.model.taps` for how a site is seen or replaced.
+A site is a value that can be seen or replaced. A setting is a parameter, a number or a record that a module uses: it
+passes them through the tap like its values (`transformer.model.taps`), so one run can use others while the module keeps
+its own. `{layer}` is a layer's number from 0, `{stack}` is "encoder" or "decoder", and `{attn}` a stack's attention, as
+in `decoder.2.cross_attn.scoring`.
 """
 
 from transformer.model.anatomy import EVERY_PART, Anatomy, StackName, anatomy
@@ -106,3 +109,31 @@ def _has(config: ModelConfig, site: str, layer: int) -> bool:
 
 SITES = site_table(EVERY_PART)
 """All sites that there can be; `sites` says which of them a model has."""
+
+
+SETTINGS = {
+    "{stack}.embedding.scale": "what a row of the table is multiplied by",
+    "{stack}.embedding.moves": "a function of places, `transformer.model.positions.Moves`, for rows of the table of "
+    "positions; None: as they stand; only where there is a table",
+    "{stack}.embedding.norm": "the norm after the embedding's sum, a function of it; only where there is one",
+    "{stack}.order.moves": "the same for positions inside attention; only where positions act there",
+    "decoder.causal": "who comes before whom: bool [1, 1, query, key]; True = may attend",
+    "encoder.padding": "which tokens are no padding: bool [batch, 1, 1, key]; True = may be attended to",
+    "decoder.padding": "the same for the target; only for a call that begins with its first token",
+    "decoder.source_padding": "the same for the source as cross-attention reads it; None where nothing was said",
+    "{stack}.{layer}.{sublayer}.around": "`transformer.model.layers.Around`: norm, residual stream",
+    "{stack}.{layer}.{attn}.scoring": "`transformer.model.attention_scores.Scoring`: how q . k becomes a weight",
+    "{stack}.{layer}.{attn}.d_head": "width of the heads into which vectors are cut",
+    "{stack}.{layer}.{attn}.joined": "W_Q, W_K, W_V below each other, and their biases; None where "
+    "they are not joined, or shall not be used",
+    "{stack}.{layer}.{attn}.q_proj.weight": "W_Q [H * d, D]",
+    "{stack}.{layer}.{attn}.k_proj.weight": "W_K [G * d, D]; where it is not joined",
+    "{stack}.{layer}.{attn}.v_proj.weight": "W_V [G * d, D]; where it is not joined",
+    "{stack}.{layer}.{attn}.out_proj.weight": "W_O [D, H * d]",
+    "{stack}.{layer}.ffn.up_proj.weight": "[F, D]",
+    "{stack}.{layer}.ffn.gate_proj.weight": "[F, D]; only where there is a gate",
+    "{stack}.{layer}.ffn.down_proj.weight": "[D, F]",
+    "{stack}.final_norm": "the norm after the last layer: a function of the stream",
+    "mlm_head.proj.weight": "[D, D]; only where there is such a head",
+    "output_weight": "what gives logits [V, D]",
+}

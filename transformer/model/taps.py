@@ -11,7 +11,7 @@ attention uses torch's fused kernel and never builds them.
 A module's settings, such as its matrices or the scale of its scores, pass through the tap as well:
 `how = tap.setting("scoring", self.scoring)`. A `Rewirer` changes settings for one call; the module keeps its own.
 
-`transformer.model.sites` lists all sites, `transformer.model.settings` all settings.
+`transformer.model.sites` lists all sites, `transformer.model.sites` all settings.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,9 +2,16 @@
 
 The encoder reads the whole source and turns it into the memory, one vector per source token. The decoder reads the
 target so far and the memory, and computes logits for the next piece after every target token. A decoder-only model
-has no memory: its target begins with the prompt. An encoder-only model ends with its memory.
+has no memory: its target begins with the prompt. An encoder-only model ends with its memory. Between the last vectors
+and the logits some models have more:
 
-Source: Vaswani et al. (2017), section 3 and figure 1.
+    scale      the vectors times a number; T5 uses 1 / sqrt(D), because its table is also the embedding
+    MLM head   of an encoder-only model: a dense map, a non-linearity and a norm; then the table
+    cap        c tanh(z / c): logits lie between -c and c, in the same order
+
+Source: Vaswani et al. (2017), section 3 and figure 1; Raffel et al., "Exploring the Limits of Transfer Learning"
+(2020), for the scale; Devlin et al., "BERT" (2019), section 3.1, for the task of the head; Gemma Team, "Gemma 2"
+(2024), section 2, for the cap.
 
 Shapes: B batch, S source tokens, T target tokens, D d_model, V target vocabulary.
 """
@@ -23,15 +30,29 @@ from transformer.model.attention_positions import StackOrder
 from transformer.model.attention_scores import capped
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
-from transformer.model.dropout import Dropout
-from transformer.model.layers import DecoderLayer, EncoderLayer
-from transformer.model.linear import linear, rows_of
+from transformer.model.feed_forward import ACTIVATIONS
+from transformer.model.layers import DecoderLayer, Dropout, EncoderLayer
+from transformer.model.linear import Linear, linear, rows_of
 from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
-from transformer.model.mlm_head import MLMHead
 from transformer.model.module import Module
 from transformer.model.norms import make_norm
 from transformer.model.positions import AS_THEY_STAND, make_positions
 from transformer.model.taps import NO_TAP, Tap
+
+
+class MLMHead(Module):
+    """Turns an encoder's vectors into those that are compared with the table."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.proj = Linear(config.d_model, config.d_model, bias=config.biases.ffn)
+        self.activation = ACTIVATIONS[config.mlm_activation]
+        self.norm = make_norm(config)
+
+    def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+        """[..., D] -> [..., D]."""
+        hidden = self.activation(tap("pre_activation", self.proj(x, tap=tap.child("proj"))))
+        return tap("output", self.norm(tap("activation", hidden)))
 
 
 class TokenTypes(Module):

@@ -10,11 +10,11 @@ from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap, both, tap_of
 from transformer.runs import recording_pass
 from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.inputs import read_source
 from transformer.runs.interventions import Ground, Intervention, fitted
 from transformer.runs.interventions.base import Other
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
-from transformer.runs.source import read_source
 
 MOST_OTHER = 128  # pieces of another run
 

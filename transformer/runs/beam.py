@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from transformer.runs.decoding import Prefix
-from transformer.runs.rules import Rules, scores_of
+from transformer.runs.distribution import Rules, scores_of
 
 
 @dataclass(frozen=True)

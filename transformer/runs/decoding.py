@@ -22,11 +22,10 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
-from transformer.runs.distribution import race, sampling_distribution
+from transformer.runs.distribution import Rules, check_open, race, sampling_distribution, scores_of
+from transformer.runs.inputs import Source, rules_for
 from transformer.runs.query import Query, Sampling
 from transformer.runs.recording_pass import first_site, not_finite
-from transformer.runs.rules import Rules, check_open, scores_of
-from transformer.runs.source import Source, rules_for
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer

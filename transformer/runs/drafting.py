@@ -31,11 +31,10 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.extensions import provided
 from transformer.runs import recording_pass
-from transformer.runs.distribution import race, sampling_distribution
+from transformer.runs.distribution import Rules, race, sampling_distribution
+from transformer.runs.inputs import rules_for
 from transformer.runs.query import Decoding, Query, Sampling
 from transformer.runs.reading import DecodedOutput, EncodedBatch, padded
-from transformer.runs.rules import Rules
-from transformer.runs.source import rules_for
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:

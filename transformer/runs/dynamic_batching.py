@@ -25,10 +25,10 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import DecodedRow, Prefix, write_rows
 from transformer.runs.drafting import Ids, draft_for, guess, judged, settled, verdict_of, verify_and_trace
+from transformer.runs.inputs import Source, read_source
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.reading import DecodedOutput, EncodedBatch, Pause, go_on, map_bytes, padded, read
-from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
 
 _Result = TypeVar("_Result")
@@ -44,7 +44,7 @@ def run_together(
 
     Yields for each query, in order, what `run` returns, but for rounding, or the error that it raises: an error
     affects no other query. A run whose maps need more memory than `most_map_bytes` keeps none;
-    `transformer.runs.replay.each_layer` computes them again. `pause` is called between two rounds of decoding.
+    `transformer.runs.running.each_layer` computes them again. `pause` is called between two rounds of decoding.
     """
     found: dict[int, Trace | Exception] = {}
     groups = {place: group for group in _groups(checkpoint, queries) if len(group) > 1 for place in group}

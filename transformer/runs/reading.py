@@ -3,7 +3,7 @@
 Decoding step by step says what a run writes. `transformer.runs.drafting` finds the same sooner.
 
 Maps of a long text can be too large for a server. A run that drops its maps computes every attention as if it kept
-them, so all other numbers are the same to the last bit. `transformer.runs.replay.each_layer` computes the maps again,
+them, so all other numbers are the same to the last bit. `transformer.runs.running.each_layer` computes the maps again,
 one layer at a time.
 
 Shapes: B queries, S source tokens, D d_model.
@@ -28,9 +28,9 @@ from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.beam import Hypothesis, Watch, beam_search
 from transformer.runs.decoding import Prefix, collect, greedy, sample
+from transformer.runs.inputs import Source, read_source, rules_for
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Beam, Decoding, Query, Sampling
-from transformer.runs.source import Source, read_source, rules_for
 from transformer.runs.trace import BY_STEPS, Ranked, StopReason, Trace
 
 WEIGHTS = "*_attn.weights"

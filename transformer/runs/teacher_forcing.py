@@ -31,14 +31,12 @@ from transformer.model.taps import NO_TAP, Tap, both
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import ArrayRecord
-from transformer.runs.distribution import ROWS, logits_of, ranks_of
+from transformer.runs.distribution import ROWS, Rules, logits_of, ranks_of
+from transformer.runs.inputs import PreparedReference, Reference, Source, read_given
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.recording_pass import check_recorded
-from transformer.runs.reference import PreparedReference, Reference, read_given
-from transformer.runs.rules import Rules
 from transformer.runs.running import run
-from transformer.runs.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +190,7 @@ def judge(
 ) -> Score:
     """The same without the model's own output: one pass, with the changes of the query and the tap.
 
-    A QueryError says the same as in `transformer.runs.reference.read_given`, that the model lacks what an intervention
+    A QueryError says the same as in `transformer.runs.inputs.read_given`, that the model lacks what an intervention
     names, or that the model computes a value that is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)

@@ -1,4 +1,4 @@
-"""A trace: everything that one run did, as plain arrays and labels.
+"""A trace: everything that one run did, as plain arrays and labels; and labelled maps without a model.
 
 The output is decoded at full speed with a KV cache; nothing is recorded. Then one teacher-forced pass reads the
 finished output with a recording tap. Because of the causal mask, each row of a decoder map is what its step saw (see
@@ -9,6 +9,9 @@ piece t - 1, or at step 0 the start piece, so it is row t. A decoder-only model 
 the row of the prompt's last piece. A row's label names what it reads and predicts.
 
 An encoder-only model writes nothing: its trace has maps, but no steps.
+
+A `LabelledMaps` can replace a `Trace` wherever only weights and labels are needed: `kinds`, `maps` and `mask` are the
+same. Nothing is checked there. Each attention has its own labels, because maps may be cut differently.
 
 Axes: maps are [layer, head, query, key].
 """
@@ -28,13 +31,12 @@ from transformer.i18n import say
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
 from transformer.runs.array_records import ArrayRecord
-from transformer.runs.distribution import RuleChange, best, change, drawn_from, entropy
+from transformer.runs.distribution import RuleChange, Rules, best, change, drawn_from, entropy
 from transformer.runs.query import Query
-from transformer.runs.rules import Rules
 
 if TYPE_CHECKING:
     import pandas as pd
-
+import hashlib
 
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 BY_STEPS = say(
@@ -226,7 +228,7 @@ class Trace(ArrayRecord):
 
     @property
     def keeps_maps(self) -> bool:
-        """Whether it keeps its maps; if not, `transformer.runs.replay` computes them again, one layer at a time."""
+        """Whether it keeps its maps; if not, `transformer.runs.running` computes them again, one layer at a time."""
         return all(maps.shape[2:] == self.masks[kind].shape[-2:] for kind, maps in self.weights.items())
 
     def maps(self, kind: Kind) -> np.ndarray:
@@ -402,3 +404,68 @@ def _same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b)
     return bool(a == b)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledAttention:
+    """The maps of one attention."""
+
+    kind: Kind  # which attention
+    weights: np.ndarray  # float32 [layer, head, query, key], 0 to 1
+    queries: Sequence[str]  # A label for each row and column
+    keys: Sequence[str]  # A label for each row and column
+    # Bool [query, key], True = may attend. By default all may; if decoder self-attention has no weight on later keys,
+    # these are closed.
+    allowed: np.ndarray | None = None
+    # Whether every row must sum to 1; False if rows are known not to, such as after dropout or a cut.
+    sums_to_one: bool = True
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Bool [query, key], True = may attend."""
+        assert self.allowed is not None  # since it was made
+        return self.allowed
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledMaps:
+    """The maps of one sentence."""
+
+    attentions: tuple[LabelledAttention, ...]  # one or more, of different kinds
+    checkpoint: str = ""  # name of their model; empty if not said
+    sentence: str = ""  # what it read; empty if not said
+    special: tuple[str, ...] = ()  # labels that are not text, such as "[CLS]"
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The attentions that it has."""
+        return tuple(one.kind for one in self.attentions)
+
+    def of(self, kind: Kind) -> LabelledAttention:
+        """One attention with its labels; a QueryError if it was not given."""
+        for one in self.attentions:
+            if one.kind == kind:
+                return one
+        raise QueryError(
+            "there is no {kind} attention in these maps, only these kinds: {kinds}.",
+            kind=repr(kind),
+            kinds=", ".join(self.kinds),
+        )
+
+    def maps(self, kind: Kind) -> np.ndarray:
+        """Attention weights of one kind, [layer, head, query, key]."""
+        return self.of(kind).weights
+
+    def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
+        """The mask of one kind, bool [query, key]; True = may attend. All layers have the same."""
+        return self.of(kind).mask
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of all contents, in hexadecimal digits: equal maps have equal hashes."""
+        digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
+        for one in self.attentions:
+            digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())
+            digest.update(np.ascontiguousarray(one.weights).data)
+            digest.update(one.mask.tobytes())
+        return digest.hexdigest()

@@ -1,17 +1,68 @@
-"""Text to pieces to ids and back: what every tokenizer can do, and SentencePiece, which a training here learns.
+"""Text to pieces to ids and back: normalisation, what every tokenizer can do, and SentencePiece.
 
-Source: Kudo and Richardson, "SentencePiece" (2018). An extension reads the tokenizers of other programs.
+Each checkpoint declares the normalisation of its source text in `ModelConfig.normalisation`:
+
+- `nfc`: Unicode canonical composition; é is then always one character.
+- `simplified-chinese`: Traditional characters become simplified ones (OpenCC, table t2s).
+
+A tokenizer may normalise further (SentencePiece's own rules are part of its model file). A training here learns
+SentencePiece; an extension reads the tokenizers of other programs.
+
+Source: Kudo and Richardson, "SentencePiece" (2018).
 """
 
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
 
 import sentencepiece
 
 from transformer.errors import TokenizerError
 from transformer.i18n import say
 from transformer.text import SPACE_MARK as SPACE_MARK
+
+MAX_REPEATED = 80  # characters of the text that a note repeats
+
+
+def normalise(text: str, steps: Sequence[str]) -> str:
+    """Apply the named steps in order."""
+    for step in steps:
+        text = _STEPS[step](text)
+    return text
+
+
+def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
+    """One sentence for each step that a reader should know of because it changed the text visibly."""
+    notes = []
+    for step in steps:
+        changed = _STEPS[step](text)
+        if step == "simplified-chinese" and changed != text:
+            notes.append(_simplified_note(changed))
+        text = changed
+    return tuple(notes)
+
+
+def _simplified_note(text: str) -> str:
+    if len(text) <= MAX_REPEATED:
+        return say("Traditional characters were converted to simplified ones: {text}", text=text)
+    begin = text[:MAX_REPEATED].rstrip()
+    return say("Traditional characters were converted to simplified ones: {text}…", text=begin)
+
+
+@lru_cache(maxsize=1)
+def _converter() -> Any:
+    from opencc import OpenCC  # not before it is needed: the library is imported without
+
+    return OpenCC("t2s")
+
+
+_STEPS: dict[str, Callable[[str], str]] = {
+    "nfc": partial(unicodedata.normalize, "NFC"),
+    "simplified-chinese": lambda text: str(_converter().convert(text)),
+}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from transformer.analysis.head_statistics import (
 )
 from transformer.i18n import joined, say
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
-from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import LabelledMaps
 
 OTHERWISE: Name = "entropy_share"
 MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch

@@ -14,9 +14,9 @@ from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import frame, st
+from transformer.analysis.costs import said as said_of
+from transformer.analysis.costs import stand_ins
 from transformer.analysis.one_weight import Walk, strongest
-from transformer.analysis.stand_ins import said as said_of
-from transformer.analysis.stand_ins import stand_ins
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import written
 from transformer.model.anatomy import EVERY_PART, anatomy

@@ -27,8 +27,7 @@ from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.shared.attention_notes import formula
 from glassformer.state.click import cell_of, fields, place_of, row_below
-from transformer.analysis.default_cell import Tops, worth_seeing
-from transformer.analysis.one_weight import Walk, place, sites, walk
+from transformer.analysis.one_weight import Tops, Walk, place, sites, walk, worth_seeing
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig

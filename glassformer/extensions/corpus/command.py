@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_alignments, add_device
+from transformer.commands import add_alignments, add_device
 from transformer.errors import DataError
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
+from transformer.runs.inputs import read_given
 from transformer.runs.query import MAX_NEW
-from transformer.runs.reference import read_given
 
 COMMAND: Final = "python -m transformer corpus {folder} --pairs FILE --out DIR"
 SETTING: Final = "streamlit run app.py -- --corpora DIR\nGLASSFORMER_CORPORA=DIR"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_device
+from transformer.commands import add_device
 from transformer.i18n import Sentence
 
 BROKEN, NOT_TESTED = 1, 3
@@ -57,8 +57,8 @@ def _run(options: argparse.Namespace) -> int:
     from glassformer.extensions.doctor.library.report import examine
     from glassformer.extensions.importers.import_command import answers_of, keep_answers
     from glassformer.extensions.importers.library.import_inputs import ImportInputs
+    from transformer.analysis.losses import read_samples
     from transformer.checkpoint.opening import load
-    from transformer.trying.losses import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces)

@@ -28,11 +28,11 @@ from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import here, st, table
 from glassformer.state import session
 from glassformer.state.link import Link
+from transformer.analysis.losses import Samples, samples_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import digits
-from transformer.trying.losses import Samples, samples_of
 
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
 TEXTS, FORM, REPORTED = "examination_texts", "examination_form", "examination_reported"

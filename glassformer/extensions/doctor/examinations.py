@@ -30,9 +30,9 @@ from glassformer.runs.error_boundary import Examiner
 from glassformer.server.jobs import Job, JobRegistry, JobStatus, StoppedError
 from glassformer.server.model_runner import BusyError
 from glassformer.shared.i18n import st
+from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
-from transformer.trying.losses import Samples
 
 MOST_WAITING: Final = 8  # of about half a minute each, so the last in the queue waits minutes, not hours
 MOST_KEPT: Final = 64  # reports, of some kilobytes each

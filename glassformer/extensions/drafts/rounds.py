@@ -48,13 +48,13 @@ from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import Progress
 from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.distribution import check_open
 from transformer.runs.drafting import Ids, choices
+from transformer.runs.inputs import rules_for
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import EncodedBatch, Pause, go_on, read
-from transformer.runs.rules import check_open
 from transformer.runs.running import run_batch
-from transformer.runs.source import rules_for
 from transformer.runs.trace import Trace
 
 Kind = Literal["bits", "layers", "source", "jacobi"]

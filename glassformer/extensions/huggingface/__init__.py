@@ -5,6 +5,6 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="huggingface",
     needs=("tokenizers", "weight_files", "importers"),
-    modules={"transformer.importers.huggingface": "glassformer.extensions.huggingface.library"},
-    readers="glassformer.extensions.huggingface.library.folder:READER",
+    modules={"transformer.importers.huggingface": "glassformer.extensions.huggingface"},
+    readers="glassformer.extensions.huggingface.folder:READER",
 )

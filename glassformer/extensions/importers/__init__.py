@@ -20,7 +20,7 @@ EXTENSION = Extension(
             "glassformer.extensions.importers.import_command:add",
         ),
     ),
-    formats="glassformer.extensions.importers.format:FORMAT",
-    sources="glassformer.extensions.importers.source:SOURCE",
+    formats="glassformer.extensions.importers.library.opening:FORMAT",
+    sources="glassformer.extensions.importers.third_party_models:SOURCE",
     server="glassformer.extensions.importers.third_party_models:SERVER",
 )

@@ -92,7 +92,7 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 def _run(options: argparse.Namespace) -> None:
     from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.opening import preview
-    from glassformer.extensions.weight_files.library import pickles
+    from glassformer.extensions.weight_files import pickles
     from transformer.checkpoint.save import save
 
     answers = answers_of(options.answers)

@@ -16,7 +16,7 @@ from glassformer.state import session
 from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
-from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
+from transformer.runs.trace import LabelledAttention, LabelledMaps
 
 EXAMPLE: Final = """\
 inputs = tokenizer("The cat sat on the mat.", return_tensors="pt")

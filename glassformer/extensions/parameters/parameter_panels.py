@@ -30,9 +30,9 @@ from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.view import MAIN
+from transformer.analysis.costs import said as said_of
+from transformer.analysis.costs import stand_ins
 from transformer.analysis.parameters import Histogram, Statistics
-from transformer.analysis.stand_ins import said as said_of
-from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, paragraph, say, say_n
 

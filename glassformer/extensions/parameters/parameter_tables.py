@@ -23,9 +23,9 @@ from glassformer.shared import controls, drawing, page_style
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
+from transformer.analysis.costs import stand_ins
 from transformer.analysis.parameters import Parameter, Spectrum
 from transformer.analysis.parameters import parameters as parameters_of
-from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, paragraph, say, say_n
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_device
+from transformer.commands import add_device
 from transformer.errors import DataError, GlassformerError, shown
 from transformer.runs.trace import NotebookDisplay, Trace
 

@@ -31,7 +31,7 @@ from glassformer.state.language import tag_of
 from glassformer.state.session import STEPPER
 from transformer.errors import GlassformerError
 from transformer.i18n import ENGLISH, joined, languages, name_of, say
-from transformer.i18n.browser import browser_words
+from transformer.i18n.catalogue import browser_words
 
 MOST_STEPS: Final = 64  # of a run whose file may have all pages: 30 steps take some seconds of the processor
 NO_TABLE: Final = "none"  # in place of a button: what the browser has is rounded, so it saves no table of it

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_device
+from transformer.commands import add_device
 from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from glassformer.extensions.sentences.line_runs import as_csv, check_can_run, run_lines, summary
     from transformer import Beam, Greedy, Query, load
-    from transformer.analysis.line_file import read_file
+    from transformer.runs.sentence_files import read_file
 
     _check_csv(options)
     lines = read_file(options.file)

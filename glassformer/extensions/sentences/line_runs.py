@@ -20,7 +20,6 @@ import numpy as np
 
 from transformer.analysis.chrf import Counts, chrf, chrf_counts, together
 from transformer.analysis.hidden_pieces import MASK_PIECES, hide, mask_id
-from transformer.analysis.line_file import SentenceLine
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import anatomy
@@ -28,13 +27,14 @@ from transformer.model.config import ModelConfig
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.distribution import entropy
 from transformer.runs.dynamic_batching import run_apart
+from transformer.runs.inputs import read_source
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.query import Query
 from transformer.runs.reading import Pause, go_on
-from transformer.runs.source import read_source
+from transformer.runs.sentence_files import SentenceLine
 from transformer.runs.trace import Trace
 from transformer.text.cells import cell
-from transformer.text.normalise import normalise
+from transformer.text.tokenizer import normalise
 
 ROWS = 32
 """Lines that are decoded together: beyond it the time of a line hardly falls, and the first results come later."""

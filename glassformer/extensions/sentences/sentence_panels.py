@@ -18,11 +18,11 @@ from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
-from transformer.analysis.line_file import SentenceLine, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Greedy, Query
+from transformer.runs.sentence_files import SentenceLine, read_bytes, read_text
 
 TEXT, FILE, START = "sentences_text", "sentences_file", "sentences_start"
 ARROW: Final = "=>"  # a tab cannot be typed into a text box

@@ -18,9 +18,9 @@ from glassformer.server.jobs import ROWS, Job, JobRegistry
 from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.server.replicas import read, written
 from glassformer.state.link import Link, read_link, write_link
-from transformer.analysis.line_file import FileLimits, SentenceLine
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
+from transformer.runs.sentence_files import FileLimits, SentenceLine
 
 LIMITS = FileLimits(n_bytes=1_000_000, lines=2_000, characters=1_000)
 MOST_KEPT = 16  # of 2,000 lines each about 10 MB

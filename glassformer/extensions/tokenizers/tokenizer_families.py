@@ -9,7 +9,7 @@ family and the options:
     {"family": "nllb", "options": {"source_language": "eng_Latn", "target_language": "fra_Latn"}}
 
 Sources: Hugging Face's transformers 5.23, with which the tests compare every family; for the algorithms see the
-modules `byte_pairs`, `word_pieces`, `tokenizers_library` and `vocabulary_files`.
+modules `subword_tokenizers`, `tokenizers_library` and `vocabulary_files`.
 """
 
 import json
@@ -18,20 +18,21 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from glassformer.extensions.tokenizers import languages, tokenizers_library, vocabulary_files
-from glassformer.extensions.tokenizers.byte_pairs import (
+from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
+from glassformer.extensions.tokenizers.options import M2M100, MBART, MBART_50, NLLB, Options, options_from
+from glassformer.extensions.tokenizers.piece_rows import VocabularyTable, Way, padded, unused
+from glassformer.extensions.tokenizers.subword_tokenizers import (
     LANGUAGE,
     BytePairTokenizer,
     ByteTokenizer,
+    Cleaning,
     MappedTokenizer,
     UnchangedTokenizer,
+    WordPieceTokenizer,
     as_bytes,
     for_people,
 )
-from glassformer.extensions.tokenizers.options import Options, options_from
-from glassformer.extensions.tokenizers.piece_rows import VocabularyTable, Way, padded, unused
 from glassformer.extensions.tokenizers.vocabulary_files import Files, ListTokenizer, json_record, within
-from glassformer.extensions.tokenizers.word_pieces import Cleaning, WordPieceTokenizer
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
 from transformer.text import sentencepiece_check
@@ -112,17 +113,17 @@ def pegasus(files: Files, options: Options) -> Two:
 
 def mbart(files: Files, options: Options) -> Two:
     """mBART of 25 languages: `X </s> language`; the target begins with its language."""
-    return _fairseq(files, options, languages.MBART, place="start")
+    return _fairseq(files, options, MBART, place="start")
 
 
 def mbart50(files: Files, options: Options) -> Two:
     """mBART-50: `language X </s>`; the target's language is written first."""
-    return _fairseq(files, options, languages.MBART_50, place="before")
+    return _fairseq(files, options, MBART_50, place="before")
 
 
 def nllb(files: Files, options: Options) -> Two:
     """NLLB: `language X </s>`, in checkpoints of before April 2023 `X </s> language`."""
-    return _fairseq(files, options, languages.NLLB, place="after" if options.legacy else "before")
+    return _fairseq(files, options, NLLB, place="after" if options.legacy else "before")
 
 
 def _fairseq(
@@ -145,7 +146,7 @@ def m2m100(files: Files, options: Options) -> Two:
     ids = {name: i for i, name in enumerate(names)}
     unknown = id_of(ids, "<unk>", "vocab.json")
     end = id_of(ids, "</s>", "vocab.json")
-    codes = languages.M2M100
+    codes = M2M100
     every = [*names, *(f"__{code}__" for code in codes)]
     typed = {name: i for i, name in enumerate(every) if i >= len(names) or name in FAIRSEQ}
     asked = _asked(options, codes, range(len(names), len(every)))

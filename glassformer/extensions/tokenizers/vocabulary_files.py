@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from glassformer.extensions.tokenizers.byte_pairs import SIGNS, Pair
 from glassformer.extensions.tokenizers.piece_rows import PieceRows, Token, VocabularyTable, unused
+from glassformer.extensions.tokenizers.subword_tokenizers import SIGNS, Pair
 from transformer import errors
 from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.files import strictjson

@@ -5,6 +5,6 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="toolkits",
     needs=("tokenizers", "weight_files", "importers"),
-    modules={"transformer.importers.toolkits": "glassformer.extensions.toolkits.library"},
-    readers="glassformer.extensions.toolkits.library.importing:READER",
+    modules={"transformer.importers.toolkits": "glassformer.extensions.toolkits"},
+    readers="glassformer.extensions.toolkits.importing:READER",
 )

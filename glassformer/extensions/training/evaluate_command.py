@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_alignments, add_device
+from transformer.commands import add_alignments, add_device
 from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
     from glassformer.extensions.training.library.scoring import EvaluationScoring, HeldOut
-    from transformer.analysis.alignment_scores import AlignmentScores
+    from transformer.analysis.alignment import AlignmentScores
     from transformer.checkpoint.load import Checkpoint
     from transformer.runs.query import Beam, Greedy
 
@@ -164,8 +164,7 @@ def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:
 
 
 def _score_alignments(checkpoint: Checkpoint, options: argparse.Namespace) -> dict[str, object]:
-    from transformer.analysis.alignment import read_gold, usual_spacing
-    from transformer.analysis.alignment_scores import score_alignment
+    from transformer.analysis.alignment import read_gold, score_alignment, usual_spacing
 
     gold = read_gold(*options.alignments)
     with _bar(len(gold.pairs), "alignments") as bar:
@@ -181,7 +180,7 @@ def _score_alignments(checkpoint: Checkpoint, options: argparse.Namespace) -> di
 
 
 def _print_alignments(scores: AlignmentScores) -> None:
-    from transformer.analysis.alignment_scores import ROWS
+    from transformer.analysis.alignment import ROWS
 
     names, best = scores.gold.names, scores.best
     print(f"{', '.join(names)}: {scores.n_sentences:,} of {len(scores.gold.pairs):,} sentence pairs")

@@ -11,7 +11,7 @@ from glassformer.extensions.training.library.settings import CHOICES, TrainSetti
 from transformer.checkpoint.named import named
 from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig, Normalisation
-from transformer.model.config_layers import Activation, NormPlace
+from transformer.model.config_fields import Activation, NormPlace
 from transformer.model.position_kinds import KINDS
 
 LOGS = ("tensorboard", "trackio")

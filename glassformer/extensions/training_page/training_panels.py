@@ -31,7 +31,7 @@ from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
-from transformer.runs.reference import read_given
+from transformer.runs.inputs import read_given
 
 _LINE = 84  # characters
 

@@ -6,6 +6,6 @@ EXTENSION = Extension(
     name="uploads",
     needs=("weight_files", "importers"),
     modules={"transformer.importers.handed_in": "glassformer.extensions.uploads.library"},
-    sources="glassformer.extensions.uploads.source:SOURCE",
+    sources="glassformer.extensions.uploads.upload_form:SOURCE",
     server="glassformer.extensions.uploads.session_uploads:SERVER",
 )

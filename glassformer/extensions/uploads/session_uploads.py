@@ -20,10 +20,10 @@ from starlette.middleware import Middleware
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import third_party_models
-from glassformer.extensions.uploads.inbox.upload_store import RECEIVED, UploadJob, UploadQueue, UploadStore
 from glassformer.extensions.uploads.library.archives import OURS, check_all_differ, check_name
 from glassformer.extensions.uploads.library.upload_folder import Received
 from glassformer.extensions.uploads.upload_middleware import UploadLimitMiddleware
+from glassformer.extensions.uploads.upload_store import RECEIVED, UploadJob, UploadQueue, UploadStore
 from glassformer.server import replicas, server_options
 from glassformer.server.parts import ServerPart
 from glassformer.server.streamlit_private import forget_upload, session_id

@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="weight_files",
     modules={
-        f"transformer.importers.{name}": f"glassformer.extensions.weight_files.library.{now}"
+        f"transformer.importers.{name}": f"glassformer.extensions.weight_files.{now}"
         for name, now in (
             ("npz", "weights"),
             ("parametrised", "state_dict_search"),

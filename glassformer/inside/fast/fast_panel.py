@@ -15,12 +15,12 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st, table
+from transformer.analysis import speed_gains
+from transformer.analysis.speed_gains import Gains
 from transformer.analysis.tiled_attention import kept_bytes, score_bytes, token_bytes
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.trying import speed_gains
-from transformer.trying.speed_gains import Gains
 
 LAYER: Final = "fast_layer"
 HEAD: Final = "fast_head"

@@ -11,8 +11,7 @@ from weakref import WeakKeyDictionary
 from glassformer.charts.diagram import DiagramBlock, DiagramLayer, Kind, Stack, Sublayer
 from glassformer.inside.features import ACTIVATIONS, FORMULAS, further, heads
 from glassformer.runs.map_axes import SIDE_OF, has_one_stack
-from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
-from transformer.analysis.stand_ins import TABLE, said, stand_ins
+from transformer.analysis.costs import TABLE, Holding, Part, buffers, holdings, multiply_adds, said, stand_ins
 from transformer.i18n import joined, say
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy

@@ -21,7 +21,7 @@ from glassformer.state.link import Link
 from glassformer.state.view import Slot
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
-from transformer.analysis.stand_ins import said as stand_in_words
+from transformer.analysis.costs import said as stand_in_words
 from transformer.i18n import joined, paragraph, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig

@@ -15,9 +15,8 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st, table
 from glassformer.state.view import Side
-from transformer.analysis.costs import Pass, Shape, shapes_of
-from transformer.analysis.stand_ins import TABLE as UNITS
-from transformer.analysis.stand_ins import said, stand_ins
+from transformer.analysis.costs import TABLE as UNITS
+from transformer.analysis.costs import Pass, Shape, said, shapes_of, stand_ins
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.attention_scores import plain_scores

@@ -21,8 +21,7 @@ from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.neighbours import Measure
 from transformer.i18n import say
-from transformer.text.normalise import normalise
-from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer, normalise
 
 TOKEN: Final = "piece_token"
 TYPED: Final = "piece_typed"

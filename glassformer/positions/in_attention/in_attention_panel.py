@@ -15,7 +15,7 @@ from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot
-from transformer.analysis.rotations import Turning, moved_together
+from transformer.analysis.positions import Turning, moved_together
 from transformer.i18n import say, say_n
 from transformer.i18n.sentence import digits, short
 from transformer.model.anatomy import anatomy

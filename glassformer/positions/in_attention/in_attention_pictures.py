@@ -21,7 +21,7 @@ from glassformer.positions.positions_page import (
 )
 from glassformer.runs.picture import Plot
 from glassformer.state.click import Click, column_below, place_below, row_below
-from transformer.analysis.rotations import Turning, even_product
+from transformer.analysis.positions import Turning, even_product
 from transformer.i18n import say, say_n
 
 MOST_ON_CIRCLE = 128

@@ -16,7 +16,7 @@ from glassformer.runs.picture import Captions, Part, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.click import into, place_below
 from glassformer.state.view import Side
-from transformer.analysis.rotations import Spreads, Turning, product_by_distance, spreads
+from transformer.analysis.positions import Spreads, Turning, product_by_distance, spreads
 from transformer.analysis.stream import rms
 from transformer.i18n import joined, say
 

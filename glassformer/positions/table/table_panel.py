@@ -11,7 +11,7 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
-from transformer.analysis import position_study as study
+from transformer.analysis import positions as study
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import digits
 

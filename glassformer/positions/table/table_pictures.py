@@ -9,7 +9,7 @@ from glassformer.charts.positions import DIMENSION_AXIS, POSITION_AXIS, shift_po
 from glassformer.charts.theme import Spec, literal
 from glassformer.positions.positions_page import MOST_CELLS, PAGE, PositionTable, height_of, left_out, table_of_run
 from glassformer.runs.picture import Plot
-from transformer.analysis import position_study as study
+from transformer.analysis import positions as study
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import short
 

@@ -13,8 +13,8 @@ from glassformer.extensions.doctor.library.findings import DoctorTestResult
 from glassformer.server import jobs
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
+from transformer.analysis.losses import Samples
 from transformer.i18n import say
-from transformer.trying.losses import Samples
 
 SECONDS = 120.0
 

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from glassformer.extensions.drafts import int8_draft
+from tests.transformer.analysis.test_speed_gains import LARGE
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ONE_STACK, laid_out, random_ids, tiny_config, tiny_model
-from tests.transformer.trying.test_speed_gains import LARGE
+from transformer.analysis import speed_gains
+from transformer.analysis.speed_gains import measuring
 from transformer.model.cache import KVCache
 from transformer.runs.array_records import whole
 from transformer.runs.decoding import Prefix
-from transformer.trying import speed_gains
-from transformer.trying.speed_gains import measuring
 
 KINDS = {
     **{

@@ -10,9 +10,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import transformer
 from glassformer.extensions.importers.library.kept_answers import as_said
-from tests.extensions.huggingface.library.parity import change_config, saved, tiny
+from tests.extensions.huggingface.parity import change_config, saved, tiny
 from tests.extensions.importers.library.tutorial_models import as_a_tutorial
-from tests.extensions.weight_files.library.conftest import opened_here  # noqa: F401  it is a fixture
+from tests.extensions.weight_files.conftest import opened_here  # noqa: F401  it is a fixture
 from tests.test_docs import ROOT, blocks
 from transformer.__main__ import main
 from transformer.checkpoint import free_memory

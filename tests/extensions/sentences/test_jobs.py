@@ -15,9 +15,9 @@ from glassformer.server.model_runner import ModelRunner
 from glassformer.state.link import Link
 from tests.glassformer.runs.held import WAIT
 from transformer import load
-from transformer.analysis.line_file import read_text
 from transformer.errors import QueryError
 from transformer.runs.query import Beam
+from transformer.runs.sentence_files import read_text
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "abc\tcba\nglass\na b c d e f g h i j\nxy\tyx"

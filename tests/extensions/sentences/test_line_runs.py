@@ -21,8 +21,8 @@ from tests.extensions.tokenizers.filling import filling
 from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Query, Sampling, load
 from transformer.analysis.hidden_pieces import hide, mask_id
-from transformer.analysis.line_file import read_text
 from transformer.errors import QueryError
+from transformer.runs.sentence_files import read_text
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "ba lo\tthe fox\nmi ta ba ke\nlo\tthe moon\n\nta ta ba mi su lo\tx\nba lo mi\na\tb\tc\nke\nlo su"

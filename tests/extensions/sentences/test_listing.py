@@ -5,8 +5,8 @@ import pytest
 from glassformer.extensions.sentences.line_runs import LineResult
 from glassformer.extensions.sentences.line_table import all_orders, choices_of, listed
 from transformer.analysis.chrf import chrf_counts
-from transformer.analysis.line_file import SentenceLine
 from transformer.i18n import say
+from transformer.runs.sentence_files import SentenceLine
 
 
 def result(number, source, output="", reference=None, **numbers):

@@ -10,7 +10,7 @@ import sentencepiece
 import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
-from glassformer.extensions.tokenizers import word_pieces as own
+from glassformer.extensions.tokenizers import subword_tokenizers as own
 from tests.conftest import SOURCES, TARGETS
 
 LINES = [

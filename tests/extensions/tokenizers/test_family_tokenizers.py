@@ -9,9 +9,8 @@ import tokenizers
 import transformers
 from tokenizers import normalizers, pre_tokenizers
 
-from glassformer.extensions.tokenizers import byte_pairs, languages
-from glassformer.extensions.tokenizers.languages import language_name
-from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers import options, subword_tokenizers
+from glassformer.extensions.tokenizers.options import Options, language_name
 from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocabularies
 from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
@@ -165,8 +164,8 @@ def test_rows_beyond_the_pieces_of_a_file(tmp_path):
 def test_nllbs_languages_have_the_ids_that_the_real_ones_have():
     ours = opened("nllb", **FRENCH)[0]
     n_pieces = len(foreign.pieces_of(files_of("nllb")["sentencepiece.bpe.model"]))
-    assert languages.NLLB.index("eng_Latn") == 256_047 - 256_001
-    assert (n_pieces + 1 + languages.NLLB.index("eng_Latn"),) == ours.wrapping.before
+    assert options.NLLB.index("eng_Latn") == 256_047 - 256_001
+    assert (n_pieces + 1 + options.NLLB.index("eng_Latn"),) == ours.wrapping.before
     assert ours.wrapping.forced == ours.id_of("fra_Latn") == n_pieces + 1 + 256_057 - 256_001
     assert ours.id_of("zho_Hans") - ours.id_of("eng_Latn") == 256_200 - 256_047
     assert ours.id_of("<mask>") - ours.id_of("eng_Latn") == 256_203 - 256_047
@@ -201,7 +200,7 @@ def test_words_are_cut_as_by_the_library_at_every_character():
     for some in batched(foreign.characters(), 50):
         text = "".join(f"a{c}b {c} 1{c}{c}\n" for c in some)
         expected = [end - start for _, (start, end) in theirs.pre_tokenize_str(text)]
-        assert [len(word) for word in byte_pairs.words(text)] == expected, [hex(ord(c)) for c in some]
+        assert [len(word) for word in subword_tokenizers.words(text)] == expected, [hex(ord(c)) for c in some]
     newer = foreign.newer_than_theirs()
     assert len(newer) < 600
     assert min(newer) > "\u0600"
@@ -234,12 +233,12 @@ def test_what_is_unknown_is_shown(name):
 @pytest.mark.parametrize("name", SPOKEN)
 def test_a_family_that_needs_languages_lists_them_by_names_of_their_own(name):
     asked = SPOKEN[name]["source_language"]
-    for options in ({}, {"source_language": asked}, {"target_language": asked}):
+    for given in ({}, {"source_language": asked}, {"target_language": asked}):
         with pytest.raises(TokenizerError, match=f"needs both languages; choose from .*{asked}"):
-            opened(name, **options)
+            opened(name, **given)
     with pytest.raises(TokenizerError, match=f"does not have the language 'xx'; choose from .*{asked}"):
         opened(name, source_language="xx", target_language=asked)
-    codes = {"nllb": languages.NLLB, "m2m100": languages.M2M100}.get(name, languages.MBART_50)
+    codes = {"nllb": options.NLLB, "m2m100": options.M2M100}.get(name, options.MBART_50)
     names = {language_name(code) for code in codes}
     assert len(names) == len(codes)
     assert not names & set(codes)

@@ -12,7 +12,7 @@ from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.state.view import View
 from transformer.analysis.head_statistics import measure, measure_by_layer
 from transformer.runs.dynamic_batching import run_together
-from transformer.runs.replay import each_layer
+from transformer.runs.running import each_layer
 
 KINDS = ("encoder", "decoder", "cross")
 

@@ -14,8 +14,7 @@ from glassformer.attention.one_weight.one_weight_text import number, result, sho
 from tests.transformer.featured import featured
 from transformer.analysis.one_weight import sites, walk
 from transformer.i18n.sentence import written as as_written
-from transformer.runs.replay import replay
-from transformer.runs.running import run
+from transformer.runs.running import replay, run
 
 NUMBER = r"-?\d[\d.]*(?:\\cdot 10\^\{-?\d+\})?"
 

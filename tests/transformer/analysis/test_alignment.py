@@ -10,20 +10,21 @@ from hypothesis import strategies as st
 
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment import (
+    ROWS,
     SPACINGS,
     Links,
     attached,
     attached_french,
     count_links,
     diagonal_sources,
-    joined,
     parse_links,
     piece_shares,
     read_gold,
+    score_alignment,
     usual_spacing,
     with_means,
+    without_spaces,
 )
-from transformer.analysis.alignment_scores import ROWS, score_alignment
 from transformer.errors import DataError
 
 GOLD = ("0-0 1-1 1p2", "0-0 2-3", "1-1 3p4 2-2", "0-1 4-6", "", "1-0 2-2")
@@ -123,7 +124,7 @@ def test_words_are_written_as_their_language_does():
         ". a": ". a",
     }.items():
         assert attached(words.split()) == expected
-    assert joined(["他", "买", "了", "Windows", "95", "和", "3", "个", "a。"]) == "他买了Windows 95和3个a。"
+    assert without_spaces(["他", "买", "了", "Windows", "95", "和", "3", "个", "a。"]) == "他买了Windows 95和3个a。"
     assert attached_french(["l'", "homme", "dit", ":", "ça", "va", "?", "oui", "."]) == "l'homme dit : ça va ? oui."
     codes = {"zh": "joined", "zh-Hans": "joined", "EN": "attached", "fr": "attached-french", "": "spaced"}
     assert {code: usual_spacing(code) for code in codes} == codes

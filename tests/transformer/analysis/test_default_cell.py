@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.analysis.default_cell import LEAST_KEYS, MIDDLE, hardest_step, worth_seeing
+from transformer.analysis.one_weight import LEAST_KEYS, MIDDLE, hardest_step, worth_seeing
 from transformer.runs.running import run
 
 KINDS = ("encoder", "decoder", "cross")

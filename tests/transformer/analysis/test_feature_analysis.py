@@ -9,7 +9,7 @@ from transformer import run
 from transformer.analysis import neurons, stream
 from transformer.analysis.logit_lens import logit_lens
 from transformer.model.taps import Recorder, tap_of
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 GATED = {"gated": True, "activation": "silu"}
 MODELS = [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from transformer import load, run, run_batch
 from transformer.analysis import head_statistics as hs
 from transformer.model.taps import Recorder, tap_of
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"
 KINDS = ("encoder", "decoder", "cross")

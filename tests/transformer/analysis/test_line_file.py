@@ -2,8 +2,8 @@
 
 import pytest
 
-from transformer.analysis.line_file import FileLimits, read_bytes, read_file, read_text
 from transformer.errors import DataError
+from transformer.runs.sentence_files import FileLimits, read_bytes, read_file, read_text
 
 SMALL = FileLimits(n_bytes=60, lines=3, characters=8)
 

@@ -8,8 +8,7 @@ import pytest
 import transformer
 from transformer.analysis.logit_lens import logit_lens, paths
 from transformer.errors import QueryError
-from transformer.runs.replay import replay
-from transformer.runs.running import run
+from transformer.runs.running import replay, run
 
 
 @pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder"])

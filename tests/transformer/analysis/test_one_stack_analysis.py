@@ -7,11 +7,11 @@ from tests.transformer.one_stack import alone
 from transformer import run
 from transformer.analysis import head_statistics as hs
 from transformer.analysis import mask_checks, neurons, stream
-from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.alignment import score_alignment
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.rollout import self_rollout
 from transformer.errors import QueryError
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 
 @pytest.fixture(scope="module", params=["decoder", "encoder"])

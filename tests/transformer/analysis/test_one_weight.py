@@ -10,8 +10,7 @@ from tests.transformer.tiny import random_ids, tiny_model
 from transformer.analysis.one_weight import place, sites, strongest, walk
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
-from transformer.runs.replay import replay
-from transformer.runs.running import run
+from transformer.runs.running import replay, run
 
 KINDS = ("encoder", "decoder", "cross")
 

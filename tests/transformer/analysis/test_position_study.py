@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.analysis import position_study as study
+from transformer.analysis import positions as study
 from transformer.model.positions import sinusoidal_table
 
 sizes = st.integers(1, 33)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
-from transformer.analysis.rotations import (
+from transformer.analysis.positions import (
     distance_bias,
     even_product,
     moved_together,

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 
 import transformer
 from transformer.analysis import stream
-from transformer.runs.replay import replay
-from transformer.runs.running import run
+from transformer.runs.running import replay, run
 
 
 @pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder"])

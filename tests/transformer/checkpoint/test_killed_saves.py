@@ -6,11 +6,11 @@ import pytest
 
 from tests.transformer.checkpoint.killed_saves import kill_saves
 from transformer.checkpoint import save as saving
-from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import OWN, CheckpointContents, save
 from transformer.errors import CheckpointError
+from transformer.files.atomic_saves import exchange
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no SIGKILL")
 

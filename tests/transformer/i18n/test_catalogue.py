@@ -6,8 +6,8 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
-from transformer.i18n import browser, catalogue, languages, name_of, negotiated, said, say, say_n
-from transformer.i18n.browser import browser_words
+from transformer.i18n import catalogue, languages, name_of, negotiated, said, say, say_n
+from transformer.i18n.catalogue import browser_words
 
 
 @pytest.fixture
@@ -25,8 +25,7 @@ def polish(tmp_path, monkeypatch):
     with (folder / "messages.mo").open("wb") as file:
         write_mo(file, made)
     (tmp_path / "browser.json").write_text(json.dumps([["Save"], ["{n} token", "{n} tokens"]]))
-    for module in (catalogue, browser):
-        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     _forget()
     yield "pl"
     _forget()

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from tests.transformer.tiny import tiny_config
-from transformer.model.dropout import Dropout, random_bytes
-from transformer.model.layers import Residual
+from transformer.model.layers import Dropout, Residual, random_bytes
 
 
 def test_evaluation_changes_nothing():

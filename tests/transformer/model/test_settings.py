@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, ENCODER, padded_source, random_ids, target_ids, tiny_model
-from transformer.model.settings import SETTINGS
+from transformer.model.sites import SETTINGS
 from transformer.model.taps import Rewirer, tap_of
 
 PARTS = {

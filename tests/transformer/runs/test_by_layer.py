@@ -12,8 +12,7 @@ from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.reading import map_bytes, read
-from transformer.runs.replay import each_layer
-from transformer.runs.running import run
+from transformer.runs.running import each_layer, run
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ import pytest
 from tests.transformer.featured import FEATURED, featured
 from transformer.analysis import one_weight
 from transformer.analysis.head_statistics import measure
-from transformer.runs.replay import replay
-from transformer.runs.running import run_batch
+from transformer.runs.running import replay, run_batch
 from transformer.tap import Recorder, tap_of
 
 

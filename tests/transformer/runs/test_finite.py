@@ -14,8 +14,7 @@ from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.query import Beam, Greedy, Sampling
 from transformer.runs.recording_pass import first_site
-from transformer.runs.replay import replay
-from transformer.runs.running import run, run_batch
+from transformer.runs.running import replay, run, run_batch
 
 SOURCE = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=2), Sampling(seed=1)]

@@ -12,7 +12,7 @@ from transformer import Beam, Greedy, Sampling, run, run_batch
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.decoding import Prefix
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 PROMPT = "the red fox"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4)]

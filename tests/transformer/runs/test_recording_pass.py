@@ -13,7 +13,7 @@ from transformer.model.cache import KVCache
 from transformer.model.taps import Recorder, Replacer, tap_of
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 SOURCE = "ba lo mi ta"
 

@@ -7,8 +7,7 @@ import torch
 import transformer
 from transformer.errors import QueryError
 from transformer.model.transformer import Transformer
-from transformer.runs.replay import replay
-from transformer.runs.running import run
+from transformer.runs.running import replay, run
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.text.normalise import MAX_REPEATED, normalise, notes_on
+from transformer.text.tokenizer import MAX_REPEATED, normalise, notes_on
 
 BOTH = ("nfc", "simplified-chinese")
 

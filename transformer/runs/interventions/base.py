@@ -32,7 +32,7 @@ class Other:
 
     src_ids: tuple[int, ...]  # what was read
     tgt_ids: tuple[int, ...]  # what was written
-    values: dict[str, Tensor]  # by site, as `transformer.runs.replay.replay` has them, with a batch axis of 1
+    values: dict[str, Tensor]  # by site, as `transformer.runs.running.replay` has them, with a batch axis of 1
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from glassformer.extensions.corpus.library.tables import NAMES, CorpusLine, Name
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
-from transformer.text.normalise import normalise
-from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer, normalise
 
 _LINEAR: Final[tuple[Name, ...]] = (
     "distance",

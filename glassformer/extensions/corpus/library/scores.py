@@ -69,7 +69,7 @@ class HeadAer:
     layer: int  # from 1
     head: int  # from 1
     predicts: Figure  # 0 to 1, where a piece's row is the one that predicts it
-    reads: Figure  # where it is the row that reads it (see `alignment_scores`)
+    reads: Figure  # where it is the row that reads it (see `alignment`)
 
 
 @dataclass(frozen=True, kw_only=True)

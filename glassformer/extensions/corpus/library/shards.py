@@ -32,10 +32,10 @@ from glassformer.extensions.corpus.library import lines, measuring
 from glassformer.extensions.corpus.library.folder import ABOUT, FORMAT, NEEDED, damaged_files, file_name, sums_name
 from glassformer.extensions.corpus.library.lines import Corpus, Shard
 from glassformer.extensions.corpus.library.tables import SCHEMAS, TABLES, CorpusOptions, Table, rolled_up
-from transformer.checkpoint.exchange import write_whole
 from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError, DataError
+from transformer.files.atomic_saves import write_whole
 from transformer.model.anatomy import Kind
 
 KINDS: Final = get_args(Kind)  # the order in which `heads` has them

@@ -31,6 +31,7 @@ from glassformer.extensions.doctor.library.findings import (
     NotTestable,
     not_applicable,
 )
+from transformer.analysis.losses import MASKS, Loss, SampleLoss, Samples, Variants, row_of, text_ids
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, GlassformerError, shown
 from transformer.i18n import Sentence
@@ -42,7 +43,6 @@ from transformer.runs.reading import padded
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.trying.losses import MASKS, Loss, SampleLoss, Samples, Variants, row_of, text_ids
 
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.

@@ -42,13 +42,13 @@ from glassformer.extensions.doctor.library.findings import (
     PageTarget,
     Verdict,
 )
+from transformer.analysis.losses import Loss, SampleLoss
+from transformer.analysis.significance import surely_better
 from transformer.i18n import Sentence, joined, say
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, all_seen, tap_of
 from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
-from transformer.trying.losses import Loss, SampleLoss
-from transformer.trying.significance import surely_better
 
 FEW_TOKENS = 192
 SHORT = 6

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from glassformer.extensions.importers.library import import_inputs
 from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs
-from glassformer.extensions.importers.library.opening import QuestionsError, incomplete, made
-from glassformer.extensions.importers.library.tutorial_import import import_opened
-from glassformer.extensions.weight_files.library import weights
+from glassformer.extensions.importers.library.opening import QuestionsError, import_opened, incomplete, made
+from glassformer.extensions.weight_files import weights
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.consistency import Places, Shapes, check_shapes, digest_of, fill, hash_of
 from transformer.checkpoint.load import CONFIG, Checkpoint

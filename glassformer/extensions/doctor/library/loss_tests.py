@@ -31,13 +31,13 @@ from glassformer.extensions.doctor.library.findings import (
 )
 from glassformer.extensions.doctor.library.output_tests import FEW, outputs
 from glassformer.extensions.doctor.library.output_tests import TESTS as OUTPUTS
+from transformer.analysis.losses import MASKS, SampleLoss, loss_of
+from transformer.analysis.significance import POOR
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
 from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
-from transformer.trying.losses import MASKS, SampleLoss, loss_of
-from transformer.trying.significance import POOR
 
 REPORTED_GAP = 0.15
 """Nats a piece by which the loss may be above what the training reported; where that is more, as much again."""

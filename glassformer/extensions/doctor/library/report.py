@@ -38,10 +38,10 @@ from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTes
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict, not_applicable
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.loss_tests import Pair, pairs_of
+from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, shown
 from transformer.i18n import Sentence, joined, say, say_n, through
-from transformer.trying.losses import Samples
 
 TESTS: tuple[DoctorTest, ...] = (
     *parameter_tests.TESTS,

@@ -6,7 +6,7 @@ setting does.
 
 A neighbour shares the model's parameters, class and positions, so faults there affect both.
 
-Source: `transformer.trying.losses` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
+Source: `transformer.analysis.losses` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
 """
 
 import math
@@ -27,13 +27,13 @@ from glassformer.extensions.doctor.library.findings import (
     PageTarget,
     at_most,
 )
+from transformer.analysis.losses import Loss, Samples, Variant, loss_of, text_ids
+from transformer.analysis.significance import surely_better
 from transformer.errors import ConfigError, DataError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.positions import Moves
 from transformer.runs.model_protocols import Scorable
-from transformer.trying.losses import Loss, Samples, Variant, loss_of, text_ids
-from transformer.trying.significance import surely_better
 
 GAIN = 0.05
 """Nats a piece by which a neighbour has to be better; `calibrated` has by how much it is in the shipped models."""

@@ -11,11 +11,10 @@ from functools import partial
 
 from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_most
+from transformer.analysis.losses import Loss, Variant, loss_of
 from transformer.errors import GlassformerError, TokenizerError
 from transformer.i18n import Sentence, say
-from transformer.text.normalise import normalise
-from transformer.text.tokenizer import AnyTokenizer, Encoding, RawIds
-from transformer.trying.losses import Loss, Variant, loss_of
+from transformer.text.tokenizer import AnyTokenizer, Encoding, RawIds, normalise
 
 FAR_BETTER = 0.25
 """Nats a piece."""

@@ -33,9 +33,9 @@ from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTes
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
 from glassformer.extensions.doctor.library.live_model import Read, bare, reader
 from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test
+from transformer.analysis.losses import Samples, read_samples
 from transformer.errors import DataError, shown
 from transformer.i18n import say
-from transformer.trying.losses import Samples, read_samples
 
 LINES, PAGE = "verdicts.jsonl", "report.html"
 SCHEMA: Final = "glassformer.watch"

@@ -19,7 +19,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from glassformer.extensions.weight_files.library.weights import Weights
+from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown, within
 from transformer.i18n import Sentence, say
 

@@ -1,32 +1,189 @@
-"""Preview and loading of another program's model, from a folder that a reader knows or a file of weights.
+"""Opening another program's model: from a folder that a reader knows, or a file of weights.
 
 transformer.load("runs/model.pt")                               opens it, or raises its open questions
-transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
-preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
+    transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
+    preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
+
+A file of weights is imported by its names and shapes (those of `tutorials`), its tokenizer, and what the user answers:
+there is a model once nothing is asked, missing or left over. `ForeignFormat` says which files and folders are listed
+among checkpoints.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from glassformer.extensions.importers.library import kept_answers
+from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
-from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs
-from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, as_said
-from glassformer.extensions.importers.library.readers import MOST_CONFIG, OURS, Reader, by_file, by_keys, readers
-from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport
-from glassformer.extensions.importers.library.tutorial_import import import_weights
-from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, WHOLE
-from transformer.checkpoint.consistency import first
-from transformer.checkpoint.free_memory import CPU, Device, device_of
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled
+from glassformer.extensions.importers.library.kept_answers import (
+    CONFIG_FIELDS,
+    NO_ANSWERS,
+    answered,
+    as_said,
+    check_names,
+)
+from glassformer.extensions.importers.library.readers import (
+    ARRAYS,
+    MOST_CONFIG,
+    OURS,
+    Reader,
+    by_file,
+    by_keys,
+    is_foreign_file,
+    is_foreign_folder,
+    is_marians,
+    readers,
+    why_unopened,
+)
+from glassformer.extensions.importers.library.renaming import check_agreement
+from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport, inferred
+from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
+from glassformer.extensions.importers.library.tutorials import LAYERS
+from glassformer.extensions.importers.library.unknown_tensors import NAMES
+from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.weight_files.weights import INDEX, PICKLED, WHOLE, Weights, open_weights
+from transformer.analysis.losses import Samples, read_samples
+from transformer.checkpoint.consistency import expected_shapes, first
+from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
+from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
-from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshots import meant
-from transformer.errors import CheckpointError, UnansweredError
+from transformer.errors import CheckpointError, GlassformerError, UnansweredError, shown, within
+from transformer.files.kinds import UNPACK
 from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
-from transformer.trying.losses import Samples, read_samples
+from transformer.model.config import MAX_LENGTH, ModelConfig
+
+LENGTH = 512  # of texts, where a formula gives any number of positions
+
+
+def import_weights(
+    source: Path, *, answers: Mapping[str, Any], also: ImportInputs = NOTHING, inside: Path | None = None
+) -> Imported:
+    """Read a file of weights, or the one in a folder.
+
+    The answers are to questions of a report, past or future: any field of config.json. `also` are tokenizers; `inside`
+    is the real path of a folder that links may not leave. A CheckpointError names the tensor or the field: it is
+    damaged, not a known Transformer, or an answer is refused.
+    """
+    open_again = partial(open_weights, source, inside=inside)
+    with open_again() as weights:
+        for one in readers():
+            found = one.import_weights(weights, open_again, source=source, answers=answers, also=also, inside=inside)
+            if found is not None:
+                return found
+        return import_opened(weights, open_again, answers=answers, also=also, beside=source, inside=inside)
+
+
+def import_opened(
+    weights: Weights,
+    open_again: Callable[[], AbstractContextManager[Weights]],
+    *,
+    answers: Mapping[str, Any],
+    also: ImportInputs = NOTHING,
+    beside: Path | None = None,
+    inside: Path | None = None,
+) -> Imported:
+    """As `import_weights`, for open weights: of a file or folder, with tokenizers `beside` them, or from memory."""
+    check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
+    with within(weights.label):
+        understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights))
+    if any(map(understood.match.n_layers, LAYERS)):
+        return _Import(weights, understood, answers, also, beside, inside, open_again).done()
+    if asked := parts.stacks(understood.match, answers):
+        return Imported(replace(understood.report, fields=tuple(asked)), None)
+    raise CheckpointError(
+        "{label}: no tensor has a name that is usual for a layer of a tutorial's Transformer or of "
+        "torch.nn.Transformer; the file has {names}. A Hugging Face model needs its config.json in the same folder.",
+        label=weights.label,
+        names=first([shown(name) for name in weights.tensors]),
+    )
+
+
+@dataclass(frozen=True)
+class _Import:
+    """What one import has before it."""
+
+    weights: Weights
+    understood: Understanding
+    answers: Mapping[str, Any]
+    also: ImportInputs
+    beside: Path | None
+    inside: Path | None
+    open_again: Callable[[], AbstractContextManager[Weights]]
+
+    def done(self) -> Imported:
+        report, tokenizers = self._report()
+        if not report.can_be_written or tokenizers is None:
+            return Imported(report, None)
+        found, config = self.understood.match, self._config(report)
+        sizes = keys.shapes(found, self.weights, {})
+        check_agreement(found, self.weights, sizes, expected_shapes(config))
+        absent = sum(math.prod(sizes[name]) for name in found.standing_in)
+        learned = config.count_parameters() - absent
+        card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
+        return Imported(report, Content(config, tokenizers.stored, card, found, {}, self.open_again))
+
+    def _report(self) -> tuple[ImportReport, Tokenizers | None]:
+        """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""
+        weights, found = self.weights, self.understood
+        said = unknown_tensors.used(self.answers, weights)
+        answers = {name: value for name, value in self.answers.items() if name not in said}
+        fields = unknown_tensors.with_questions(found.report.fields, found, weights, self.answers)
+        by_name = {one.name: _settled_length(one, answers) for one in fields}
+        tokenizers = self._tokenizers(by_name, answers)
+        # A substitute while the sizes of the tables are asked: ids have questions all the same.
+        later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
+        of_ids = settled(by_name, tokenizers or later, answers)
+        rest = [one for one in by_name.values() if one.name not in CALLED]
+        again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
+        named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in again]
+        notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
+        pieces = tokenizers.files if tokenizers else ()
+        report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)
+        return answered(report, answers), tokenizers
+
+    def _tokenizers(self, fields: Mapping[str, Field], answers: Mapping[str, Any]) -> Tokenizers | None:
+        if not {"src_vocab_size", "tgt_vocab_size", "shared_vocab"} <= fields.keys():
+            return None
+        if any(field.name in NAMES and field.how == "asked" for field in fields.values()):
+            return None  # another table may turn out to be the source's
+        sizes = fields["src_vocab_size"].value, fields["tgt_vocab_size"].value
+        shared = fields["shared_vocab"].value
+        if self.also.has_tokenizer:
+            return import_inputs.opened(self.also, sizes, shared=shared, inside=self.inside)
+        ids = [answers.get(name, fields[name].value) for name in CALLED]
+        raw = import_inputs.without(sizes, [i for i in ids if type(i) is int and i >= 0])
+        if self.beside is None or None in sizes:
+            return raw
+        return import_inputs.beside(self.beside, sizes, shared=shared, inside=self.inside, raw=raw)
+
+    def _config(self, report: ImportReport) -> ModelConfig:
+        values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}
+        try:
+            with within(self.weights.label):
+                return ModelConfig(**{"dropout": 0.0, "normalisation": (), **values})
+        except TypeError:
+            raise CheckpointError(
+                "{label}: the sizes of the model cannot be worked out from its tensors: {problem}",
+                label=self.weights.label,
+                problem=report.verdict(),
+            ) from None
+
+
+def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
+    """The length of a text; where a formula gives the positions any will do, so nobody is asked."""
+    if field.name == "max_len" and field.how == "asked":
+        return inferred(field.name, LENGTH, say("Without a table of positions, the number of positions is unknown."))
+    if field.name == "max_len" and field.value > MAX_LENGTH:
+        return Field(field.name, field.how, MAX_LENGTH, say("This is the maximum length that this program can read."))
+    return field
+
 
 Kind = Literal["native", "weights"] | Reader
 OF_A_FOLDER = (CONFIG, WHOLE, INDEX, PICKLED)  # files that mean the folder around them; a reader's own do, too
@@ -214,3 +371,58 @@ def incomplete(report: ImportReport) -> CheckpointError:
     if report.left_over:
         said.append(say("The purpose of these tensors is unknown: {names}.", names=first(report.left_over)))
     return CheckpointError(joined(" ", said))
+
+
+HOLDS = "foreign"  # it may or may not be a model
+
+
+class ForeignFormat(Format):
+    """Folders of Hugging Face's, and files of weights."""
+
+    def lists(self, file: Path, inside: Path) -> bool:
+        """Whether a file is called as weights are, or is another model, and stays in its folder."""
+        try:
+            known = is_foreign_file(file) or why_unopened(file) not in (None, UNPACK)
+            return known and inside in file.resolve(strict=True).parents
+        except (OSError, RuntimeError):
+            return False
+
+    def look(self, place: Path, name: str, root: Path) -> Entry | None:
+        """The entry, with an error where such a format does not open here."""
+        if (problem := why_unopened(place)) is not None:
+            said = say("{label}: {problem}", label=as_typed(place, root), problem=problem)
+            return Entry(name, place, said, name, root, holds=HOLDS)
+        try:
+            found = _is_foreign(place, root)
+        except GlassformerError:
+            return None
+        return Entry(name, place, None, name, root, holds=HOLDS) if found else None
+
+    def reads(self, source: Path, *, inside: Path | None) -> bool:
+        """Whether it comes from another program."""
+        return kind_of(source, inside=inside)[0] != "native"
+
+    def load(
+        self,
+        source: Path,
+        *,
+        answers: Mapping[str, Any],
+        given: Any,
+        inside: Path | None,
+        progress: Progress = silent,
+        device: Device = CPU,
+    ) -> Checkpoint:
+        """The model that it is understood to be."""
+        return load(source, answers=answers, given=given or NOTHING, inside=inside, progress=progress, device=device)
+
+
+def _is_foreign(place: Path, root: Path) -> bool:
+    if place.is_dir():
+        return is_foreign_folder(FolderFiles(place, inside=root), place)
+    if place.suffix != ARRAYS:
+        return is_foreign_file(place)
+    with FolderFiles(root, inside=root).open(place.name) as (content, size):
+        return is_marians(content, size)
+
+
+FORMAT = ForeignFormat()

@@ -30,7 +30,7 @@ from glassformer.extensions.importers.library.tutorials import (
     TABLES,
     tutorials,
 )
-from glassformer.extensions.weight_files.library.weights import Weights
+from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import say
 

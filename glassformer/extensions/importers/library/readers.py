@@ -21,7 +21,7 @@ from transformer.i18n import Sentence
 if TYPE_CHECKING:
     from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.report import Imported
-    from glassformer.extensions.weight_files.library.weights import Weights
+    from glassformer.extensions.weight_files.weights import Weights
 
 
 class Reader:

@@ -19,7 +19,7 @@ from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
 from glassformer.extensions.importers.library.keys import AS_IS, Match, MatchedTensor, Reshape, Rule, Unused, form
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
-from glassformer.extensions.weight_files.library.weights import Weights
+from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.i18n import Sentence, joined, say

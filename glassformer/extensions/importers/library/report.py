@@ -18,7 +18,7 @@ from torch import Tensor
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, MatchedTensor
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
-from glassformer.extensions.weight_files.library.weights import Weights
+from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import Places, Shapes
 from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.save import CheckpointContents

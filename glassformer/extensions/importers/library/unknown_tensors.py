@@ -27,7 +27,7 @@ from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, plac
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
 from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, tutorials
-from glassformer.extensions.weight_files.library.weights import Weights
+from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import first
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n

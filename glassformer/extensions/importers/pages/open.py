@@ -1,7 +1,7 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
-from glassformer.extensions.importers.open import questions, report, save_import, trial_run
-from glassformer.extensions.importers.source import ways
+from glassformer.extensions.importers import import_report, imported_model
+from glassformer.extensions.importers.third_party_models import ways
 from glassformer.frame.sidebar import chosen_entry
 from glassformer.frame.source_box import head
 from glassformer.runs.open_run import publish_unopened
@@ -20,25 +20,25 @@ st.caption(
     )
 )
 top = st.container()
-entry = save_import.source(chosen_entry())
+entry = imported_model.source(chosen_entry())
 with top:
     for way in ways():
         way.offer(entry)
 publish_unopened()
 if entry is None:
-    save_import.how_to_bring_one()
+    imported_model.how_to_bring_one()
     st.stop()
 for way in ways():
     way.about(entry)
 if entry.holds == "model":  # an uploaded checkpoint of this program: nothing is asked
-    if trial_run.trying(entry) is not None:
-        save_import.links(entry)
+    if imported_model.trying(entry) is not None:
+        imported_model.links(entry)
     st.stop()
-found = report.examined(entry)
+found = import_report.examined(entry)
 if found is not None:
-    report.steps(found, has_pieces=questions.has_pieces(entry, found))
-    report.summary(found)
-    questions.questions(entry, found)
-    if found.can_be_written and trial_run.trying(entry) is not None:
-        save_import.going_on(entry)
-    report.details(found)
+    import_report.steps(found, has_pieces=import_report.has_pieces(entry, found))
+    import_report.summary(found)
+    import_report.questions(entry, found)
+    if found.can_be_written and imported_model.trying(entry) is not None:
+        imported_model.going_on(entry)
+    import_report.details(found)

@@ -20,7 +20,7 @@ import torch
 from transformer.errors import ClauseError, MapsError, shown, within
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
-from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
+from transformer.runs.trace import LabelledAttention, LabelledMaps
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MOST_LAYERS: Final = 200

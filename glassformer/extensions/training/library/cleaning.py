@@ -17,7 +17,7 @@ from typing import NamedTuple
 from transformer.errors import DataError
 from transformer.i18n import say, say_n
 from transformer.text.line_files import Line
-from transformer.text.normalise import normalise
+from transformer.text.tokenizer import normalise
 
 EXAMPLES = 3
 SLACK = 10  # characters; see `unlike`

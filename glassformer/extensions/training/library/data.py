@@ -1,8 +1,8 @@
 """Sentence pairs: read, turned into ids, some of them hidden, and put into batches of similar length.
 
-A training file has one pair per line (`transformer.runs.pairs`). A decoder-only model learns to continue the source,
-its prompt, and only the target counts. A file for an encoder-only model has one text per line; its hidden pieces are
-drawn anew each epoch (`hiding`).
+A training file has one pair per line (`transformer.runs.sentence_files`). A decoder-only model learns to continue the
+source, its prompt, and only the target counts. A file for an encoder-only model has one text per line; its hidden
+pieces are drawn anew each epoch (`hiding`).
 
 Every batch has about the same number of tokens (of the target, or of the one row that a model of one stack reads),
 so every step costs the same. Rows of similar length share a batch, which keeps padding low. Lengths are rounded up
@@ -33,11 +33,10 @@ from transformer.analysis.hidden_pieces import MASK_PIECES, mask_id
 from transformer.errors import ConfigError, DataError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.pairs import Pair
 from transformer.runs.reading import read_before
-from transformer.text.normalise import normalise
+from transformer.runs.sentence_files import Pair
 from transformer.text.subword_sampling import Sampler
-from transformer.text.tokenizer import AnyTokenizer, Tokenizer
+from transformer.text.tokenizer import AnyTokenizer, Tokenizer, normalise
 
 LENGTH_STEP = 2
 

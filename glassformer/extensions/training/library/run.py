@@ -27,10 +27,9 @@ from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.i18n import say, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.runs.pairs import Pair, read_pairs
+from transformer.runs.sentence_files import Pair, read_pairs
 from transformer.text import sentencepiece_check
-from transformer.text.normalise import normalise
-from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokenizer import Tokenizer, normalise
 
 PieceModel = Literal["unigram", "bpe", "char"]
 

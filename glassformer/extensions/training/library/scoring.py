@@ -35,9 +35,9 @@ from transformer.model.transformer import Transformer
 from transformer.runs import recording_pass
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
-from transformer.runs.pairs import Pair, read_numbered_pairs
+from transformer.runs.inputs import room_of
 from transformer.runs.query import Beam, Greedy, Query, check_source
-from transformer.runs.source import room_of
+from transformer.runs.sentence_files import Pair, read_numbered_pairs
 from transformer.text.cells import cell
 from transformer.text.tokenizer import AnyTokenizer
 

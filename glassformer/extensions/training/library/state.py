@@ -32,7 +32,7 @@ from torch import Tensor
 
 from transformer.checkpoint.save import is_checkpoint, sync_folder
 from transformer.errors import CheckpointError, ClauseError, DataError, shown
-from transformer.files import staging_folders
+from transformer.files import atomic_saves
 from transformer.i18n import joined, say
 
 START = b"glassformer training state 3 "  # the version is that of what a state holds
@@ -347,7 +347,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
         try:
             _make(folder_beside(folder), made)
             descriptor = _locked(folder)
-            os.rmdir(staging_folders.make(folder))  # so a save can
+            os.rmdir(atomic_saves.make(folder))  # so a save can
         except OSError as error:
             reason = error.strerror or say("unknown reason")
             raise CheckpointError("--out {out}: cannot be written ({reason}).", out=str(out), reason=reason) from None
@@ -364,7 +364,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
 
 def _check(out: Path, folder: Path, *, resume: bool, force: bool) -> None:
     """Check that the files there may be replaced, after what a killed save removed is restored."""
-    staging_folders.put_back(folder)
+    atomic_saves.put_back(folder)
     if is_checkpoint(folder) and not resume and not force:
         raise CheckpointError(
             "--out {out}: contains a checkpoint; continue its training with --resume, replace it with --force, or "

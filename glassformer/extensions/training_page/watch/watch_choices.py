@@ -17,13 +17,13 @@ from typing import Final
 
 from glassformer.extensions.training.library.preparation import TASKS as FILES
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training
-from transformer.analysis.line_file import FileLimits, SentenceLine, read_bytes, read_text
 from transformer.checkpoint.snapshots import folder_of
 from transformer.errors import DataError, QueryError
 from transformer.i18n import ENGLISH, Sentence, languages, said, say
 from transformer.model.config import ModelConfig
-from transformer.model.config_layers import NormPlace
+from transformer.model.config_fields import NormPlace
 from transformer.model.position_kinds import PositionKind
+from transformer.runs.sentence_files import FileLimits, SentenceLine, read_bytes, read_text
 
 WIDTH, FEED_FORWARD = 64, 256
 MOST_PARAMETERS: Final = 500_000

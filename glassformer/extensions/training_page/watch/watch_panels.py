@@ -37,7 +37,7 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
-from transformer.model.config_layers import NormPlace
+from transformer.model.config_fields import NormPlace
 from transformer.model.position_kinds import KINDS
 
 CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (

@@ -34,8 +34,8 @@ from glassformer.extensions.uploads.library.archives import (
     is_junk,
     unpack,
 )
-from glassformer.extensions.weight_files.library import pickle_worker, pickles, weights
-from glassformer.extensions.weight_files.library.weights import OUTLINE, TENSORS, WHOLE
+from glassformer.extensions.weight_files import pickle_worker, pickles, weights
+from glassformer.extensions.weight_files.weights import OUTLINE, TENSORS, WHOLE
 from transformer.checkpoint.load import load as native_load
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, shown, within

@@ -22,8 +22,8 @@ from typing import Any
 from glassformer.extensions.uploads.library import upload_folder, upload_worker
 from glassformer.extensions.uploads.library.archives import OURS, UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Read, Received
-from glassformer.extensions.weight_files.library.pickles import KEPT
-from glassformer.extensions.weight_files.library.weights import TENSORS
+from glassformer.extensions.weight_files.pickles import KEPT
+from glassformer.extensions.weight_files.weights import TENSORS
 from transformer import sandbox
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson

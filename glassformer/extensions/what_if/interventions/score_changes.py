@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.i18n import Sentence, say
-from transformer.model import distance
+from transformer.model import attention_positions
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.attention_scores import Scoring, Similarity, Weigh, masked_softmax, scaled_product
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
@@ -418,8 +418,10 @@ class AddAlibi(AttentionChange):
         return tuple(AtPlace(one.site("*", "scores"), self._added) for one in chosen)
 
     def _added(self, scores: Tensor, offset: int) -> Tensor:
-        apart = distance.distances(torch.arange(scores.size(-1), device=scores.device), offset=offset)  # [Q, K]
-        return scores + distance.alibi(scores.size(1), apart, like=scores) * self.by
+        apart = attention_positions.distances(
+            torch.arange(scores.size(-1), device=scores.device), offset=offset
+        )  # [Q, K]
+        return scores + attention_positions.alibi(scores.size(1), apart, like=scores) * self.by
 
 
 class KeyBias(AttentionChange):

@@ -16,8 +16,7 @@ from tests.transformer.devices import of_name as of_name
 from tests.transformer.one_stack import alone
 from tests.transformer.spoiling import weights_with
 from transformer import load, run
-from transformer.analysis.alignment import GoldPair, GoldSet, parse_links
-from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.alignment import GoldPair, GoldSet, parse_links, score_alignment
 from transformer.analysis.head_statistics import NAMES, norm_share, output_projections, outputs_site
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.model.taps import Recorder, tap_of

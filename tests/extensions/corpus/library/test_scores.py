@@ -10,8 +10,7 @@ from glassformer.extensions.corpus.library import lines, scores, shards
 from glassformer.extensions.corpus.library.tables import SENTENCES, CorpusOptions
 from glassformer.extensions.training.library.scoring import decoding_name, evaluate, read_held_out
 from tests.conftest import SOURCES, TARGETS
-from transformer.analysis.alignment import read_gold
-from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.alignment import read_gold, score_alignment
 from transformer.analysis.chrf import usual_words
 from transformer.analysis.sampled_outputs import interval
 from transformer.runs.query import Greedy

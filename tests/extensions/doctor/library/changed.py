@@ -9,10 +9,10 @@ import torch
 from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, Finding, Verdict
 from glassformer.extensions.doctor.library.report import TESTS, run_test
+from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.linear import Linear
 from transformer.model.transformer import Transformer
-from transformer.trying.losses import Samples
 
 BY_NAME = {test.name: test for test in TESTS}
 

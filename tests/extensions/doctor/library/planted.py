@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from tests.extensions.doctor.library.changed import changed
 from tests.healthy import healthy
+from transformer.analysis.losses import Variants
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
@@ -23,7 +24,6 @@ from transformer.model.masks import causal_mask, combine_masks, padding_mask
 from transformer.model.positions import FixedPositions, Moves
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
-from transformer.trying.losses import Variants
 
 Plant = Callable[[Checkpoint], Checkpoint]
 

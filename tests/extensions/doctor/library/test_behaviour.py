@@ -13,9 +13,9 @@ from tests.extensions.doctor.library.changed import changed, verdicts
 from tests.extensions.doctor.library.changed import look as look_at
 from tests.healthy import healthy, texts
 from tests.transformer.one_stack import alone
+from transformer.analysis.losses import Samples, loss_of
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.trying.losses import Samples, loss_of
 
 TESTS = (*output_tests.TESTS, *loss_tests.TESTS)
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")

@@ -8,7 +8,7 @@ from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.findings import not_applicable
 from glassformer.extensions.doctor.library.head_measures import NO_RUN
 from tests.extensions.doctor.library.changed import changed, look, verdicts
-from transformer.trying.losses import Samples
+from transformer.analysis.losses import Samples
 
 
 def rows(head, checkpoint):

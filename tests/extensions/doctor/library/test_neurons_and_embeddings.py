@@ -7,7 +7,7 @@ import torch
 from glassformer.extensions.doctor.library import feed_forward_tests
 from tests.extensions.doctor.library.changed import changed, look
 from tests.transformer.one_stack import alone
-from transformer.trying.losses import Samples
+from transformer.analysis.losses import Samples
 
 
 @pytest.mark.parametrize(

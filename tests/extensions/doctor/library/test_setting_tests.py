@@ -10,8 +10,8 @@ from glassformer.extensions.doctor.library.setting_tests import TESTS as SETTING
 from glassformer.extensions.doctor.library.setting_tests import fitting, neighbour_of, with_setting
 from tests.extensions.doctor.library.changed import changed, found
 from tests.transformer.featured import featured
+from transformer.analysis.losses import Samples, Variants
 from transformer.model.transformer import Transformer
-from transformer.trying.losses import Samples, Variants
 
 NAMES = tuple(one.name for one in SETTINGS)
 UP_TO_SETTINGS = tuple(test for test in TESTS if test.cause in (LEAK, BELOW) or test in SETTINGS)

@@ -7,9 +7,9 @@ import pytest
 from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.tokenizer_tests import TESTS
 from tests.extensions.doctor.library.changed import look, verdicts
+from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import load
 from transformer.text.tokenizer import RawIds
-from transformer.trying.losses import Samples
 
 TEXTS = Samples(("他们喝可口可乐。", "她差点就溺水了。", "我喜欢喝咖啡。"))
 

@@ -15,7 +15,7 @@ from tests.pages.conftest import check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
 from transformer.runs.apply_interventions import tap_for
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 SOURCE = "abcdef"
 

@@ -1,6 +1,6 @@
 """The Checkpoints page lists exactly the families of Hugging Face's folders that open."""
 
-from glassformer.extensions.huggingface.library.folder import FAMILIES
+from glassformer.extensions.huggingface.folder import FAMILIES
 from tests.pages.conftest import CHECKPOINTS
 from tests.pages.test_checkpoints import unescaped
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.extensions.weight_files.library.conftest import forked as forked
-from tests.extensions.weight_files.library.conftest import model as model
-from tests.extensions.weight_files.library.conftest import opened_here as opened_here
-from tests.extensions.weight_files.library.conftest import opened_once as opened_once
-from tests.extensions.weight_files.library.conftest import started as started
+from tests.extensions.weight_files.conftest import forked as forked
+from tests.extensions.weight_files.conftest import model as model
+from tests.extensions.weight_files.conftest import opened_here as opened_here
+from tests.extensions.weight_files.conftest import opened_once as opened_once
+from tests.extensions.weight_files.conftest import started as started
 
 
 @pytest.fixture(autouse=True)

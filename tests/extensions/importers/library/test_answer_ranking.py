@@ -14,15 +14,15 @@ from glassformer.extensions.importers.library.opening import load as open_any
 from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from tests.extensions.importers.library.tutorial_models import as_a_tutorial
+from tests.transformer.analysis.test_losses import Tried
 from tests.transformer.tiny import ENCODER, tiny_model
-from tests.transformer.trying.test_losses import Tried
+from transformer.analysis.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import RawIds
-from transformer.trying.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
 
 REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
 WORDS = ("glass", "abcdef", "kitten", "umbrella", "helloworld")

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, weight_norm
 
 from glassformer.extensions.importers.library.opening import QuestionsError, load, preview
-from glassformer.extensions.weight_files.library.weights import open_weights
+from glassformer.extensions.weight_files.weights import open_weights
 from tests.extensions.importers.library.tutorial_models import (
     IDS,
     PADDED,

@@ -24,7 +24,7 @@ from glassformer.extensions.importers.library.keys import (
     shapes_of,
 )
 from glassformer.extensions.importers.library.report import Opened
-from glassformer.extensions.weight_files.library.weights import open_weights
+from glassformer.extensions.weight_files.weights import open_weights
 from transformer.errors import CheckpointError
 from transformer.i18n import say
 

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library.readers import SUFFIXES
-from glassformer.extensions.weight_files.library.weights import open_weights
+from glassformer.extensions.weight_files.weights import open_weights
 from transformer.checkpoint.listing import listing
 from transformer.errors import CheckpointError
 

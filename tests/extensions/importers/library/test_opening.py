@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from glassformer.extensions.importers.library.opening import QuestionsError, preview
 from glassformer.extensions.importers.library.tutorial_fields import understand
 from glassformer.extensions.importers.library.tutorials import tutorials
-from glassformer.extensions.weight_files.library.weights import open_weights
+from glassformer.extensions.weight_files.weights import open_weights
 from tests.conftest import AT_ONCE
 from tests.extensions.importers.library.tutorial_models import (
     IDS,

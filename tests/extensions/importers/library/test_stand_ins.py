@@ -9,8 +9,7 @@ from glassformer.extensions.importers.library.opening import load, preview
 from glassformer.inside.model.blocks import blocks_of, each_layer, sized, stacks
 from tests.extensions.importers.library.tutorial_models import Block, Blocks, Least, at_random, saved
 from tests.transformer.tiny import DECODER, tiny_model
-from transformer.analysis.costs import holdings
-from transformer.analysis.stand_ins import stand_ins
+from transformer.analysis.costs import holdings, stand_ins
 from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
 

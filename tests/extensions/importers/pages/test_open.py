@@ -6,12 +6,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.open.trial_run import TEXT
+from glassformer.extensions.importers.imported_model import TEXT
 from glassformer.runs import loading
 from glassformer.state.answers import write
 from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from tests.extensions.scripts import OPEN
-from tests.extensions.weight_files.library.conftest import opened_here  # noqa: F401  (of every test)
+from tests.extensions.weight_files.conftest import opened_here  # noqa: F401  (of every test)
 from tests.pages.conftest import STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong

@@ -1,6 +1,6 @@
 """Each text of the pages that open other programs' models is translated as a whole, or is data."""
 
-from glassformer.extensions.huggingface.library.folder import FAMILIES
+from glassformer.extensions.huggingface.folder import FAMILIES
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from tests.extensions.parts_of_pages import PARTS
 from tests.pages.test_pseudo_language import PARTS as KERNELS

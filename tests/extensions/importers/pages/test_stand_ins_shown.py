@@ -10,7 +10,7 @@ from tests.extensions.importers.library.tutorial_models import Block, Least, at_
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE
 from tests.pages.reading import told
-from transformer.analysis.stand_ins import MAP, PROJECTION, SAID, TABLE
+from transformer.analysis.costs import MAP, PROJECTION, SAID, TABLE
 
 PLACES = {PROJECTION: "encoder.0.self_attn.output", MAP: "encoder.0.ffn.output", TABLE: "encoder.embedding.tokens"}
 

@@ -19,8 +19,8 @@ from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import masks_questions
 from glassformer.extensions.lessons.library.survey import SHIPPED, case_of
 from tests.extensions.lessons.library.posed import NAMES, STEPS, TURN, case, case_at, seeded
-from transformer.analysis.default_cell import hardest_step
 from transformer.analysis.mask_checks import Movement, PaddingMovement
+from transformer.analysis.one_weight import hardest_step
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 

@@ -13,7 +13,7 @@ from glassformer.extensions.training.library.run import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
 from transformer.errors import DataError
-from transformer.runs.pairs import read_pairs
+from transformer.runs.sentence_files import read_pairs
 from transformer.text.tokenizer import Tokenizer
 
 IDS = st.lists(st.integers(4, 16), min_size=1, max_size=15).map(lambda ids: (*ids, 3))

@@ -35,13 +35,13 @@ from tests.extensions.training.library.training_jobs import make_job, train_and_
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_config, tiny_model
 from transformer.__main__ import main
+from transformer.analysis.losses import Samples, loss_of
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import CheckpointContents, file_sha256, save
 from transformer.errors import DataError
-from transformer.runs.pairs import read_pairs
 from transformer.runs.query import Beam
+from transformer.runs.sentence_files import read_pairs
 from transformer.text.tokenizer import Tokenizer
-from transformer.trying.losses import Samples, loss_of
 
 MASK = TOKENIZER.id_of("[MASK]")
 

@@ -12,7 +12,7 @@ from glassformer.extensions.training.library.preparation import WRITTEN, Prepara
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
-from transformer.runs.pairs import read_pairs
+from transformer.runs.sentence_files import read_pairs
 
 WHO = "CC-BY 2.0 (France) Attribution: tatoeba.org #{} (CM) & #{} (Roujin)"
 SUBJECTS = ("the fox", "a small fox", "the red moon", "a lake", "the old sailor", "her cat", "my friend", "the king")

@@ -7,9 +7,9 @@ from glassformer.extensions.what_if.interventions import CopyMap, HeadsTold, Pat
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs import apply_interventions
+from transformer.runs.inputs import read_source
 from transformer.runs.interventions import ChangeError
-from transformer.runs.replay import replay
-from transformer.runs.source import read_source
+from transformer.runs.running import replay
 
 SOURCE, OTHER, SHORTER = "ba lo mi ta", "mi ta lo ba", "mi ta"
 FORCED = (9, 5, 7, 12, 30, 6)  # what the decoder reads behind its start

@@ -9,11 +9,11 @@ import pytest
 from glassformer.extensions.sentences.line_runs import run_lines
 from tests.transformer.featured import featured
 from transformer import Beam, run, run_batch
-from transformer.analysis.line_file import SentenceLine
 from transformer.errors import QueryError
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.interventions import parse
-from transformer.runs.replay import each_layer, replay
+from transformer.runs.running import each_layer, replay
+from transformer.runs.sentence_files import SentenceLine
 from transformer.runs.teacher_forcing import judge
 
 TEXTS = ["ba lo mi ta", "mi", "ta ku ne so ri", "lo mi ba ta"]

@@ -10,8 +10,8 @@ from glassformer.extensions.what_if.interventions import Blank, Drop, Mute, Pads
 from glassformer.extensions.what_if.interventions.piece_changes import own_places
 from transformer import Query, run
 from transformer.errors import QueryError
+from transformer.runs.inputs import read_source
 from transformer.runs.interventions import ChangeError
-from transformer.runs.source import read_source
 
 SOURCE = "ba lo mi ta ku ne so ri"
 FORCED = (9, 5, 7)

@@ -43,9 +43,9 @@ from transformer.analysis.mask_checks import another_piece
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import Recorder, Tap
 from transformer.runs.apply_interventions import tap_for
+from transformer.runs.inputs import Reference
 from transformer.runs.interventions import Intervention, write
 from transformer.runs.recording_pass import first_site
-from transformer.runs.reference import Reference
 from transformer.runs.teacher_forcing import judge
 from transformer.runs.trace import Trace
 

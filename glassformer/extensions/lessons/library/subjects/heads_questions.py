@@ -44,7 +44,7 @@ from transformer.i18n import say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 MOST_HEADS: Final = 16
 """Of a layer with more heads only the first are taken away one by one: each costs a row of a pass."""

@@ -33,16 +33,17 @@ from glassformer.extensions.lessons.library.case import (
     written,
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
-from glassformer.extensions.what_if.interventions import NoFeedForward, NoResidual, Replace, Skip
+from glassformer.extensions.what_if.interventions import Replace
+from glassformer.extensions.what_if.interventions.layer_changes import NoFeedForward, NoResidual, Skip
 from transformer.analysis import neighbours, neurons, stream
-from transformer.analysis.default_cell import hardest_step as least_sure
 from transformer.analysis.logit_lens import logit_lens, paths
+from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.analysis.stream import places
 from transformer.i18n import say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import write
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 SMALL_VOCABULARY: Final = 500  # a vocabulary with fewer pieces has letters and marks, but hardly a word
 

@@ -27,7 +27,7 @@ from glassformer.extensions.lessons.library.case import (
     written,
 )
 from glassformer.extensions.what_if.interventions import Mute
-from transformer.analysis.default_cell import hardest_step as least_sure
+from transformer.analysis.one_weight import hardest_step as least_sure
 from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 from transformer.text.tokenizer import SPACE_MARK

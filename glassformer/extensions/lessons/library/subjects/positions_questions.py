@@ -42,7 +42,7 @@ from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import Intervention, write
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 from transformer.runs.trace import Trace
 
 MOST_SEEDS: Final = 20

@@ -33,13 +33,12 @@ from glassformer.extensions.lessons.library.case import (
 )
 from glassformer.extensions.what_if.interventions.head_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
-from transformer.analysis.default_cell import LEAST_KEYS, worth_seeing
-from transformer.analysis.one_weight import Walk, place, sites, walk
+from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, worth_seeing
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.attention_scores import plain_scores
 from transformer.runs.interventions import Intervention
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 LISTED: Final = 6  # keys of which a question lists the number; what is left of the row is one sum
 

@@ -17,7 +17,7 @@ from tests.extensions.lessons.library.posed import RUNS, SPOKEN, case_at, picked
 from tests.extensions.lessons.library.posed import case as case_of
 from tests.healthy import healthy
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 both = pytest.mark.parametrize(("name", "sentence"), RUNS)
 

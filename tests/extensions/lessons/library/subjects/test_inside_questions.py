@@ -11,7 +11,7 @@ from glassformer.extensions.lessons.library.subjects import inside_questions
 from tests.extensions.lessons.library.posed import RUNS, case_at
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import parse
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 SENTENCES = [*RUNS, ("gpt2", "a dog")]
 PARTS = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}

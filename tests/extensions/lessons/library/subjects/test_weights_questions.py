@@ -10,7 +10,7 @@ from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects.weights_questions import one_weight, own_row, row_of_shares
 from tests.extensions.lessons.library.posed import case
-from transformer.runs.replay import replay
+from transformer.runs.running import replay
 
 CASES = [("zh-en", "我们昨天看见那只猫。"), ("en-fr", "She never wants bread."), ("reverse", "lantern")]
 WHERE = {"cross": ("decoder", "cross_attn"), "encoder": ("encoder", "self_attn")}

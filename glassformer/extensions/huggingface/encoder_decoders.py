@@ -1,0 +1,228 @@
+"""T5 and mT5, Marian, BART, mBART, Pegasus and M2M100 (with NLLB): encoder-decoders.
+
+T5 in its first version and in 1.1 (flan and ByT5), and mT5 have a bias per distance. The other five have one set of
+names; they differ in the place of the norms, in a norm after the embedding, and in positions.
+
+Sources: Raffel et al. (2020); Shazeer, "GLU Variants Improve Transformer" (2020) for T5 1.1; Xue et al., "mT5" (2021);
+Junczys-Dowmunt et al. (2018) for Marian; Lewis et al., "BART" (2020); Liu et al. (2020) for mBART; Zhang et al.,
+"PEGASUS" (2020); Fan et al. (2020) for M2M100. The names are those of transformers 5.23.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+from glassformer.extensions.importers.library.config_settings import (
+    ACTIVATIONS,
+    Family,
+    Fields,
+    Known,
+    Present,
+    Settings,
+    always,
+)
+from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, Unused, cut_rows
+from glassformer.extensions.importers.library.renaming import (
+    BIAS,
+    FORMULA,
+    INPUT,
+    ONE_ROW,
+    OUTPUT,
+    SOURCE,
+    TARGET,
+    names_of,
+    renamed,
+    unused,
+)
+from transformer.i18n import Sentence, say
+from transformer.model.config import MAX_LAYERS
+
+MAX_LEN = 512  # where the config does not say it: texts may be longer, as nothing has a place of its own
+PROJECTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
+SUBLAYERS = {
+    "encoder": {"SelfAttention": "self_attn"},
+    "decoder": {"SelfAttention": "self_attn", "EncDecAttention": "cross_attn"},
+}
+# feed_forward_proj -> the non-linearity; "gated-gelu" means the approximation.
+PLAIN = ACTIVATIONS
+GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
+
+
+def _t5_rules() -> Iterator[Rule]:
+    yield from renamed({"shared.weight": INPUT, "lm_head.weight": OUTPUT})
+    for (stack, sublayers), role in zip(SUBLAYERS.items(), (SOURCE, TARGET), strict=True):
+        block, layer, last = f"{stack}.block.{{n}}.layer", f"{stack}.layers.{{n}}", len(sublayers)
+        names = {
+            f"{stack}.embed_tokens.weight": role,
+            f"{stack}.final_layer_norm.weight": f"{stack}.final_norm.weight",
+            f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight": f"{stack}.order.table",
+            f"{block}.{last}.layer_norm.weight": f"{layer}.ffn_residual.norm.weight",
+            f"{block}.{last}.DenseReluDense.wi.weight": f"{layer}.ffn.up_proj.weight",
+            f"{block}.{last}.DenseReluDense.wi_0.weight": f"{layer}.ffn.gate_proj.weight",
+            f"{block}.{last}.DenseReluDense.wi_1.weight": f"{layer}.ffn.up_proj.weight",
+            f"{block}.{last}.DenseReluDense.wo.weight": f"{layer}.ffn.down_proj.weight",
+        }
+        for i, (theirs, ours) in enumerate(sublayers.items()):
+            names[f"{block}.{i}.layer_norm.weight"] = f"{layer}.{ours}_residual.norm.weight"
+            for one, projection in PROJECTIONS.items():
+                names[f"{block}.{i}.{theirs}.{one}.weight"] = f"{layer}.{ours}.{projection}.weight"
+        yield from renamed(names)
+
+
+T5 = KeyTable(
+    say("A T5 model."),
+    tuple(_t5_rules()),
+    (
+        Unused(
+            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+            say("cross-attention uses no positions, so the original program ignores this tensor"),
+        ),
+    ),
+)
+
+
+def t5(settings: Settings, _: Present) -> Fields:
+    """T5: where the output is the table of embeddings, the last vectors are scaled down."""
+    said = _shared(settings)
+    tied = settings.flag("tie_word_embeddings", True)
+    scaled = settings.flag("scale_decoder_outputs", tied)
+    scale = said["d_model"].value ** -0.5 if scaled.value else 1.0
+    return {**said, "output_scale": Known(scale, scaled.evidence)}
+
+
+def mt5(settings: Settings, _: Present) -> Fields:
+    """mT5, whose last vectors are never scaled."""
+    settings.raw("scale_decoder_outputs")
+    return _shared(settings, "gated-gelu")
+
+
+def _shared(settings: Settings, absent: str = "relu") -> Fields:
+    settings.expect("is_decoder", False)
+    layers = settings.whole("num_layers", least=1, most=MAX_LAYERS)
+    gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
+    activation = settings.word("feed_forward_proj", absent, names=GATED if gated else PLAIN)
+    # Newer versions store and read what follows from feed_forward_proj.
+    settings.expect("is_gated_act", gated)
+    derived = settings.raw("dense_act_fn", activation.value)
+    if derived != activation.value and ACTIVATIONS.get(str(derived)) != activation.value:
+        raise settings.refused("dense_act_fn", derived, say("a value that agrees with feed_forward_proj"))
+    why = say(
+        "config.json gives no limit; only the distances between positions matter, so texts may be longer than this"
+    )
+    return {
+        "n_encoder_layers": layers,
+        "n_decoder_layers": settings.whole("num_decoder_layers", layers, null=layers, least=1, most=MAX_LAYERS),
+        "d_model": settings.whole("d_model", least=1),
+        "d_head": settings.whole("d_kv", least=1),
+        "n_heads": settings.whole("num_heads", least=1),
+        "d_ff": settings.whole("d_ff", least=1),
+        **settings.vocabulary(),
+        "max_len": settings.whole("n_positions", Known(MAX_LEN, why), least=1),
+        **always(norm="pre", norm_kind="rms", final_norm=True),
+        "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
+        "activation": activation,
+        "gated": Known(gated, activation.evidence),
+        **always(bias=False, positions="relative"),
+        "relative_buckets": settings.whole("relative_attention_num_buckets", 32, least=1),
+        "relative_distance": settings.whole("relative_attention_max_distance", 128, least=1),
+        **always(score_scale=1.0, scale_embedding=False),
+    }
+
+
+_T5_IDS = {"pad_token_id": 0, "decoder_start_token_id": 0}
+T5_FAMILIES = {
+    "t5": Family("T5", T5, t5, ids=_T5_IDS, vocabularies=("t5",)),
+    "mt5": Family("mT5", T5, mt5, ids=_T5_IDS, vocabularies=("t5",)),
+}
+
+
+PREFIXES = ("model.", "")  # the second where the model was saved without its head
+OFFSET = 2  # the first rows of their learned positions are not used
+
+
+def _bart_rules(positions: Reshape | None) -> Iterator[Rule]:
+    for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
+        yield from renamed(names_of(stack, role), prefixes=PREFIXES)
+        if positions:
+            table = {f"{stack}.embed_positions.weight": f"{stack}.embedding.positions.table"}
+            yield from renamed(table, prefixes=PREFIXES, reshape=positions)
+    yield from renamed({"shared.weight": INPUT}, prefixes=PREFIXES)
+    yield Rule.of("lm_head.weight", OUTPUT)
+    yield Rule.of("final_logits_bias", BIAS, reshape=ONE_ROW)
+
+
+_OLD = [
+    f"{stack}.{name}" for stack, name in product(("encoder", "decoder"), ("version", "embed_positions._float_tensor"))
+]
+_FORMULAS = [f"{stack}.embed_positions.weights" for stack in ("encoder", "decoder")]
+_UNUSED = (
+    *unused(say("it is only the version number of the file format"), *_OLD, prefixes=PREFIXES),
+    *unused(FORMULA, *_FORMULAS, prefixes=PREFIXES),
+)
+
+
+def _table(name: Sentence, positions: Reshape | None) -> KeyTable:
+    return KeyTable(name, tuple(_bart_rules(positions)), _UNUSED)
+
+
+MARIAN = _table(say("A Marian model."), AS_IS)
+BART = _table(say("A model with BART's tensor names."), cut_rows(OFFSET))
+PEGASUS = _table(say("A Pegasus model."), AS_IS)
+M2M100 = _table(say("An M2M100 or NLLB model."), None)
+
+
+def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
+    """What all five say alike; `scaled` is whether embeddings are, where the config does not say it."""
+    settings.expect("is_decoder", False)
+    settings.expect("add_cross_attention", False)
+    settings.raw("num_hidden_layers")  # it repeats another
+    return {
+        "n_encoder_layers": settings.whole("encoder_layers", least=1, most=MAX_LAYERS),
+        "n_decoder_layers": settings.whole("decoder_layers", least=1, most=MAX_LAYERS),
+        "d_model": settings.whole("d_model", least=1),
+        "n_heads": settings.whole("encoder_attention_heads", least=1),
+        "n_decoder_heads": settings.whole("decoder_attention_heads", least=1),
+        "d_ff": settings.whole("encoder_ffn_dim", least=1),
+        "d_decoder_ff": settings.whole("decoder_ffn_dim", least=1),
+        **settings.vocabulary(),
+        "activation": settings.word("activation_function"),
+        "scale_embedding": settings.flag("scale_embedding", scaled),
+        "max_len": settings.whole("max_position_embeddings", least=1),
+        **always(norm_eps=1e-5, bias=True),
+    }
+
+
+def _marian(settings: Settings, present: Present) -> Fields:
+    """The two sides may have vocabularies of their own."""
+    shared = settings.flag("share_encoder_decoder_embeddings", True)
+    if not shared.value and len({SOURCE, TARGET} & set(present)) == 1:  # the other has no copy of it
+        raise settings.refused(
+            "share_encoder_decoder_embeddings", False, say("true, because the file has only one embedding table")
+        )
+    own = _fields(settings, present)
+    size = own["src_vocab_size"]
+    return own | {"tgt_vocab_size": settings.whole("decoder_vocab_size", size, null=size, least=1)}
+
+
+# Where the norms stand, and which positions there are.
+_POST, _PRE = {"norm": "post", "final_norm": False}, {"norm": "pre", "final_norm": True}
+_LEARNED = {"embedding_norm": True, "positions": "learned"}
+_HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
+_FAIRSEQ = {"positions": "sinusoidal", "sinusoid_layout": "fairseq"}
+_BART_IDS = {"pad_token_id": 1, "bos_token_id": 0}
+
+
+def _starting(i: int) -> dict[str, int | None]:
+    """The ids of a family whose outputs begin with padding."""
+    return {"pad_token_id": i, "decoder_start_token_id": i}
+
+
+BART_FAMILIES = {
+    "marian": Family("Marian", MARIAN, _marian, _HALVES | _POST, _starting(58100), ("marian",)),
+    "bart": Family("BART", BART, _fields, _POST | _LEARNED, _BART_IDS, ("roberta",)),
+    "mbart": Family("mBART", BART, _fields, _PRE | _LEARNED, _BART_IDS, ("mbart", "mbart50")),
+    "pegasus": Family("Pegasus", PEGASUS, _fields, _PRE | _HALVES, _starting(0), ("pegasus",)),
+    "m2m_100": Family(
+        "M2M100, NLLB", M2M100, partial(_fields, scaled=True), _PRE | _FAIRSEQ, _BART_IDS, ("m2m100", "nllb")
+    ),
+}

@@ -1,0 +1,139 @@
+"""GPT-2, GPT-NeoX and Pythia: decoder-only models whose queries, keys and values are one tensor of the file.
+
+GPT-2's matrices are stored as [in, out]. GPT-NeoX has parallel sub-layers, and rotates a part of each head.
+
+Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019); Black et al., "GPT-NeoX-20B"
+(2022); Biderman et al., "Pythia" (2023). The names are those of transformers 5.23.
+"""
+
+from glassformer.extensions.huggingface.llama_like import rotary
+from glassformer.extensions.importers.library.config_settings import (
+    Family,
+    Fields,
+    Known,
+    Present,
+    Settings,
+    always,
+    fixed,
+)
+from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
+from glassformer.extensions.importers.library.renaming import (
+    FORMULA,
+    INPUT,
+    MASK,
+    OUTPUT,
+    joined_rules,
+    renamed,
+    unused,
+)
+from transformer.i18n import say
+from transformer.model.config import MAX_LAYERS
+
+LAYER = "decoder.layers.{n}"
+_GPT2_PREFIXES, _NEOX_PREFIXES = ("transformer.", ""), ("gpt_neox.", "")
+
+_GPT2_NAMES = {
+    "wte.weight": INPUT,
+    "wpe.weight": "decoder.embedding.positions.table",
+    "ln_f.{p}": "decoder.final_norm.{p}",
+    "h.{n}.ln_1.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
+    "h.{n}.ln_2.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
+    "h.{n}.attn.c_proj.bias": f"{LAYER}.self_attn.out_proj.bias",
+    "h.{n}.mlp.c_fc.bias": f"{LAYER}.ffn.up_proj.bias",
+    "h.{n}.mlp.c_proj.bias": f"{LAYER}.ffn.down_proj.bias",
+}
+_GPT2_COLUMNS = {
+    "h.{n}.attn.c_proj.weight": f"{LAYER}.self_attn.out_proj.weight",
+    "h.{n}.mlp.c_fc.weight": f"{LAYER}.ffn.up_proj.weight",
+    "h.{n}.mlp.c_proj.weight": f"{LAYER}.ffn.down_proj.weight",
+}
+
+GPT2 = KeyTable(
+    say("A GPT-2 model."),
+    (
+        *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
+        *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),
+        *joined_rules("h.{n}.attn.c_attn", LAYER, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
+        Rule.of("lm_head.weight", OUTPUT),
+    ),
+    tuple(unused(MASK, "h.{n}.attn.bias", "h.{n}.attn.masked_bias", prefixes=_GPT2_PREFIXES)),
+)
+
+
+def _gpt2(settings: Settings, _: Present) -> Fields:
+    """Norms before the sub-layers and one at the end, learned positions."""
+    settings.expect("add_cross_attention", False)
+    scaled = settings.flag("scale_attn_weights", True)
+    settings.expect("scale_attn_by_inverse_layer_idx", False)
+    settings.expect("is_decoder", False, True)
+    width = settings.whole("n_embd", least=1)
+    four_times = fixed(4 * width.value)
+    return {
+        "n_encoder_layers": fixed(0),
+        "n_decoder_layers": settings.whole("n_layer", least=1, most=MAX_LAYERS),
+        "d_model": width,
+        "n_heads": settings.whole("n_head", least=1),
+        "d_ff": settings.whole("n_inner", four_times, null=four_times, least=1),
+        **settings.vocabulary(),
+        "max_len": settings.whole("n_positions", least=1),
+        "activation": settings.word("activation_function", "gelu_new"),
+        **always(norm="pre", final_norm=True),
+        "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
+        **always(bias=True, positions="learned", scale_embedding=False),
+        **({} if scaled.value else {"score_scale": Known(1.0, scaled.evidence)}),
+    }
+
+
+_NEOX_NAMES = {
+    "embed_in.weight": INPUT,
+    "final_layer_norm.{p}": "decoder.final_norm.{p}",
+    "layers.{n}.input_layernorm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
+    "layers.{n}.post_attention_layernorm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
+    "layers.{n}.attention.dense.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
+    "layers.{n}.mlp.dense_h_to_4h.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
+    "layers.{n}.mlp.dense_4h_to_h.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
+}
+NEOX = KeyTable(
+    say("A GPT-NeoX or Pythia model."),
+    (
+        *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),
+        *joined_rules("layers.{n}.attention.query_key_value", LAYER, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
+        Rule.of("embed_out.weight", OUTPUT),
+        Rule.of("lm_head.weight", OUTPUT),
+    ),
+    (
+        *unused(MASK, "layers.{n}.attention.bias", "layers.{n}.attention.masked_bias", prefixes=_NEOX_PREFIXES),
+        *unused(FORMULA, "layers.{n}.attention.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=_NEOX_PREFIXES),
+    ),
+)
+
+
+def _neox(settings: Settings, _: Present) -> Fields:
+    """Norms before the sub-layers and one at the end; biases everywhere, or not in the attention."""
+    settings.expect("is_decoder", False, True)
+    bias = settings.flag("attention_bias", True)
+    return {
+        "n_encoder_layers": fixed(0),
+        "n_decoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
+        "d_model": settings.whole("hidden_size", least=1),
+        "n_heads": settings.whole("num_attention_heads", least=1),
+        "d_ff": settings.whole("intermediate_size", least=1),
+        **settings.vocabulary(),
+        "max_len": settings.whole("max_position_embeddings", least=1),
+        "activation": settings.word("hidden_act"),
+        **always(norm="pre", final_norm=True),
+        "norm_eps": settings.number("layer_norm_eps", 1e-5),
+        "bias": fixed(True),
+        "attention_bias": bias,
+        "attention_output_bias": bias,
+        "parallel_residual": settings.flag("use_parallel_residual", True),
+        "positions": fixed("rotary"),
+        "rotary": rotary(settings, share=0.25, share_key="rotary_pct", base_key="rotary_emb_base"),
+        "scale_embedding": fixed(False),
+    }
+
+
+FAMILIES = {"gpt2": Family("GPT-2", GPT2, _gpt2, ids={"bos_token_id": 50256}, vocabularies=("gpt2",))}
+NEOX_FAMILIES = {
+    "gpt_neox": Family("GPT-NeoX", NEOX, _neox, ids={"bos_token_id": 0}, vocabularies=("json",), tied=False)
+}

@@ -1,1 +1,0 @@
-"""Importers for Hugging Face transformers folders, by model family."""

@@ -1,0 +1,343 @@
+"""An imported model: its trial run on one sentence, the ranking of answers, and its checkpoint folder.
+
+A folder is written only inside a folder of checkpoints, under a new name, for any user.
+"""
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR
+from glassformer.extensions.importers.library.readers import SUFFIXES
+from glassformer.extensions.importers.library.report import Field, ImportReport
+from glassformer.extensions.importers.third_party_models import brought, ways
+from glassformer.paths import SHIPPED
+from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt, to_the_doctor
+from glassformer.server import server_options
+from glassformer.shared import drawing, menu, pairs
+from glassformer.shared.clicks import pressed
+from glassformer.shared.i18n import st
+from glassformer.state import session
+from glassformer.state.answers import Answers
+from glassformer.state.link import MAX_NAME
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.save import n_bytes, save
+from transformer.errors import CheckpointError, shown
+from transformer.i18n import joined, say
+from transformer.model.anatomy import anatomy
+from transformer.runs.trace import Trace
+from transformer.text.tokenizer import RawIds
+
+TEXT: Final = "try_sentence"
+MOST_NEW: Final = 48
+
+
+def trying(entry: Entry) -> Checkpoint | None:
+    """Draw the box for a sentence, and what the model makes of it; returns that, or None where it does not open."""
+    st.subheader(say("Try a sentence"))
+    checkpoint = attempt(lambda: third_party_models.open_foreign(entry, session.answers_of(entry.name)))
+    if checkpoint is None:
+        return None
+    for warning in checkpoint.warnings:
+        st.warning(drawing.plain(warning), icon=":material/warning:")
+    text = st.text_input(
+        say("Sentence"),
+        key=TEXT,
+        label_visibility="collapsed",
+        placeholder=say("Type ids, such as 5 17 3, then press Enter")
+        if isinstance(checkpoint.src_tokenizer, RawIds)
+        else say("Type a text, then press Enter"),
+    )
+    if text.strip():
+        trace = attempt(
+            lambda: loading.runner().trace(
+                checkpoint, checkpoint.query(text, max_new=min(MOST_NEW, checkpoint.config.max_len))
+            )
+        )
+        if trace is not None:
+            _result(checkpoint, trace)
+    return checkpoint
+
+
+def _result(checkpoint: Checkpoint, trace: Trace) -> None:
+    drawing.notes(trace.notes)
+    st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_tokens))))
+    parts = anatomy(checkpoint.config)
+    if parts.fills:
+        st.info(say("This model fills in hidden tokens. Hide a token on the page Translate."))
+    elif not parts.writes:
+        st.info(
+            say(
+                "This encoder-only model generates no output. The other pages show how the model processes the "
+                "sentence."
+            )
+        )
+    if not parts.writes:
+        return
+    with st.container(border=True):
+        st.markdown(drawing.plain(trace.output_text) or say("The output is empty."))
+    if trace.n_steps:
+        said = [
+            say(
+                "The model gave the tokens of its output a mean probability of {probability:.3f} (geometric mean).",
+                probability=float(np.exp(trace.log_prob / trace.n_steps)),
+            ),
+            say("If the output makes no sense or repeats one token again and again, one of the answers is wrong."),
+        ]
+        st.caption(drawing.plain(joined(" ", said)))
+
+
+TEXTS, SCORED, SCORE = "score_texts", "scored_choices", "score_choices"
+
+
+def scoring(entry: Entry, report: ImportReport) -> None:
+    """Draw the box for texts, and try the choices on them when asked to."""
+    with st.expander(say("Compare the choices with a few sentences"), expanded=bool(report.asked)):
+        texts = pairs.box(key=TEXTS)
+        said, is_empty = say("Compare the choices"), not texts.strip()
+        with pressed(st.button, said, key=SCORE, about=entry.name, disabled=is_empty) as asked:
+            if asked:
+                _score(entry, report, texts)
+        name, _, notes = st.session_state.get(SCORED) or ("", None, ())
+        if name == entry.name:
+            st.caption(drawing.plain(joined(" ", [note for note in notes if note != POINTS_TO_THE_DOCTOR])))
+            if POINTS_TO_THE_DOCTOR in notes:
+                st.warning(drawing.plain(POINTS_TO_THE_DOCTOR), icon=":material/stethoscope:")
+
+
+def _score(entry: Entry, report: ImportReport, texts: str) -> None:
+    bar = st.progress(0.0, text=say("Trying…"))
+
+    def show(done: int, most: int) -> None:
+        bar.progress(
+            min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most} combinations", n=done, most=most)
+        )
+
+    found = attempt(
+        lambda: third_party_models.scored(entry, session.answers_of(entry.name), report, pairs.with_tabs(texts), show)
+    )
+    bar.empty()
+    if found is not None:
+        st.session_state[pairs.CARRIED] = entry.name, texts
+        st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
+
+
+def ranked(entry: Entry, report: ImportReport) -> ImportReport:
+    """The report with its choices as they were ranked last, if they were."""
+    kept: tuple[str, ImportReport, object] | None = st.session_state.get(SCORED)
+    if kept is None or kept[0] != entry.name:
+        return report
+    scored = [one for one in kept[1].fields if any(choice.score is not None for choice in one.choices)]
+    scores: Mapping[str, Field] = {one.name: one for one in scored}
+    return replace(report, fields=tuple(_with_scores(one, scores.get(one.name)) for one in report.fields))
+
+
+def _with_scores(field: Field, scored: Field | None) -> Field:
+    if scored is None or field.how == "read":
+        return field
+    return replace(field, choices=scored.choices, evidence=scored.evidence)
+
+
+NAME, WHERE, KEEP, WRITE, KEPT = "keep_name", "keep_where", "keep_answers", "keep_write", "kept_as"
+_NAME: Final = re.compile(r"[^\W_][\w .()-]{0,79}")
+_ENDINGS: Final = (".training", ".npz")  # mean something else in a folder of checkpoints
+_MARGIN: Final = 2.0  # of the file's size that has to be free: a full disk would hurt others
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def going_on(entry: Entry) -> None:
+    """Draw the links to the pages, and the form that writes a folder."""
+    links(entry)
+    st.caption(say("The address of every page contains your answers, so a link to any page opens the same model."))
+    if server_options.is_local() or not brought(entry.name):  # a server's disk is not every visitor's
+        _form(entry)
+
+
+def links(entry: Entry) -> None:
+    """Draw the links to the pages that show the model."""
+    st.subheader(say("Open it"))
+    link = replace(session.asked(), revision="", model=entry.name, source=_tried())
+    with st.container(horizontal=True):
+        menu.link("step", say("Translate"), link, icon=":material/play_arrow:")
+        menu.link("attention", say("Look at the model's attention"), link, icon=":material/grid_on:")
+        menu.link("checkpoints", say("The model's features and tensors"), link, icon=":material/list:")
+        to_the_doctor(link)
+
+
+def _form(entry: Entry) -> None:
+    folders = dict(enumerate(_writable()))
+    if not folders:
+        said = say(
+            "This server cannot write to any folder of checkpoints. To keep the answers, copy the address of "
+            "this page, or run `python -m transformer import` on your own machine."
+        )
+        st.caption(said)
+        return
+    with st.expander(say("Keep the answers: save a checkpoint folder")), st.form(KEEP, border=False):
+        st.session_state.setdefault(NAME, entry.folder.stem)
+        name = st.text_input(say("Name of the new folder"), key=NAME, max_chars=80)
+        where = st.selectbox(say("In"), list(folders), key=WHERE, format_func=lambda place: folders[place].name)
+        with pressed(st.form_submit_button, say("Write it"), key=WRITE, about=entry.name) as asked:
+            if asked:
+                with st.spinner(say("Writing…")):
+                    written = attempt(lambda: keep(entry, session.answers_of(entry.name), name, folders[where]))
+                st.session_state[KEPT] = None if written is None else (entry.name, written.name)
+    of, kept = st.session_state.get(KEPT) or ("", "")
+    if of == entry.name:
+        st.success(
+            drawing.plain(say("Saved as “{name}”. From now on, this model opens without any questions.", name=kept))
+        )
+        there = replace(session.asked(), revision="", model=kept, answers=(), source=_tried())
+        menu.link("step", say("Open “{name}”", name=drawing.plain(kept)), there, icon=":material/play_arrow:")
+
+
+def _tried() -> str | None:
+    """The sentence that was tried, which the other pages go on with."""
+    return str(st.session_state.get(TEXT) or "").strip() or None
+
+
+def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
+    """Write a model of another program as a checkpoint folder.
+
+    Raises `CheckpointError`: the name is invalid or taken; the disk is full or cannot be written.
+    """
+    folder = parent / checked(name)
+    content = third_party_models.preview(entry, given).content
+    if content is None:
+        raise CheckpointError("“{name}”: some questions are not answered yet.", name=entry.name)
+    with content.values() as values:
+        needed = n_bytes(values)
+    with _ONE_AT_A_TIME:
+        try:
+            free = shutil.disk_usage(parent).free
+            if free < _MARGIN * needed:
+                raise CheckpointError(
+                    "“{folder}”: has only {free:,} bytes free. The model takes {needed:,} bytes, and at least "
+                    "twice as many must be free.",
+                    folder=parent.name,
+                    free=free,
+                    needed=needed,
+                )
+            folder.mkdir()  # takes the name, or says that somebody has it
+        except FileExistsError:
+            raise CheckpointError("“{name}”: already exists; choose another name.", name=name) from None
+        except OSError as error:
+            raise _unwritten(folder, error) from None
+        try:
+            save(content.parts(), folder)
+        except BaseException as error:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+            if isinstance(error, OSError):
+                raise _unwritten(folder, error) from None
+            raise
+    loading.look_again()
+    return folder
+
+
+def checked(name: str) -> str:
+    """The valid name of a new folder (letters, numbers, a few marks), or a `CheckpointError`, as for a path."""
+    name = name.strip()
+    if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):
+        raise CheckpointError(
+            "The name {found} cannot be used. Use 1 to 80 letters and numbers, with . _ - ( ) or spaces between "
+            "them. A name must not end in {endings}.",
+            found=shown(name),
+            endings=", ".join(_ENDINGS),
+        )
+    return name
+
+
+def _unwritten(folder: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        "“{folder}”: cannot be written ({reason}).", folder=folder.name, reason=error.strerror or str(error)
+    )
+
+
+def _writable() -> list[Path]:
+    """The folders of checkpoints that this process may write to; the project's own is not one of them."""
+    own = [folder for folder in loading.folders() if folder != SHIPPED]
+    return [folder for folder in own if folder.is_dir() and os.access(folder, os.W_OK)]
+
+
+SOURCE: Final = "open_source"
+REFUSED: Final = "open_refused"
+
+
+def source(chosen: Entry) -> Entry | None:
+    """Draw the choice of a third-party or uploaded model to open; None if none is selected."""
+    found = third_party_models.listed()
+    for one in ways():
+        found |= one.own()
+    ours = chosen.holds == "foreign" or brought(chosen.name)
+    if ours:
+        found[chosen.name] = chosen
+        st.session_state[SOURCE] = chosen.name
+    else:
+        st.session_state[SOURCE] = None
+    st.selectbox(
+        say("File or folder"),
+        list(found),
+        index=None,
+        key=SOURCE,
+        on_change=_take,
+        accept_new_options=True,
+        format_func=lambda name: found[name].title if brought(name) and name in found else name,
+        placeholder=say("Choose a file or folder on this server, or type its path"),
+        width=620,
+    )
+    refused = st.session_state.pop(REFUSED, None)
+    if refused is not None:
+        st.error(drawing.with_code(_nowhere(refused)))
+    return chosen if ours else None
+
+
+def how_to_bring_one() -> None:
+    """Say where files and folders have to lie, and which can be opened."""
+    said = say(
+        "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
+        "{option} DIR`. Only what is in these folders can be opened:",
+        option=loading.OPTION,
+    )
+    st.markdown(said)
+    st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
+    said = say(
+        "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
+        "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}, or any other name) "
+        "that contain PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model "
+        "families.",
+        suffixes=", ".join(SUFFIXES),
+    )
+    st.markdown(said)
+
+
+def _take() -> None:
+    path = st.session_state.get(SOURCE)
+    if not path:
+        return
+    entry = next((found for one in ways() if (found := one.at(str(path).strip())) is not None), None)
+    if entry is None:
+        st.session_state[REFUSED] = str(path)
+        return
+    st.session_state[session.MODEL] = entry.name
+    session.change_model()
+
+
+def _nowhere(path: str) -> str:
+    return third_party_models.fault(path.strip()) or say(
+        "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
+        "config.json, or a file of weights. A path can have at most {most} characters.",
+        most=MAX_NAME,
+        path=path[:MAX_NAME],
+    )

@@ -1,1 +1,0 @@
-"""The page Open a checkpoint: uploads, the report, its questions, a sentence to try."""

@@ -1,0 +1,191 @@
+"""Imports a toolkit model: tensors, options, vocabularies.
+
+Options and tensors without an implementation here are refused by name. There are no questions.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from glassformer.extensions.importers.library import import_inputs, keys
+from glassformer.extensions.importers.library.config_settings import (
+    Fields,
+    at_most,
+    config_of,
+    fixed,
+    inferred,
+    reported,
+)
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, Tokenizers
+from glassformer.extensions.importers.library.readers import Reader
+from glassformer.extensions.importers.library.renaming import (
+    OUTPUT,
+    account,
+    check_agreement,
+    settle_sinusoids,
+    settle_tables,
+)
+from glassformer.extensions.importers.library.report import Content, Imported
+from glassformer.extensions.tokenizers import options as text_options
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
+from glassformer.extensions.toolkits import fairseq, joeynmt, marian, opennmt
+from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces
+from glassformer.extensions.weight_files.weights import Weights
+from transformer.checkpoint.consistency import expected_shapes
+from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
+from transformer.errors import ClauseError, shown, within
+from transformer.files.untrusted_folder import FolderFiles
+from transformer.i18n import Sentence, say
+
+TOOLKITS = (fairseq.TOOLKIT, opennmt.TOOLKIT, joeynmt.TOOLKIT, marian.TOOLKIT)
+IDS = ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id")
+
+
+class ToolkitReader(Reader):
+    """Files that a toolkit saved, with what lies beside them."""
+
+    def import_weights(
+        self,
+        weights: Weights,
+        open_again: Callable[[], AbstractContextManager[Weights]],
+        *,
+        source: Path,
+        answers: Mapping[str, Any],
+        also: ImportInputs,
+        inside: Path | None,
+    ) -> Imported | None:
+        """Read what one of the toolkits saved."""
+        if (toolkit := toolkit_of(weights)) is None:
+            return None
+        folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
+        place = ToolkitFiles(weights, folder, name, FolderFiles(folder, inside=inside))
+        return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
+
+
+READER = ToolkitReader()
+
+
+def toolkit_of(weights: Weights) -> Toolkit | None:
+    """The toolkit that saved a file; None if none of those that are known here."""
+    return next((one for one in TOOLKITS if one.recognises(weights)), None)
+
+
+def import_toolkit(
+    toolkit: Toolkit,
+    place: ToolkitFiles,
+    *,
+    answers: Mapping[str, Any],
+    also: ImportInputs,
+    open_again: Callable[[], AbstractContextManager[Weights]],
+) -> Imported:
+    """Import what a toolkit saved.
+
+    It takes no answers and no tokenizer, because a toolkit has its own list of pieces. A CheckpointError names the
+    option or tensor that is damaged, missing, left over, or not supported.
+    """
+    weights = place.weights
+    with within(weights.label):
+        _check_alone(toolkit, answers, also)
+        options = ToolkitOptions(toolkit.options(place), label=weights.label)
+        lists = toolkit.pieces(options, place)
+        pieces = lists if isinstance(lists, ToolkitPieces) else None
+        found = keys.match(toolkit.table(options, place), list(weights.tensors))
+        said = toolkit.fields(options, frozenset(found.sources), pieces)
+        if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
+            raise ClauseError(
+                "has no output layer, and its options do not specify that the embedding table serves as one; save "
+                "the whole model"
+            )
+        found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
+        found, sinusoids = settle_sinusoids(found, weights, said)
+        keys.check(found, label=weights.label)
+        shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
+        sizes = _sizes(shapes)
+        said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+        said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
+        special = [said[name].value for name in IDS if said[name].value is not None]
+        tokenizers = _tokenizers(lists, said, place, special)
+        config = config_of(said, label=weights.label)
+        expected = expected_shapes(config)
+        check_agreement(found, weights, shapes, expected)
+        report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
+        card = {"title": weights.label, "description": f"A {toolkit.name} model."}
+        content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, open_again)
+        return Imported(report, content)
+
+
+def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: ImportInputs) -> None:
+    for name, value in answers.items():
+        raise ClauseError(
+            "{field}: the answer {found} is not needed, because {toolkit} files raise no question about this field; "
+            "remove the answer",
+            field=name,
+            found=shown(value),
+            toolkit=toolkit.name,
+        )
+    if also.has_tokenizer:
+        raise ClauseError(
+            "the ids of a {toolkit} model come from its own list of tokens, inside the file or next to it; remove "
+            "the tokenizer",
+            toolkit=toolkit.name,
+        )
+
+
+def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
+    if not all(len(shape) == 2 for shape in rows):
+        raise ClauseError("has an embedding table that is not a matrix; save the model again")
+    return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
+
+
+def _tokenizers(
+    lists: ToolkitPieces | Sentence, said: Fields, place: ToolkitFiles, special: Sequence[int]
+) -> Tokenizers:
+    """The vocabulary: SentencePiece if its file exists, else pieces between spaces; or none."""
+    sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
+    if not isinstance(lists, ToolkitPieces):
+        made = import_inputs.without(sizes, special)
+        return replace(made, notes=(lists, *made.notes))
+    _check_lists(lists, sizes, shared=said["shared_vocab"].value)
+    content = {"vocab.json": _listed(lists.source)}
+    if lists.source != lists.target or sizes[0] != sizes[1]:
+        content["target_vocab.json"] = _listed(lists.target)
+    notes: tuple[Sentence, ...] = ()
+    if lists.models:
+        names = zip(("source.spm", "target.spm"), lists.models, strict=True)
+        content |= {own: place.files.read(name, limit=MAX_TOKENIZER) for own, name in names}
+    else:
+        notes = (
+            say(
+                "The files do not specify how a text is split into tokens, so type the tokens with spaces between them."
+            ),
+        )
+    options = text_options.Options(
+        size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special})),
+        end=said["append_source_eos"].value if lists.models else None,  # a list of OpenNMT-py may have no end mark
+    )  # fmt: skip
+    stored = Vocabularies("marian" if lists.models else "list", options, content)
+    return Tokenizers(stored, *stored.open(), notes=notes)
+
+
+def _check_lists(lists: ToolkitPieces, sizes: tuple[int, int], *, shared: bool) -> None:
+    for names, rows in zip((lists.source, lists.target), sizes, strict=True):
+        if len(names) > rows:
+            raise ClauseError(
+                "a list of tokens has {n:,} tokens, but its embedding table has {rows:,} rows; put the lists that "
+                "the model was trained with next to the model's file",
+                n=len(names),
+                rows=rows,
+            )
+    if shared and lists.source != lists.target:
+        raise ClauseError(
+            "has one embedding table for both sides, but two different lists of tokens; put the lists that the model"
+            " was trained with next to the model's file"
+        )
+
+
+def _listed(names: Sequence[str]) -> bytes:
+    return json.dumps({piece: i for i, piece in enumerate(names)}, ensure_ascii=False).encode()

@@ -1,0 +1,275 @@
+"""Marian: Transformers in its `model.npz` with its options; vocabularies as YAML or SentencePiece beside it.
+
+Matrices multiply from the right, so they are transposed. The decoder begins with a vector of zeros: a row of zeros is
+added after the last piece, as padding, which is never written (its bias is far below all others).
+
+Refused by name: types other than `transformer` (s2s, amun, nematus, multi-transformer, language models, BERT),
+decoders of average attention or an RNN (SSRU), sub-layers with a highway or without a sum, norms before sub-layers,
+RMS norms, feed-forward networks of another depth or another width in the decoder, layers that are shared, no
+projection, pooling, factored vocabularies, other inputs than text, right to left, universal tables, an output without
+bias, and integers instead of floats.
+
+Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), and its code up to 1.12.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
+from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape, Rule
+from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
+from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
+from glassformer.extensions.toolkits.toolkit import (
+    MAX_SETTINGS,
+    Toolkit,
+    ToolkitFiles,
+    ToolkitOptions,
+    ToolkitPieces,
+    by_ids,
+    lines,
+    settings,
+)
+from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
+from transformer.errors import CheckpointError, ClauseError, shown, within
+from transformer.i18n import Sentence, say
+from transformer.model.config import MAX_LAYERS
+
+CONFIG = "special:model.yml"
+END, UNKNOWN = "</s>", "<unk>"  # ids 0 and 1 of every vocabulary
+FAR_BELOW = -10_000.0  # a logit whose probability is 0 in every arithmetic
+LENGTH = 1000  # of a text: what Marian cuts at where nothing else is said
+FUNCTIONS = {"relu": "relu", "swish": "silu", "gelu": "quick_gelu"}
+REFUSED = (
+    "transformer-tied-layers", "transformer-no-projection", "transformer-pool", "transformer-no-bias",
+    "transformer-no-affine", "right-left", "ulr", "input-types", "lemma-dim-emb", "lemma-dependency",
+    "output-omit-bias", "factors-dim-emb", "char-stride", "bert-train-type-embeddings-used", "output-approx-knn",
+)  # fmt: skip
+# Of recurrent networks, other decoders, or training.
+WITHOUT_EFFECT = (
+    "bert-train-type-embeddings", "bert-type-vocab-size", "char-conv-filters-num", "char-conv-filters-widths",
+    "char-highway", "dec-cell", "dec-cell-base-depth", "dec-cell-high-depth", "dim-rnn", "enc-cell", "enc-cell-depth",
+    "enc-type", "factors-combine", "layer-normalization", "skip", "special-vocab", "tied-embeddings",
+    "tied-embeddings-all", "tied-embeddings-src", "transformer-aan-activation", "transformer-aan-depth",
+    "transformer-aan-nogate", "transformer-dim-aan", "transformer-guided-alignment-layer",
+    "transformer-depth-scaling", "transformer-rnn-projection", "transformer-train-position-embeddings",
+    "transformer-train-positions", "ulr-dim-emb", "ulr-trainable-transformation", "version", "max-length",
+    "unit-norm", "dim-pos", "original-type", "dropout-rnn", "dropout-src", "dropout-trg",
+)  # fmt: skip
+ATTENTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
+TABLES = {"Wemb": INPUT, "encoder_Wemb": SOURCE, "decoder_Wemb": TARGET}
+SPLITTING = ("source.spm", "target.spm")
+SIDES = (("src", "source"), ("trg", "tgt", "target"))
+
+
+def _with_zeros(
+    tensor: torch.Tensor, _: Any, *, rows: int, value: float = 0.0, turned: bool = False
+) -> tuple[torch.Tensor]:
+    """Append rows to a table or a bias."""
+    table = tensor.t() if turned else tensor
+    table = table.flatten() if value else table
+    more = torch.full((rows - len(table), *table.shape[1:]), value, device=table.device)
+    return (torch.cat((table, more)),)
+
+
+def _rows(place: ToolkitFiles) -> int:
+    """Rows of both tables: one more than the larger has."""
+    shapes = [place.weights.tensors[name].shape for name in TABLES if name in place.weights.tensors]
+    return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
+
+
+def _rules(options: ToolkitOptions, rows: int) -> Iterator[Rule]:
+    table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
+    turned = Reshape(
+        partial(_with_zeros, rows=rows, turned=True),
+        say("transposed, then rows of zeros added at the end"),
+        exact=False,
+    )
+    bias = Reshape(
+        partial(_with_zeros, rows=rows, value=FAR_BELOW),
+        say("flattened into one row, with {value:,.0f} in the added entries", value=FAR_BELOW),
+        exact=False,
+    )
+    for name, role in TABLES.items():
+        yield Rule.of(name, role, reshape=table)
+    yield Rule.of("decoder_ff_logit_out_W", OUTPUT, reshape=turned)
+    yield Rule.of("decoder_ff_logit_out_Wt", OUTPUT, reshape=table)
+    yield Rule.of("decoder_ff_logit_out_b", BIAS, reshape=bias)
+    both = [f"{stack}.embedding.positions.table" for stack in ("encoder", "decoder")]
+    yield Rule.of("Wpos", *both, reshape=FOR_BOTH)
+    for stack, depth in (("encoder", "enc-depth"), ("decoder", "dec-depth")):
+        yield from _norm(f"{stack}_emb", f"{stack}.embedding.norm", "_pre")
+        yield from _norm(f"{stack}_top", f"{stack}.final_norm")
+        for i in range(options.whole(depth, least=1, most=MAX_LAYERS).value):
+            yield from _layer(f"{stack}_l{i + 1}", f"{stack}.layers.{i}", cross=stack == "decoder")
+
+
+def _layer(theirs: str, ours: str, *, cross: bool) -> Iterator[Rule]:
+    """The rules of one layer; Marian counts from 1."""
+    for name, own in {"self": "self_attn", **({"context": "cross_attn"} if cross else {})}.items():
+        for letter, projection in ATTENTIONS.items():
+            yield from _linear(f"{theirs}_{name}_{{}}{letter}", f"{ours}.{own}.{projection}")
+        yield from _norm(f"{theirs}_{name}_Wo", f"{ours}.{own}_residual.norm")
+    for number, projection in (("1", "up_proj"), ("2", "down_proj")):
+        yield from _linear(f"{theirs}_ffn_{{}}{number}", f"{ours}.ffn.{projection}")
+    yield from _norm(f"{theirs}_ffn_ffn", f"{ours}.ffn_residual.norm")
+
+
+def _linear(theirs: str, ours: str) -> Iterator[Rule]:
+    yield Rule.of(theirs.format("W"), f"{ours}.weight", reshape=TRANSPOSED)
+    yield Rule.of(theirs.format("b"), f"{ours}.bias", reshape=ONE_ROW)
+
+
+def _norm(theirs: str, ours: str, end: str = "") -> Iterator[Rule]:
+    yield Rule.of(f"{theirs}_ln_scale{end}", f"{ours}.weight", reshape=ONE_ROW)
+    yield Rule.of(f"{theirs}_ln_bias{end}", f"{ours}.bias", reshape=ONE_ROW)
+
+
+def _options(place: ToolkitFiles) -> dict[str, Any]:
+    label = place.weights.label
+    if CONFIG not in place.weights.evidence:
+        raise ClauseError(
+            "has no {array}, which describes how the model computes; Marian files have contained it since version 1.0",
+            array=CONFIG,
+        )
+    return settings(place.weights.evidence[CONFIG], label=f"{label}: {CONFIG}")
+
+
+def _table(options: ToolkitOptions, place: ToolkitFiles) -> KeyTable:
+    options.expect("type", "transformer")
+    options.expect("transformer-decoder-autoreg", "self-attention")
+    options.refuse(*REFUSED)
+    sizes, rows = options.raw("dim-vocabs"), _rows(place)
+    if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
+        raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
+    return KeyTable(say("A Marian Transformer."), tuple(_rules(options, rows)))
+
+
+def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
+    width = options.whole("dim-emb", least=2)
+    if width.value % 2:
+        raise options.refused("dim-emb", width.value, say("an even number"))
+    _check_depth(options)
+    learned = "encoder.embedding.positions.table" in present
+    positions = say("the file has a table of positions") if learned else say("the file has no table of positions")
+    _check_norms(options)
+    made = {
+        "n_encoder_layers": options.whole("enc-depth", least=1, most=MAX_LAYERS),
+        "n_decoder_layers": options.whole("dec-depth", least=1, most=MAX_LAYERS),
+        "d_model": width,
+        "n_heads": options.whole("transformer-heads", 8, least=1),
+        "d_ff": options.whole("transformer-dim-ffn", 2048, least=1),
+        "activation": options.word("transformer-ffn-activation", "swish", names=FUNCTIONS),
+        "norm": fixed("post"),
+        "final_norm": _operations(options, "transformer-postprocess-top"),
+        **always(norm_eps=1e-6, bias=True),
+        "embedding_norm": _operations(options, "transformer-postprocess-emb"),
+        "scale_embedding": inferred(not learned, positions),
+        "positions": inferred("learned" if learned else "sinusoidal", positions),
+        "sinusoid_layout": fixed("interleaved" if learned else "tensor2tensor"),
+        **always(max_len=LENGTH, append_source_eos=True, prepend_source_bos=False),
+        **_ids(options, pieces),
+    }
+    options.check_asked(("",), WITHOUT_EFFECT)
+    return made
+
+
+def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
+    """`</s>` is 0, unknown is 1 and never written; the row of zeros is after all pieces."""
+    start = max(options.raw("dim-vocabs"))
+    unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
+    banned = () if unknown is None else (unknown,)
+    return always(pad_id=start, decoder_start_id=start, bos_id=None, eos_id=0, unk_id=unknown, banned_ids=banned)
+
+
+def _check_depth(options: ToolkitOptions) -> None:
+    options.expect("transformer-ffn-depth", 2)
+    options.expect("transformer-decoder-ffn-depth", 0, 2)
+    options.expect("transformer-decoder-dim-ffn", 0, options.raw("transformer-dim-ffn", 2048))
+
+
+def _check_norms(options: ToolkitOptions) -> None:
+    """Refuse all but post-norm; dropout is ignored."""
+    if str(options.raw("transformer-preprocess", "") or "").strip("d"):
+        raise ClauseError(
+            "transformer-preprocess: found {found}. In pre-norm models, some versions of Marian normalise keys and "
+            "values and others do not, but no version does so while generating. It is therefore unclear how this "
+            "model computes",
+            found=shown(options.raw("transformer-preprocess")),
+        )
+    post = options.raw("transformer-postprocess", "dan")
+    if str(post).replace("d", "") != "an":
+        raise options.refused("transformer-postprocess", post, "dan")
+
+
+def _operations(options: ToolkitOptions, key: str) -> Known:
+    """Whether there is a norm at this place, and nothing else."""
+    found = str(options.raw(key, "") or "").replace("d", "")
+    if found not in ("", "n"):
+        raise options.refused(key, found, say("“n” or an empty value"))
+    return Known(found == "n", options.where(key) if options.has(key) else options.nowhere(key))
+
+
+def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
+    """The vocabularies that `model.npz.decoder.yml` names, or else those next to the model with usual names."""
+    names = _named(place) or _found(place)
+    if not names:
+        return say(
+            "The model's vocabularies, for example vocab.src.yml and vocab.trg.yml, are not in the folder of the "
+            "model's file."
+        )
+    read = {name: _vocabulary(place, name) for name in dict.fromkeys(names)}
+    for name, pieces in read.items():
+        if pieces[:1] != (END,):
+            raise CheckpointError(
+                "{label}: the token with id 0 must be {end}, as in every Marian vocabulary; factored vocabularies "
+                "cannot be read.",
+                label=place.files.label(name),
+                end=END,
+            )
+    spm = [name for name in names if name.endswith(".spm")]
+    models = names if len(spm) == 2 else SPLITTING if not spm and all(map(place.files.has, SPLITTING)) else None
+    return ToolkitPieces(read[names[0]], read[names[1]], models)
+
+
+def _named(place: ToolkitFiles) -> tuple[str, str] | None:
+    own = f"{place.name.removesuffix('.safetensors')}.decoder.yml"
+    there = place.names("decoder.yml")
+    for name in (own, *(there if len(there) == 1 else ())):
+        if place.files.has(name):
+            label = place.files.label(name)
+            said = settings(place.files.read(name, limit=MAX_SETTINGS), label=label).get("vocabs")
+            names = [str(one).rsplit("/", 1)[-1] for one in said] if isinstance(said, list) else []
+            if len(names) == 2 and all(map(place.files.has, names)):
+                return names[0], names[1]
+    return None
+
+
+def _found(place: ToolkitFiles) -> tuple[str, str] | None:
+    called = [one for one in place.names(".yml", ".yaml", ".spm", ".txt") if "vocab" in one.lower()]
+    if len(called) == 1:
+        return called[0], called[0]
+    sides = [[one for one in called if any(mark in one.lower() for mark in marks)] for marks in SIDES]
+    return (sides[0][0], sides[1][0]) if [len(side) for side in sides] == [1, 1] else None
+
+
+def _vocabulary(place: ToolkitFiles, name: str) -> tuple[str, ...]:
+    if name.endswith(".txt"):
+        return tuple(lines(place, name))
+    if not name.endswith(".spm"):
+        return by_ids(place, name)
+    with within(place.weights.label):
+        return sentencepiece({name: place.files.read(name, limit=MAX_TOKENIZER)}, name).pieces
+
+
+TOOLKIT = Toolkit(
+    "Marian",
+    lambda weights: CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors,
+    _options,
+    _pieces,
+    _table,
+    _fields,
+    ("tied-embeddings", "tied-embeddings-all"),
+)

@@ -1,1 +1,0 @@
-"""Uploads: the queue for the worker process, and the upload store."""

@@ -1,0 +1,444 @@
+"""Lazy access to third-party weights, one tensor at a time.
+
+    with open_weights(Path("downloads/model.pt")) as weights:
+        for name in weights.tensors:
+            weights.read(name)
+
+A source is a file or a folder: safetensors, in one or several files, a file of `torch.save`, or an `.npz`. The kind is
+detected by the first bytes. Only requested tensors are read, and are converted to float32 in their final memory, so a
+model is in memory once.
+
+Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
+`weight_map`, tensor -> file.
+"""
+
+import io
+import math
+import struct
+import tokenize
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from glassformer.extensions.weight_files import pickles, state_dict_search
+from glassformer.extensions.weight_files.state_dict_search import unwrapped, without_wrappers
+from transformer.checkpoint.free_memory import check_bytes
+from transformer.errors import CheckpointError, ClauseError, shown, within
+from transformer.files import kinds, tensorfile
+from transformer.files.tensorfile import Header, TensorInfo
+from transformer.files.untrusted_folder import FolderFiles, as_typed
+from transformer.i18n import Sentence, joined, say
+
+SUFFIX = ".npz"
+SPECIAL = "special:"  # Marian's: such an array is a text
+MAX_TEXT = 1_000_000
+MAX_ARRAYS = 20_000
+MAX_AXES = 8
+DTYPES = {"f2": "F16", "f4": "F32", "f8": "F64", "i1": "I8", "u1": "U8", "i2": "I16", "i4": "I32", "i8": "I64"}
+_BEFORE = struct.Struct("<26x2H")  # a local file header; it ends with the lengths of the name and of the extra field
+_BROKEN = (
+    zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, TypeError, SyntaxError, KeyError, IndexError,
+    NotImplementedError, RuntimeError, OverflowError, MemoryError, RecursionError, tokenize.TokenError,
+)  # fmt: skip
+
+
+def read_arrays(file: BinaryIO, size: int, *, label: str) -> tuple[Header, dict[str, str]]:
+    """Where each array of a file lies, and those that are texts; refuses what cannot be read where it lies."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            records = archive.infolist()
+            if len(records) > MAX_ARRAYS:
+                raise CheckpointError(
+                    "{label}: lists {n:,} arrays; the limit is {most:,}.", label=label, n=len(records), most=MAX_ARRAYS
+                )
+            found = [(record.filename.removesuffix(".npy"), _info(archive, file, size, record)) for record in records]
+            tensors = dict(found)
+            if len(tensors) != len(found):
+                raise ClauseError("it has two arrays with the same name")
+            texts = _texts(file, tensors)
+            return Header(tensors, 0), texts
+    except ClauseError as error:
+        problem = error.sentence
+    except CheckpointError:
+        raise
+    except _BROKEN as error:
+        problem = say("it is damaged or cut off ({problem})", problem=shown(type(error).__name__))
+    raise CheckpointError("{label}: {problem}; save or copy it again.", label=label, problem=problem)
+
+
+def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.ZipInfo) -> TensorInfo:
+    """The place of an array's values in the file."""
+    name = shown(record.filename)
+    if record.compress_type != zipfile.ZIP_STORED or record.flag_bits & 1:
+        raise ClauseError(
+            "its array {name} is compressed, but only uncompressed arrays can be read, as numpy's savez writes them",
+            name=name,
+        )
+    with archive.open(record) as member:
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(member)
+        header = member.tell()
+    odd = dtype.hasobject or dtype.byteorder == ">" or dtype.names
+    kind = None if odd else DTYPES.get(f"{dtype.kind}{dtype.itemsize}")
+    if kind is None:
+        found = shown(str(dtype))
+        raise ClauseError(
+            "its array {name} has the type {dtype}; only plain numbers can be read", name=name, dtype=found
+        )
+    if len(shape) > MAX_AXES or any(type(n) is not int or n < 0 for n in shape):
+        raise ClauseError("its array {name} has the impossible shape {shape}", name=name, shape=shown(shape))
+    if fortran and len(shape) > 1:
+        raise ClauseError(
+            "its array {name} is stored column by column; only arrays stored row by row can be read", name=name
+        )
+    length = math.prod(shape) * dtype.itemsize
+    file.seek(record.header_offset)
+    before = _BEFORE.unpack(file.read(_BEFORE.size))
+    begin = record.header_offset + _BEFORE.size + sum(before) + header
+    if header + length != record.file_size or record.compress_size != record.file_size or begin + length > size:
+        raise ClauseError("its array {name} claims to have a different number of bytes than it has", name=name)
+    return TensorInfo(kind, tuple(shape), begin, begin + length)
+
+
+def _texts(file: BinaryIO, tensors: dict[str, TensorInfo]) -> dict[str, str]:
+    """Remove the arrays that are texts from the tensors, and return them."""
+    texts = {}
+    for name in [name for name in tensors if name.startswith(SPECIAL)]:
+        info = tensors.pop(name)
+        if info.dtype not in ("I8", "U8") or info.end - info.begin > MAX_TEXT:
+            raise ClauseError("its array {name} must be a text of at most {most:,} bytes", name=name, most=MAX_TEXT)
+        file.seek(info.begin)
+        texts[name] = file.read(info.end - info.begin).rstrip(b"\0").decode("utf-8")
+    return texts
+
+
+WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
+OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was written anew as
+INDEX = "model.safetensors.index.json"
+MAX_INDEX = 16_000_000
+MAX_FILES = 256
+_MOST_NAMES = 6  # that a note lists
+
+
+@dataclass(frozen=True)
+class _Place:
+    file: BinaryIO
+    header: tensorfile.Header
+    name: str
+    label: str
+
+    @property
+    def info(self) -> tensorfile.TensorInfo:
+        return self.header.tensors[self.name]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The tensors of a source; to be read while its file is open."""
+
+    label: str  # how messages call the source
+    # Their headers, by name without the prefixes of wrappers.
+    tensors: Mapping[str, tensorfile.TensorInfo]
+    ties: Mapping[str, str]  # name of a tensor -> name of an earlier one that it shares its values with
+    evidence: Mapping[str, Any]  # plain values that were saved beside the weights
+    notes: tuple[Sentence, ...]  # sentences about what was odd
+    _places: Mapping[str, _Place] = field(repr=False)
+    _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `parametrised` puts them together
+
+    def read(self, name: str, out: Tensor | None = None) -> Tensor:
+        """A tensor as float32, in `out`, of its shape, or in new memory.
+
+        Refuses one that is not floating point, does not fit into memory, or whose file changed meanwhile.
+        """
+        if name in self._in_two:
+            made = state_dict_search.together(*(self.read(part) for part in self._in_two[name]))
+            return made if out is None else out.copy_(made)
+        place = self._places[name]
+        if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
+            raise CheckpointError(
+                "{label}: tensor {tensor} has dtype {dtype}; weights must be {dtypes}.",
+                label=self.label,
+                tensor=shown(name),
+                dtype=place.info.dtype,
+                dtypes=", ".join(tensorfile.FLOATS),
+            )
+        if out is None:
+            check_bytes(4 * math.prod(place.info.shape), label=place.label)
+            out = torch.empty(place.info.shape)
+        return tensorfile.read_into(place.file, place.header, place.name, out, label=place.label)
+
+
+@contextmanager
+def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weights]:
+    """Open a file of weights, or the one in a folder; `inside` is the real path of a folder that it may not leave.
+
+    Refuses what is missing, damaged or would run code; and, when the block ends, a file that was replaced meanwhile.
+    """
+    folder, name = located(source)
+    files = FolderFiles(folder, inside=inside, labels={name: as_typed(source, inside)} if name else {})
+    with ExitStack() as stack:
+        name = name or chosen(files, folder)
+        if name == INDEX:
+            yield _of_places(files.name, _sharded(files, stack))
+        elif files.has(name + OUTLINE):
+            yield _outlined(files, name, stack)
+        elif (kind := _kind(files, name)) == "torch":
+            yield _pickled(files, name, stack)
+        elif kind == "arrays":
+            yield _arrays(files, name, stack)
+        else:
+            yield _of_places(files.label(name), _places(files, name, stack))
+    if files.changed():
+        raise CheckpointError(
+            "{folder}: its files were replaced while they were being read; try again in a moment.", folder=files.name
+        )
+
+
+def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
+    """A model's current tensors in memory; those that share memory are tied."""
+    own: dict[str, str] = {}
+    first: dict[object, str] = {}
+    for name, value in state.items():
+        own[name] = first.setdefault((value.data_ptr(), value.shape, value.stride(), value.dtype), name)
+    content = save({name: state[name].detach().cpu().clone().contiguous() for name in dict.fromkeys(own.values())})
+    file = io.BytesIO(content)
+    header = tensorfile.read_header(file, len(content), label=label)
+    return _of_places(label, {name: _Place(file, header, one, label) for name, one in own.items()})
+
+
+def located(source: Path) -> tuple[Path, str]:
+    """The folder, and the file in it if one was named: the one that a link leads to."""
+    try:
+        real = source.resolve() if source.is_symlink() else source
+        return (real.parent, real.name) if real.is_file() else (source, "")
+    except (OSError, ValueError, RuntimeError):
+        return source, ""  # FolderFiles reports the problem
+
+
+def _kind(files: FolderFiles, name: str) -> kinds.Kind:
+    """The kind of a file, by its first bytes; refuses unsupported ones."""
+    with files.open(name) as (file, size):
+        start = file.read(kinds.START)
+    kind = kinds.kind_of(start, size, name)
+    if kind is None and (not name.endswith(TENSORS) or (start and kinds.unopened(start, name))):
+        raise CheckpointError("{label}: {problem}", label=files.label(name), problem=kinds.refusal(start, name))
+    return kind or "tensors"  # one that is damaged says itself how
+
+
+def chosen(files: FolderFiles, folder: Path) -> str:
+    """The file of weights in a folder."""
+    for name in (WHOLE, INDEX, PICKLED):
+        if files.has(name):
+            return name
+    if files.has(f"{PICKLED}.index.json"):
+        raise CheckpointError(
+            "{folder}: its weights are split into several torch.save files, which cannot be opened together; save "
+            "them as safetensors.",
+            folder=files.name,
+        )
+    there = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    found = [path.name for path in there if path.suffix in (TENSORS, *kinds.PICKLED, SUFFIX)]
+    found = found or [path.name for path in there if kinds.looked_at(path)[0]]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise _without_weights(files, there)
+    names = joined(", ", [shown(name) for name in found[:5]])
+    raise CheckpointError(
+        "{folder}: has several weights files ({names}); name the one to open.", folder=files.name, names=names
+    )
+
+
+def _without_weights(files: FolderFiles, there: Sequence[Path]) -> CheckpointError:
+    """The error for a folder without weights: a file that does not open, or subfolders with weights."""
+    for path in there:
+        if (problem := kinds.looked_at(path)[1]) is not None:
+            return CheckpointError("{label}: {problem}", label=files.label(path.name), problem=problem)
+    one: Path | None = None
+    with suppress(OSError):
+        inside = (path for path in there if path.is_dir() and not path.is_symlink())
+        one = next((one for path in inside for one in sorted(path.iterdir()) if kinds.looked_at(one)[0]), None)
+    if one is not None:
+        return CheckpointError(
+            "{folder}: has no weights file itself, but {file} is one; open that.",
+            folder=files.name,
+            file=files.label(f"{one.parent.name}/{one.name}"),
+        )
+    return CheckpointError(
+        "{folder}: has no weights file; expected model.safetensors or another file of safetensors, torch.save or "
+        "numpy.savez.",
+        folder=files.name,
+    )
+
+
+def _places(files: FolderFiles, name: str, stack: ExitStack) -> dict[str, _Place]:
+    file, size = stack.enter_context(files.open(name))
+    header = tensorfile.read_header(file, size, label=files.label(name))
+    return {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
+
+
+def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
+    weight_map = read_index(files)
+    found: dict[str, _Place] = {}
+    holder: dict[str, str] = {}
+    for name in dict.fromkeys(weight_map.values()):
+        for tensor, place in _places(files, name, stack).items():
+            if tensor in holder:
+                raise CheckpointError(
+                    "{label}: contains tensor {tensor}, which is also in {other}.",
+                    label=files.label(name),
+                    tensor=shown(tensor),
+                    other=shown(holder[tensor]),
+                )
+            found[tensor], holder[tensor] = place, name
+    check_index(files, weight_map, holder)
+    return found
+
+
+def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
+    content, path = stack.enter_context(pickles.opened(files, name))
+    return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
+
+
+def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
+    file, size = stack.enter_context(files.open(name))
+    header, texts = read_arrays(file, size, label=files.label(name))
+    places = {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
+    return _of_places(files.label(name), places, evidence=texts)
+
+
+def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
+    """The tensors and the outline of a rewritten file of `torch.save`."""
+    label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
+    content = pickles.outline_of(files, name + OUTLINE, label=label)
+    return _held(content, _places(files, name, stack), label=label)
+
+
+def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> Weights:
+    """The weights in the content of a file of `torch.save`, and the places of its tensors."""
+    held = unwrapped(content, label=label)
+    for tensor, own in held.tensors.items():
+        if own not in there:
+            raise CheckpointError(
+                "{label}: its list of contents includes {tensor}, but the file does not contain that tensor.",
+                label=label,
+                tensor=shown(tensor),
+            )
+    places = {tensor: there[own] for tensor, own in held.tensors.items()}
+    return _of_places(label, places, evidence=held.evidence, notes=held.notes)
+
+
+def _of_places(
+    label: str,
+    places: Mapping[str, _Place],
+    *,
+    evidence: Mapping[str, Any] | None = None,
+    notes: tuple[Sentence, ...] = (),
+) -> Weights:
+    twins = _twins(places)
+    if twins:
+        pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
+        said = say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=pairs)
+        notes = (*notes, said)
+    places = {**places, **twins}
+    plain, wrappers = without_wrappers(places, label=label)
+    first: dict[tuple[int, str], str] = {}
+    ties: dict[str, str] = {}
+    for name, original in plain.items():
+        place = places[original]
+        earlier = first.setdefault((id(place.header), place.name), name)
+        if earlier != name:
+            ties[name] = earlier
+    tensors = {name: places[original].info for name, original in plain.items()}
+    in_two = state_dict_search.in_two(tensors)
+    for name, (length, direction) in in_two.items():
+        tensors[name] = replace(tensors[direction], dtype="F32")
+        del tensors[length], tensors[direction]
+    state_dict_search.check(tensors, label=label)
+    if in_two:
+        said = say("Weights with weight_norm are computed from their two parts: {names}.", names=_listed([*in_two]))
+        notes = (*notes, said)
+    return Weights(
+        label=label,
+        tensors=tensors,
+        ties=ties,
+        evidence=evidence or {},
+        notes=(*notes, *wrappers),
+        _places={name: places[original] for name, original in plain.items()},
+        _in_two=in_two,
+    )
+
+
+def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
+    """The tensors that a file omits because they share another's values, named in its metadata.
+
+    safetensors.torch.save_model, and so accelerate, writes such files.
+    """
+    found: dict[str, _Place] = {}
+    for place in {id(place.header): place for place in places.values()}.values():
+        for gone, kept in place.header.metadata.items():
+            if gone not in places and kept in place.header.tensors:
+                found[gone] = replace(place, name=kept)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMES]) + ", ..." * (len(names) > _MOST_NAMES)
+
+
+def read_index(files: FolderFiles) -> dict[str, str]:
+    """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
+    label = files.label(INDEX)
+    record = files.json(INDEX, limit=MAX_INDEX)
+    with within(label):
+        weight_map = record.get("weight_map") if isinstance(record, dict) else None
+        if not isinstance(weight_map, dict) or not weight_map:
+            raise ClauseError("expected weight_map, a table that gives the file of each tensor")
+        for tensor, name in weight_map.items():
+            if not _is_plain(name):
+                raise ClauseError(
+                    "gives {name} as the file of tensor {tensor}; expected the name of a .safetensors file in the "
+                    "same folder",
+                    tensor=shown(tensor),
+                    name=shown(name),
+                )
+        n_files = len(set(weight_map.values()))
+        if n_files > MAX_FILES:
+            raise ClauseError("lists {n:,} files; the limit is {most}", n=n_files, most=MAX_FILES)
+        return weight_map
+
+
+def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Refuse an index that differs from what the files hold; both say of each tensor which file it is in."""
+    for tensor in weight_map:
+        if found.get(tensor) != weight_map[tensor]:
+            raise CheckpointError(
+                "{label}: tensor {tensor} is missing, although {index} lists it for this file.",
+                label=files.label(weight_map[tensor]),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+    for tensor, name in found.items():
+        if tensor not in weight_map:
+            raise CheckpointError(
+                "{label}: has tensor {tensor}, which {index} does not list.",
+                label=files.label(name),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+
+
+def _is_plain(name: object) -> bool:
+    """Whether something is a plain file name, without a path."""
+    if not isinstance(name, str) or not name.endswith(".safetensors") or len(name.encode()) > 255:
+        return False
+    return name.isprintable() and not name.startswith(".") and not set(name) & set("/\\:")

@@ -1,0 +1,99 @@
+"""What toolkits save is uploaded like any model, and refused by the name of what it would compute otherwise."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.extensions.importers.library import opening, readers
+from tests.extensions.toolkits import test_fairseq, test_joeynmt, test_marian, test_opennmt
+from tests.extensions.toolkits.plain import batch
+from transformer.errors import CheckpointError
+from transformer.text.tokenizer import Tokenizer
+
+TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_opennmt, "joeynmt": test_joeynmt}
+
+
+def handed_in(folder, made, work, **how):
+    for one in (made, work):
+        one.mkdir(parents=True)
+    handed_folder = pytest.importorskip("glassformer.extensions.uploads.library.upload_folder")
+    files = [handed_folder.Received(one.name, one) for one in folder.iterdir()]
+    return handed_folder.read(files, made, work=work, **how)
+
+
+@pytest.mark.parametrize("name", TOOLKITS)
+def test_it_is_read_anew_and_gives_the_same(tmp_path, name):
+    path, _ = TOOLKITS[name].saved(tmp_path / "theirs")
+    made = tmp_path / "made" / "model"
+    read = handed_in(path.parent, made, tmp_path / "work", pickles=True)
+    assert (read.native, read.left_out) == (False, ())
+    theirs, ours = opening.load(path), opening.load(made, inside=tmp_path / "made")
+    assert ours.model.config == theirs.model.config
+    assert ours.src_tokenizer.pieces == theirs.src_tokenizer.pieces
+    ids = batch(19, least=4, pad=theirs.model.config.pad_id)
+    with torch.no_grad():
+        assert torch.equal(ours.model(ids, ids), theirs.model(ids, ids))
+
+
+@pytest.mark.parametrize("name", TOOLKITS)
+def test_what_computes_something_else_is_refused_by_name(tmp_path, name):
+    for number, (what, changes) in enumerate(TOOLKITS[name].REFUSED.items()):
+        path = TOOLKITS[name].refused(tmp_path / str(number), changes)
+        with pytest.raises(CheckpointError, match=re.escape(what)) as caught:
+            opening.preview(path)
+        assert "\n" not in str(caught.value)
+
+
+SPLITS = Path("checkpoints/reverse/pieces.model")
+LETTERS = [piece for piece in Tokenizer(SPLITS.read_bytes()).pieces if len(piece) == 1][:12]
+
+
+def with_letters(name, folder):
+    """A model whose lists are of letters, beside a file of SentencePiece."""
+    made = {"version": 3} if name == "opennmt" else {}
+    for side in ("src", "tgt") if made else ():
+        made |= {f"{side}_subword_type": "sentencepiece", f"{side}_subword_model": "elsewhere/sp.model"}
+    path, _ = TOOLKITS[name].saved(folder, **made)
+    names = {"fairseq": ["spm.model"], "marian": ["source.spm", "target.spm"]}.get(name, ["sp.model"])
+    for one in names:
+        shutil.copy(SPLITS, folder / one)
+    if name == "opennmt":
+        content = torch.load(path, weights_only=False)
+        source, target = ["<unk>", "<blank>"], ["<unk>", "<blank>", "<s>", "</s>"]
+        torch.save(content | {"vocab": {"src": source + LETTERS, "tgt": target + LETTERS}}, path)
+    first = {"marian": ["</s>: 0", "<unk>: 1"], "joeynmt": ["<unk>", "<pad>", "<s>", "</s>"]}.get(name, [])
+    lines = {"fairseq": "{} 5", "marian": "{}: {}"}.get(name, "{}")
+    listed = [*first, *(lines.format(letter, i) for i, letter in enumerate(LETTERS, len(first)))]
+    for file in (*folder.glob("dict.*"), *folder.glob("*vocab*")):
+        file.write_text("\n".join(listed) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", TOOLKITS)
+def test_a_text_is_cut_by_the_file_of_sentencepiece_beside_it(tmp_path, name):
+    checkpoint = opening.load(with_letters(name, tmp_path))
+    trace = checkpoint.run("".join(LETTERS[:3]))
+    assert trace.src_tokens[:3] == tuple(LETTERS[:3])
+    assert trace.src_tokens[3:] == ("</s>",) * checkpoint.config.append_source_eos
+    assert checkpoint.tgt_tokenizer.decode(checkpoint.tgt_tokenizer.encode(LETTERS[4]).ids) == LETTERS[4]
+
+
+def test_arrays_are_no_pickles(tmp_path):
+    path, _ = test_marian.saved(tmp_path / "marian")
+    handed_in(path.parent, tmp_path / "a", tmp_path / "b", pickles=False)
+    path, _ = test_fairseq.saved(tmp_path / "fairseq")
+    with pytest.raises(CheckpointError, match=r"this server does not accept torch\.save files"):
+        handed_in(path.parent, tmp_path / "c", tmp_path / "d", pickles=False)
+
+
+def test_a_file_of_maps_is_not_listed_as_a_model(tmp_path):
+    path, _ = test_marian.saved(tmp_path / "marian")
+    assert readers.is_foreign_file(path)
+    np.savez(tmp_path / "maps.npz", encoder_weights=np.zeros((1, 1, 2, 2)))
+    assert not readers.is_foreign_file(tmp_path / "maps.npz")
+    with pytest.raises(CheckpointError, match="no tensor has a name that is usual for a layer"):
+        opening.preview(tmp_path / "maps.npz")

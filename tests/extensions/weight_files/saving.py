@@ -1,0 +1,23 @@
+"""Save what others would, and see it refused."""
+
+import pytest
+import torch
+
+from glassformer.extensions.weight_files.weights import open_weights
+from transformer.errors import CheckpointError
+
+
+def saved(path, content, **options):
+    torch.save(content, path, **options)
+    return path
+
+
+def refused(path, message):
+    with pytest.raises(CheckpointError, match=message) as caught, open_weights(path):
+        pass
+    text = str(caught.value)
+    assert text.startswith(f"{path}: ")
+    assert "\n" not in text
+    assert "weights_only=False" not in text
+    assert len(text) < 500
+    return text

@@ -1,1 +1,0 @@
-"""Model trials: losses of model variants on sample texts, and their comparison."""
