@@ -6,21 +6,66 @@ weight: a mean would wash out the thin lines that are typical of heads.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import plotly.graph_objects as go
 
 from glassformer.charts import theme
-from glassformer.charts.following import follow_steps
-from glassformer.charts.grammar import GREY, PLACES, frame
-from glassformer.charts.groups import bracket, head_named
-from glassformer.charts.heatmap import LOG_FLOOR
+from glassformer.charts.grammar import GREY, PLACES, frame, note, upright
+from glassformer.charts.heatmap import LOG_FLOOR, WEIGHT, follow_steps, heatmap_spec, part_tiles
 from glassformer.charts.hover import hover, italic, of_axis
 from glassformer.charts.packing import GRID, GRID_CLOSED, Blocks, block_size, pack, pooled, unpacked
-from glassformer.charts.prompt import part_tiles
-from glassformer.charts.tables import CLOSED, WEIGHT
-from glassformer.charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, shortened, subtitle
+from glassformer.charts.theme import (
+    CLOSED,
+    MARK_COLOR,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    colour_bar,
+    literal,
+    shortened,
+    subtitle,
+)
 from transformer.i18n import say
+
+# ------------------------------------------------------------------------------------------------ shared keys
+
+HOW_TO_READ_GROUPS = say("Heads under one bracket share one key-value head (K, V); only their queries differ.")
+
+_MOST_NAMED = 12  # groups whose names do not touch
+_ROOM = 22  # pixels above the plot
+
+
+def head_named(head: int, group: int) -> str:
+    """A head, from 0, on hover, with the key-value head that `group` heads share."""
+    if group == 1:
+        return say("head {number}", number=head + 1)
+    return say("head {number} (key-value head {group})", number=head + 1, group=head // group + 1)
+
+
+def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
+    """Draw a bracket over each group of neighbouring heads, `cells` columns per head, and lines between groups.
+
+    Nothing is drawn if `group` is 1: no heads share keys and values.
+    """
+    if group == 1:
+        return
+    n_groups = n_heads // group
+    layout["margin"]["t"] += _ROOM
+    shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])
+    for one in range(n_groups):
+        left, right = one * group * cells - 0.5, (one + 1) * group * cells - 0.5
+        inside = 0.06 * (right - left)
+        over = {"type": "line", "yref": "y domain", "line": {"color": MARK_COLOR, "width": 2}}
+        shapes.append({**over, "x0": left + inside, "x1": right - inside, "y0": 1.006, "y1": 1.006})
+        if one:
+            shapes.append(upright(left, width=3, dash="", below=False))
+        text = say("K, V {number}", number=one + 1) if n_groups <= _MOST_NAMED else str(one + 1)
+        at = {"xref": "x", "yref": "y domain", "yanchor": "bottom", "yshift": 3, "font": {"size": 12}}
+        names.append(note((left + right) / 2, 1, text) | at)
+
 
 HOW_TO_READ = say(
     "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
@@ -218,3 +263,83 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     """Layer and head, query, key, and what is there; `customdata` is ((layer, query), (head, key), number)."""
     query, key = (of_axis(literal(name), f"%{{customdata[{place}][1]}}") for place, name in enumerate(names))
     return hover("%{customdata[0][0]}, %{customdata[1][0]}", query, key, last_line)
+
+
+# ------------------------------------------------------------------------------------------------ given maps
+
+
+class Attention(Protocol):
+    """The maps of one attention."""
+
+    @property
+    def weights(self) -> np.ndarray:
+        """[layer, head, query, key], 0 to 1."""
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """A label for each row."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """A label for each column."""
+
+    @property
+    def allowed(self) -> np.ndarray | None:
+        """Bool [query, key], True = may attend. None: all may."""
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether rows should sum to 1."""
+
+
+def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False, log: bool = False) -> go.Figure:
+    """Draw every head of every layer as a small map.
+
+    `own_scale`: each head has its own scale instead of 0 to 1 for all; `log`: colours follow the logarithm.
+    """
+    layers, heads = attention.weights.shape[:2]
+    return grid(
+        attention.weights,
+        queries=attention.queries,
+        keys=attention.keys,
+        title=title or say("{layers} layers × {heads} heads", layers=layers, heads=heads),
+        allowed=attention.allowed,
+        own_scale=own_scale,
+        log=log,
+    )
+
+
+def one_map(
+    attention: Attention, *, layer: int | None = None, head: int | None = None, title: str = "", log: bool = False
+) -> go.Figure:
+    """Draw the map of one head, from 0, or the mean of several.
+
+    `head` None is the mean of its layer; both None is the mean of all layers. Raises ValueError if there is no such
+    layer or head. `log`: colours follow the logarithm of the weight.
+    """
+    layers, heads = attention.weights.shape[:2]
+    for name, place, count in (("layer", layer, layers), ("head", head, heads)):
+        if place is not None and not 0 <= place < count:
+            raise ValueError(f"{name} {place} of {count}: give 0 to {count - 1}, or None for the mean.")
+    if layer is None and head is not None:
+        raise ValueError(f"head {head} of no layer: give a layer, too.")
+    if layer is None:
+        weights = attention.weights.mean(axis=(0, 1))
+        name = say("mean of {layers} layers × {heads} heads", layers=layers, heads=heads)
+    elif head is None:
+        weights = attention.weights[layer].mean(axis=0)
+        name = say("layer {layer}, mean of {heads} heads", layer=layer + 1, heads=heads)
+    else:
+        weights, name = (
+            attention.weights[layer, head],
+            say("layer {layer}, head {head}", layer=layer + 1, head=head + 1),
+        )
+    return as_figure(heatmap_spec)(
+        weights,
+        queries=attention.queries,
+        keys=attention.keys,
+        title=title or name,
+        allowed=attention.allowed,
+        log=log,
+        rows_sum_to_one=attention.sums_to_one,
+    )

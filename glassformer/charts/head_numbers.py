@@ -12,7 +12,7 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import cells, drawable, frame, in_cells, note, one_side
-from glassformer.charts.groups import bracket, head_named
+from glassformer.charts.grid import bracket, head_named
 from glassformer.charts.hover import bold, hover, with_number
 from glassformer.charts.theme import Spec, base_layout, colour_bar, literal
 from transformer.i18n import say

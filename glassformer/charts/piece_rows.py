@@ -12,8 +12,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import along, cells, frame, layer, legend, listed, note, table
 from glassformer.charts.hover import hover
-from glassformer.charts.lens import in_cell
-from glassformer.charts.theme import Spec, base_layout, literal
+from glassformer.charts.theme import Spec, base_layout, in_cell, literal
 from transformer.i18n import joined, say
 
 Fate = Literal["good", "replaced", "added", "unread"]

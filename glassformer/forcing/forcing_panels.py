@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from glassformer.charts.bands import MOST
+from glassformer.charts.forcing import MOST
 from glassformer.forcing import forcing_pictures
 from glassformer.forcing.forcing_pictures import Forced, is_own, judges_itself, known_reference, reference_of
 from glassformer.frame.sentence_stepper import Still, sentence

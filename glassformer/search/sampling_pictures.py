@@ -6,9 +6,15 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.candidates import HOW_TO_READ_RESHAPED, Shares, others_named, reshaped_spec
-from glassformer.charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
-from glassformer.charts.draws import Drawn, draws_spec
+from glassformer.charts.candidates import (
+    HOW_TO_READ_DRAWS,
+    HOW_TO_READ_RESHAPED,
+    Drawn,
+    Shares,
+    draws_spec,
+    others_named,
+    reshaped_spec,
+)
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook

@@ -5,9 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.charts.candidates import candidates_spec
-from glassformer.charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
-from glassformer.charts.piece_losses import hidden_pieces_spec
+from glassformer.charts.candidates import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
+from glassformer.charts.candidates import candidates_spec, hidden_pieces_spec
 from glassformer.frame.sentence_stepper import ChosenToken
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of

@@ -15,8 +15,8 @@ from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, Others, candidates_spec
 from glassformer.charts.grammar import stroke, upright
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from glassformer.charts.heatmap import HOW_TO_READ_PROMPT
 from glassformer.charts.marks import Places, Scale, Series, lines
-from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.theme import literal
 from glassformer.maps.visible_map import seen_map
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row

@@ -42,7 +42,7 @@ export interface Film {
   least: number;
 }
 
-/** `layout.meta.follow`: what `glassformer/charts/following.py` says. */
+/** `layout.meta.follow`: what `glassformer/charts/heatmap.py` says. */
 export interface Follow {
   rows: (number | null)[];
   starts: number[];

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from glassformer.charts.spread import number_spread_spec
+from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.theme import Spec
 from glassformer.extensions.sentences.charts.sentences import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from glassformer.charts.histograms import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.charts.marks import Axis, Numbers, bars, formatted, heat
-from glassformer.charts.neurons import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.features import ACTIVATIONS
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of, writes

@@ -10,8 +10,8 @@ from glassformer.charts.candidates import PROBABILITY
 from glassformer.charts.grammar import layer, stroke
 from glassformer.charts.heatmap import NUMBER
 from glassformer.charts.hover import bold, hover, with_number
-from glassformer.charts.lens import DEPTH_AXIS, RANK, Depth, after, lens_table_spec
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
+from glassformer.charts.stream import DEPTH_AXIS, RANK, Depth, after, lens_table_spec
 from glassformer.charts.theme import Spec, colour_bar
 from glassformer.inside import Depths, InsideLook, LensColour
 from glassformer.inside.token_selection import INSIDE

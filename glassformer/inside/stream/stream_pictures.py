@@ -7,10 +7,16 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import frame
-from glassformer.charts.lens import Depth
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
 from glassformer.charts.positions import DIMENSION_AXIS
-from glassformer.charts.stream import HOW_TO_READ_KEPT, HOW_TO_READ_SIZE, shades, stream_added_spec, stream_lines_spec
+from glassformer.charts.stream import (
+    HOW_TO_READ_KEPT,
+    HOW_TO_READ_SIZE,
+    Depth,
+    shades,
+    stream_added_spec,
+    stream_lines_spec,
+)
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS

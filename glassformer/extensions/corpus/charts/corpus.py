@@ -6,7 +6,7 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import at_a_line, upright
-from glassformer.charts.spread import number_spread_spec
+from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.theme import Spec, literal
 from transformer.i18n import say
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from glassformer.charts.grammar import SIDES, at_mean
-from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
+from glassformer.charts.grid import HOW_TO_READ_GROUPS
 from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
