@@ -40,8 +40,7 @@ from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, share
 from glassformer.runs.picture import Part, Picture, Plot
 from glassformer.runs.viewed_run import Scene, Viewed, ViewedRun
 from glassformer.shared.csv_export import Origin
-from glassformer.state.click import Click, cell_of
-from glassformer.state.view import View
+from glassformer.state.view import Click, View, cell_of
 from transformer.analysis.word_merging import Span
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind

@@ -2,7 +2,7 @@
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
-command line. All are opened on the device of `glassformer.server.command_line`.
+command line. All are opened on the device of `glassformer.server.server_options`.
 
 Whatever asks the model raises `BusyError` where it has too much to do, and QueryError for what does not fit the
 checkpoint; what opens a folder, a GlassformerError if that cannot be done.
@@ -23,8 +23,8 @@ import numpy as np
 
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
-from glassformer.runs.visible_trace import Work
-from glassformer.server import command_line
+from glassformer.runs.viewed_run import Work
+from glassformer.server import server_options
 from glassformer.server.checkpoint_cache import CheckpointCache, Open, PendingCheckpoint
 from glassformer.server.model_runner import ModelRunner
 from glassformer.server.streamlit_private import session_id
@@ -58,7 +58,7 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
-    named = (*from_environment, *command_line.values(OPTION, arguments))
+    named = (*from_environment, *server_options.values(OPTION, arguments))
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in named)]))
 
 
@@ -203,7 +203,7 @@ def let_go(gone: Callable[[Hashable], bool]) -> None:
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
     return own_format().load(
-        folder, answers={}, given=None, inside=root, progress=progress, device=command_line.device()
+        folder, answers={}, given=None, inside=root, progress=progress, device=server_options.device()
     )
 
 
@@ -285,7 +285,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 def by_layer(
     checkpoint: Checkpoint, trace: Trace, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.visible_trace`."""
+    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.viewed_run`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
         lambda: checkpoint.each_layer(trace, kind, work, layers=layers),

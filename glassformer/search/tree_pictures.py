@@ -13,7 +13,7 @@ from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH
 from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.state.click import place_of
+from glassformer.state.view import place_of
 from transformer.analysis.search_tree import Node, SearchTree, search_tree
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.model.anatomy import anatomy

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, TypeAlias
 
-from glassformer.server import command_line, render_lock
+from glassformer.server import render_lock, server_options
 from transformer.checkpoint import free_memory
 from transformer.checkpoint.free_memory import CPU
 from transformer.checkpoint.progress import Progress
@@ -107,7 +107,7 @@ class CheckpointCache:
 
     def _make_room(self, n_bytes: int) -> None:
         """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""
-        while not all(free_memory.fits(n_bytes, place) for place in {CPU, command_line.device()}):
+        while not all(free_memory.fits(n_bytes, place) for place in {CPU, server_options.device()}):
             with self._lock:
                 if not self._open:
                     return

@@ -22,7 +22,7 @@ from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES, sides, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ModelAccess, Scene, Viewed, ViewedRun
-from glassformer.state.click import cell_of, fields
+from glassformer.state.view import cell_of, fields
 from transformer.analysis.head_statistics import (
     Measure,
     Name,

@@ -20,7 +20,7 @@ export interface Table {
   rows: Cell[][];
 }
 
-/** `layout.meta.grid`: what `glassformer/charts/packing.py` packs. */
+/** `layout.meta.grid`: what `glassformer/charts/grid.py` packs. */
 export interface Grid {
   codes: string;
   tops: number[];

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from glassformer.extensions.corpus.library.folder import Run, runs
-from glassformer.server.command_line import values
+from glassformer.server.server_options import values
 from glassformer.shared.i18n import st
 from transformer.i18n import Sentence
 

@@ -9,7 +9,7 @@ from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.rollups import Key, Summary
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st

@@ -22,12 +22,10 @@ from glassformer.extensions.importers.library.report import Imported, ImportRepo
 from glassformer.extensions.weight_files.library import pickles
 from glassformer.extensions.weight_files.library.weights import OUTLINE
 from glassformer.runs import loading
-from glassformer.server import command_line
+from glassformer.server import server_options
 from glassformer.server.parts import ServerPart
 from glassformer.shared.i18n import st
-from glassformer.state import answers as addresses
-from glassformer.state.answers import Answer, Answers
-from glassformer.state.link import MAX_NAME
+from glassformer.state.link import MAX_NAME, Answer, Answers, read_answers, write_answers
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
@@ -123,8 +121,8 @@ def scored(
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
         answers, files = _said(root, written)
         try:
-            everything = {**answers, **more}
-            return load(Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device())
+            said = {**answers, **more}
+            return load(Path(source), answers=said, given=files, inside=Path(root), device=server_options.device())
         except QuestionsError:
             return None
 
@@ -181,7 +179,7 @@ def _which(entry: Entry, given: Answers) -> _Which:
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
     kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
     sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
-    return str(entry.folder), str(entry.root), sign, addresses.write(given)
+    return str(entry.folder), str(entry.root), sign, write_answers(given)
 
 
 @st.cache_resource(show_spinner=False)
@@ -205,13 +203,13 @@ def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
     return load(
-        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=command_line.device()
+        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=server_options.device()
     )
 
 
 def _said(root: str, given: str) -> tuple[Mapping[str, Answer], ImportInputs]:
     """The answers to questions, and the files that were given."""
-    answers = dict(addresses.read(given) or ())
+    answers = dict(read_answers(given) or ())
     files: dict[str, Any] = {
         name: _inside(Path(root), str(answers.pop(name))) for name in TOKENIZERS if name in answers
     }

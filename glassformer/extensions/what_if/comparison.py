@@ -13,8 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from glassformer.extensions.what_if.two_runs import Crossed, crossed, read_output, share_vocabulary
 from glassformer.extensions.what_if.what_if_look import Compared, WhatIfLook
-from glassformer.runs.viewed_run import ViewedRun
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.runs.viewed_run import ViewedRun, VisibleTrace
 from glassformer.server.model_runner import MAP_BYTES
 from glassformer.state.link import LOOKED_AT, NAMES, STEP, Link, read_link, read_nested, write_link, write_nested
 from glassformer.state.view import MAIN, SECOND, Slot

@@ -16,8 +16,7 @@ from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Captions, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.shared.attention_notes import formula
-from glassformer.state.click import Click, cell_of, place_below, place_of
-from glassformer.state.view import Side
+from glassformer.state.view import Click, Side, cell_of, place_below, place_of
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
 from transformer.i18n import joined, paragraph, say

@@ -22,8 +22,7 @@ from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.state.click import place_below
-from glassformer.state.view import Side
+from glassformer.state.view import Side, place_below
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Stream, StreamPlace
 from transformer.i18n import say

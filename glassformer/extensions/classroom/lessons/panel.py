@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
-from glassformer.components.streamlit_page import styled
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import answer_storage, lesson_questions, question_form, short, step_links
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Opening, Posed
 from glassformer.extensions.rooms import room_session
+from glassformer.server.streamlit_private import styled
 from glassformer.shared import drawing, i18n, menu
 from glassformer.shared.i18n import st
 from glassformer.state import session

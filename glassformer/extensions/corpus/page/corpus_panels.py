@@ -16,7 +16,7 @@ from glassformer.extensions.corpus.page.open_corpus_run import (
     name_of,
 )
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.runs.show import choose_part
 from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.i18n import st

@@ -20,8 +20,7 @@ from glassformer.extensions.corpus.library.tables import Name
 from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
-from glassformer.state.click import Click, cell_of
-from glassformer.state.view import MAIN, Slot, View
+from glassformer.state.view import MAIN, Click, Slot, View, cell_of
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 

@@ -19,9 +19,8 @@ from glassformer.extensions.corpus.page import cached_queries
 from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene, head_name
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import REVISION_LENGTH
+from glassformer.runs.open_run import REVISION_LENGTH, attempt
 from glassformer.shared import controls, drawing, menu
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin

@@ -24,9 +24,9 @@ from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import UNITS
 from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.open_run import attempt
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing, menu, page_style

@@ -16,9 +16,9 @@ from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.cached_queries import scores_of
 from glassformer.extensions.corpus.page.corpus_pictures import CorpusScene, all_heads, looked_at, spread
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, can_ask, card, choose_line
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.open_run import attempt
 from glassformer.runs.show import show
 from glassformer.shared import drawing, page_style
 from glassformer.shared.i18n import here, st

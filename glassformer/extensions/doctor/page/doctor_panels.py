@@ -7,9 +7,8 @@ from glassformer.extensions.doctor.examinations import ExaminationProgress, Exam
 from glassformer.extensions.doctor.library.report import Report
 from glassformer.extensions.doctor.page import findings
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import begins_by_itself
-from glassformer.runs.open_run import address
+from glassformer.runs.open_run import address, attempt
 from glassformer.server.jobs import JobStatus
 from glassformer.shared import drawing, pairs
 from glassformer.shared.controls import KEEP

@@ -23,10 +23,9 @@ from glassformer.maps.grid import grid
 from glassformer.maps.visible_map import seen_map
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
 from glassformer.server.jobs import SMALL
-from glassformer.state.click import Click, cell_of
+from glassformer.state.view import Click, cell_of
 from transformer.analysis.head_statistics import largest
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Kind

@@ -18,7 +18,7 @@ from glassformer.shared import controls, drawing
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.answers import Answer, value_of, with_answer, without
+from glassformer.state.link import Answer, value_of, with_answer, without_answer
 from transformer.checkpoint.listing import Entry
 from transformer.i18n import say, say_n
 
@@ -281,7 +281,7 @@ def has_pieces(entry: Entry, report: ImportReport) -> bool:
 
 def _choose(model: str, name: str, values: Sequence[Any], place: int | None) -> None:
     known = session.answers_of(model)
-    _keep(model, without(known, name) if place is None else with_answer(known, name, values[place]))
+    _keep(model, without_answer(known, name) if place is None else with_answer(known, name, values[place]))
 
 
 def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) -> None:
@@ -289,7 +289,7 @@ def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) 
     found = st.session_state[key]
     text = ",".join(found) if isinstance(found, list) else str(found or "").strip()
     known = session.answers_of(model)
-    _keep(model, with_answer(known, name, read(text)) if text else without(known, name))
+    _keep(model, with_answer(known, name, read(text)) if text else without_answer(known, name))
 
 
 def _answer_all(model: str, found: Sequence[tuple[str, Answer]]) -> None:

@@ -9,11 +9,11 @@ from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import ImportReport
 from glassformer.extensions.importers.open.questions import forget, half_chosen
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.shared import drawing
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
-from glassformer.state.answers import Answers, without
+from glassformer.state.link import Answers, without_answer
 from transformer.checkpoint.listing import Entry
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, joined, say, say_n
@@ -49,7 +49,7 @@ def _with(entry: Entry, given: Answers) -> ImportReport:
     except CheckpointError:
         if half is None:
             raise
-        return third_party_models.preview(entry, without(given, half[0])).report
+        return third_party_models.preview(entry, without_answer(given, half[0])).report
 
 
 def steps(report: ImportReport, *, has_pieces: bool) -> None:

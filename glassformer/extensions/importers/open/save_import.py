@@ -17,14 +17,13 @@ from glassformer.extensions.importers.open.trial_run import TEXT
 from glassformer.extensions.importers.source import brought, ways
 from glassformer.paths import SHIPPED
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt, to_the_doctor
+from glassformer.runs.open_run import attempt, to_the_doctor
 from glassformer.server import server_options
 from glassformer.shared import drawing, menu
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.answers import Answers
-from glassformer.state.link import MAX_NAME
+from glassformer.state.link import MAX_NAME, Answers
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.save import n_bytes, save
 from transformer.errors import CheckpointError, shown

@@ -10,9 +10,9 @@ from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.shared import drawing, pairs
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry

@@ -11,10 +11,10 @@ from html import escape
 from typing import Literal
 
 from glassformer.components.element import Element
-from glassformer.components.streamlit_page import styled
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.page import join_url, polling
 from glassformer.extensions.rooms.server.room_state import Public
+from glassformer.server.streamlit_private import styled
 from glassformer.shared.i18n import here, st
 from transformer.i18n import say
 

@@ -18,7 +18,7 @@ from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, RunUrl, open_run
-from glassformer.runs.visible_trace import own_choice
+from glassformer.runs.viewed_run import own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.controls import ControlBinding
