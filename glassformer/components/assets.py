@@ -27,8 +27,8 @@ import plotly
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from glassformer import PACKAGE
 from glassformer.charts.theme import DARK_COLORS
-from glassformer.paths import PACKAGE
 from glassformer.server.streamlit_private import page_selectors
 from transformer.extensions import extensions
 

@@ -4,8 +4,7 @@ from functools import partial
 
 from glassformer.attention import attention_panels
 from glassformer.attention.drawn_maps import ATTENTION
-from glassformer.frame.run_page import below
-from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.run_page import below, checkpoint_or_maps
 from glassformer.frame.source_box import given_head, of_a_sentence
 from glassformer.runs import loading
 from glassformer.runs.open_run import attempt, open_maps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.positions import position_controls
 from glassformer.positions.positions_page import PAGE

@@ -86,7 +86,7 @@ def twice(page, fields, folder="glassformer"):
 
     import streamlit as st
 
-    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head, source_box
     from glassformer.runs.open_run import open_run
     from glassformer.runs.picture import PAGES, declare_all

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
+from glassformer.charts.attribution import HOW_TO_READ_HEADS, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus.charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
 from glassformer.extensions.corpus.corpus_look import CorpusLook
@@ -166,7 +166,12 @@ def _all_heads(scene: CorpusScene) -> Plot:
     kinds = [kind for kind in scene.kinds if scene.spoken[kind][name].unit == words.unit]
     blocks = [Block(KIND_NAMES[kind], _means(scene, kind)) for kind in kinds]
     signed = name == "effect"
-    read = [HOW_TO_READ, *[HOW_TO_READ_SIGNED] * signed, words.meaning, say("Each number is the mean over the lines.")]
+    read = [
+        HOW_TO_READ_HEADS,
+        *[HOW_TO_READ_SIGNED] * signed,
+        words.meaning,
+        say("Each number is the mean over the lines."),
+    ]
     if len(kinds) < len(scene.kinds):
         read.append(say("The other kinds of attention have this measure in another unit."))
     return Plot(

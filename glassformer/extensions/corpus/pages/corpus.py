@@ -2,7 +2,7 @@
 
 from glassformer.extensions.corpus.page import corpus_panels
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
 from glassformer.state import session

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from glassformer.charts.attribution import Block, head_effects_spec
 from glassformer.charts.grammar import table
-from glassformer.charts.head_numbers import Block, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.library.conditions import Head

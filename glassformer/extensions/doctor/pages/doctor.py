@@ -1,7 +1,7 @@
 """Doctor: is the chosen checkpoint healthy? What is wrong first; and what extensions add."""
 
 from glassformer.extensions.doctor.page import DOCTOR, FINDINGS
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
 from glassformer.runs.show import choose_part

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from glassformer.charts.credit import (
+from glassformer.charts.attribution import (
     HOW_TO_READ,
     HOW_TO_READ_BARS,
     HOW_TO_READ_MAP,

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from glassformer.charts.attribution import HOW_TO_READ_HEADS, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.grammar import SIDES, at_mean
 from glassformer.charts.grid import HOW_TO_READ_GROUPS
-from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import Effect, EffectsLook
@@ -290,7 +290,7 @@ def effects(scene: Measured) -> Plot | None:
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
     chosen = None if scene.head is None else (kinds.index(view.kind), *scene.head)
     signed, group = measure in SIGNED, size_of(run)
-    read = [HOW_TO_READ, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
+    read = [HOW_TO_READ_HEADS, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
     return Plot(
         spec=head_effects_spec(
             blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from glassformer import SHIPPED
 from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.open.trial_run import TEXT
 from glassformer.extensions.importers.source import brought, ways
-from glassformer.paths import SHIPPED
 from glassformer.runs import loading
 from glassformer.runs.open_run import attempt, to_the_doctor
 from glassformer.server import server_options

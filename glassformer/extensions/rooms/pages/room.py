@@ -2,7 +2,7 @@
 
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.page import room_panels
-from glassformer.frame.sidebar import settle_defaults
+from glassformer.frame.run_page import settle_defaults
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
 from glassformer.runs.open_run import publish_unopened

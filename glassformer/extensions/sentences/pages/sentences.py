@@ -2,7 +2,7 @@
 
 from glassformer.extensions.sentences import sentence_panels
 from glassformer.frame.decoding import decoding_line
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
 from glassformer.shared.i18n import st

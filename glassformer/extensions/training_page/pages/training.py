@@ -2,7 +2,7 @@
 
 from glassformer.extensions.training_page import training_panels
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.state import session
 

@@ -17,8 +17,7 @@ from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.extensions.what_if import comparison
 from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
-from glassformer.extensions.what_if.comparison import Pair, read_by
-from glassformer.extensions.what_if.what_if_look import Compared
+from glassformer.extensions.what_if.comparison import Compared, Pair, read_by
 from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.what_if import comparison, head_effect_jobs
-from glassformer.extensions.what_if.comparison import Pair
+from glassformer.extensions.what_if.comparison import Compared, Pair
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
 from glassformer.runs.map_axes import KIND_NAMES

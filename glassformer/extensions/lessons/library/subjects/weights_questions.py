@@ -24,7 +24,7 @@ from glassformer.extensions.lessons.library.case import (
     outputs,
     worded,
 )
-from glassformer.extensions.what_if.interventions.head_changes import Temper
+from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
 from transformer.analysis.default_cell import LEAST_KEYS, worth_seeing
 from transformer.analysis.one_weight import Walk, place, sites, walk
