@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from glassformer.components.assets import StaticScriptsMiddleware, link
 from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import command_line, descriptors, render_lock, replicas, streamlit_private
+from glassformer.server import descriptors, render_lock, replicas, server_options, streamlit_private
 from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
 from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
@@ -33,7 +33,7 @@ try:
     descriptors.limit(raised=True)
     streamlit_private.begin()
     replicas.check()
-    command_line.device()
+    server_options.device()
 except GlassformerError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all
 

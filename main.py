@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from glassformer.frame.sidebar import language_choice
+from glassformer.frame.run_page import language_choice
 from glassformer.glossary import glossary_page
-from glassformer.server import measures
+from glassformer.server.parts import drawn
 from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared import menu
 from glassformer.shared.i18n import st
@@ -40,7 +40,7 @@ OWN = [
 PAGES = by_section(OWN)
 
 page = st.navigation(PAGES, position="hidden")
-with measures.drawn(page.url_path), RENDER_LOCK.one():
+with drawn(page.url_path), RENDER_LOCK.one():
     menu.begin(PAGES, page.url_path, language_choice)
     for blocks in page_blocks():
         blocks.above_page(page.url_path)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 
-from glassformer.paths import APP
+from glassformer import APP
 from transformer import __version__
 from transformer.__main__ import main as command
 

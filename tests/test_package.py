@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from glassformer.paths import APP, SHIPPED
+from glassformer import APP, SHIPPED
 from tests.afresh import run_afresh
 from tests.source_code import ROOT
 from transformer import __version__

@@ -2,8 +2,8 @@
 
 import re
 
-from glassformer.components.streamlit_page import SELECTORS
 from glassformer.glossary.glossary_page import PLACES, is_there
+from glassformer.server.streamlit_private import page_selectors
 from tests.extensions.classroom.test_components import DRAWN as CLASSROOM
 from tests.extensions.rooms.test_components import DRAWN as ROOMS
 from tests.extensions.snapshots.test_components import DRAWN as SNAPSHOTS
@@ -13,7 +13,7 @@ from tests.pages.conftest import PAGES as SCRIPTS
 
 
 def test_each_name_of_a_part_of_streamlits_page_is_used():
-    assert set(SELECTORS) == used_names()
+    assert set(page_selectors()) == used_names()
 
 
 def test_every_payload_is_compared():

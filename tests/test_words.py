@@ -24,7 +24,7 @@ CODE = (
     "glassformer/extensions/corpus/library/scores.py",
     "glassformer/components/assets.py",
     "glassformer/state/view.py",
-    "glassformer/components/streamlit_page.py",
+    "glassformer/server/streamlit_private.py",
     "glassformer/shared/page_style.py",
     "glassformer/start/diagram.py",
     "glassformer/extensions/maps/source.py",

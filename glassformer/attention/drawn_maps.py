@@ -15,7 +15,7 @@ import numpy as np
 
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.visible_trace import HIDDEN, VisibleMaps, VisibleTrace, heads_name, marked, mean
+from glassformer.runs.viewed_run import HIDDEN, VisibleMaps, VisibleTrace, heads_name, marked, mean
 from glassformer.state.view import Aggregate, View
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.word_merging import Span, by_words, open_words, word_spans, word_text

@@ -25,20 +25,22 @@ from glassformer.attention.drawn_maps import (
     rollout_note,
     words_note,
 )
-from glassformer.charts.following import HOW_TO_READ as HOW_TO_READ_MARK
-from glassformer.charts.following import follow_steps
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
-from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
-from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
-from glassformer.charts.prompt import part_map
+from glassformer.charts.heatmap import (
+    HOW_TO_READ_CLOSED,
+    HOW_TO_READ_MARK,
+    HOW_TO_READ_PROMPT,
+    follow_steps,
+    heatmap_spec,
+    part_map,
+)
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.maps.grid import grid
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
 from glassformer.runs.picture import Part, Picture, Plot
 from glassformer.runs.viewed_run import Scene, Viewed, ViewedRun
 from glassformer.shared.csv_export import Origin
-from glassformer.state.click import Click, cell_of
-from glassformer.state.view import View
+from glassformer.state.view import Click, View, cell_of
 from transformer.analysis.word_merging import Span
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind

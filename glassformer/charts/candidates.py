@@ -1,17 +1,18 @@
-"""The most probable next pieces of one step as bars, and how sampling changes their distribution, in one chart.
+"""Bars of pieces: the candidates of a step, what sampling makes of them, the outputs it draws; the loss of each.
 
-The axis goes from 0 to 1 on every step and at every setting, so you can compare them by eye.
+The axis of a step goes from 0 to 1 at every setting, so you can compare steps by eye.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from glassformer.charts import theme
-from glassformer.charts.grammar import edge, layer, legend, level, listed, note, table, table_of, whole_rows
+from glassformer.charts.grammar import along, edge, layer, legend, level, listed, note, table, table_of, whole_rows
 from glassformer.charts.hover import bold, on_lines, with_number
-from glassformer.charts.theme import Spec, base_layout, literal, shortened
+from glassformer.charts.theme import Spec, base_layout, literal, shortened, subtitle
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import chance
 
@@ -276,4 +277,165 @@ def _reshaped_on_hover(row: Shares) -> str:
         with_number(say("the model's own probability"), f"{row.raw:.5f}"),
         with_number(say("tempered: probability"), f"{row.tempered:.5f}"),
         with_number(say("sampling probability"), f"{row.cut:.5f}"),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ sampled outputs
+
+HOW_TO_READ_DRAWS = say(
+    "Each row is one output. The bar is its share of the draws, with a 95 % interval for its probability. The tick "
+    "is its probability after temperature, top-k and top-p; the diamond is the model's own probability."
+)
+_DRAWS_FRAME = 128  # pixels
+_DRAWS_ROW = 26  # pixels
+_DRAWS_LABEL = 28  # letters
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One output."""
+
+    text: str  # what it says
+    count: int  # how often it was drawn
+    frequency: float  # its share of the draws, its probability where it was drawn from, that under the model
+    drawn: float  # its share of the draws, its probability where it was drawn from, that under the model
+    own: float  # its share of the draws, its probability where it was drawn from, that under the model
+    low: float  # the interval
+    high: float  # the interval
+    seed: int  # one that draws it
+
+
+def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) -> Spec:
+    """Draw the outputs, the most frequent first; a click on a row returns its seed."""
+    layout = base_layout(title, say("Share and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
+    most = max((max(row.high, row.drawn, row.own) for row in rows), default=1.0)
+    layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".2~f", "fixedrange": True}
+    listed(layout, (_draws_label(row.text, place == chosen) for place, row in enumerate(rows)))
+    legend(layout, 92)
+    layout["height"] = int(np.clip(_DRAWS_FRAME + _DRAWS_ROW * len(rows), 200, 600))
+    table_of(
+        layout,
+        (say("output"), [row.text for row in rows]),
+        (say("draws"), [row.count for row in rows]),
+        (say("share"), [row.frequency for row in rows]),
+        (say("interval from"), [row.low for row in rows]),
+        (say("interval to"), [row.high for row in rows]),
+        (say("sampling probability"), [row.drawn for row in rows]),
+        (say("the model's own"), [row.own for row in rows]),
+        (say("seed"), [row.seed for row in rows]),
+    )
+    shares, drawn, own, low, high = (
+        np.array([getattr(row, field) for row in rows]) for field in ("frequency", "drawn", "own", "low", "high")
+    )
+    shades = [theme.TARGET_COLOR if place == chosen else theme.TARGET_PALE for place in range(len(rows))]
+    whiskers = {"type": "data", "symmetric": False, "array": high - shares, "arrayminus": shares - low}
+    whiskers |= {"color": theme.MARK_COLOR, "thickness": 1, "width": 4}
+    bars = {"marker": {"color": shades, "line": {"color": theme.TARGET_COLOR, "width": 1}}, "error_x": whiskers}
+    tick = {"symbol": "line-ns-open", "size": 15, "color": theme.MARK_COLOR, "line": {"width": 3}}
+    diamond = {"symbol": "diamond-open", "size": 8, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
+    y, whole = np.arange(len(rows)), {"cliponaxis": False}
+    data = [
+        layer("lying", shares, y, bars, name=say("share")),
+        layer("markers", drawn, y, whole | {"marker": tick}, name=say("probability")),
+        layer("markers", own, y, whole | {"marker": diamond}, name=say("model's own")),
+        whole_rows([row.seed for row in rows], [_draws_on_hover(row) for row in rows], width=2 * most),
+    ]
+    return {"data": data, "layout": layout}
+
+
+def _draws_label(text: str, chosen: bool) -> str:
+    label = literal(shortened(text, limit=_DRAWS_LABEL))
+    return f"<b>{label}</b>" if chosen else label
+
+
+def _draws_on_hover(row: Drawn) -> str:
+    return on_lines(
+        bold(row.text),
+        say_n("drawn {n} time", "drawn {n} times", row.count),
+        with_number(say("share of the draws"), f"{row.frequency:.3f}"),
+        say("95 % interval from {low:.3f} to {high:.3f}", low=row.low, high=row.high),
+        with_number(say("sampling probability"), f"{row.drawn:.4g}"),
+        with_number(say("the model's own"), f"{row.own:.4g}"),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ losses
+
+HOW_TO_READ_LOSSES = say(
+    "Each bar is the loss −ln p of one given token; it is 0 if the model is certain of that token. Pale bars are "
+    "tokens that the model ranks first. The dotted line is the mean loss; the dashed line is the loss of guessing "
+    "uniformly among all tokens. Click a bar to look at that token."
+)
+HOW_TO_READ_HIDDEN = say(
+    "Each bar is one token's loss −ln p when only that token is hidden; it is 0 if the model is certain of the "
+    "token. Pale bars are tokens that the model itself would have written. Click a bar to hide that token."
+)
+LOSS = say("Loss (nats)")
+PIECE = say("Given token")
+
+
+def piece_losses_spec(
+    pieces: Sequence[str],
+    losses: Sequence[float],
+    *,
+    places: Sequence[int],
+    ranks: Sequence[int],
+    best: Sequence[str],
+    best_probabilities: Sequence[float],
+    chosen: int | None,
+    title: str,
+    piece_axis: str = PIECE,
+    guessing: float | None = None,
+) -> Spec:
+    """Draw the loss of each piece of a text, in nats.
+
+    `places` in the text count from 0; a click returns one. `ranks` count from 1 among all pieces, `best` are the most
+    probable pieces, and `best_probabilities` their probabilities, 0 to 1. `guessing` is the loss of guessing among
+    all pieces, in nats; None draws no line.
+    """
+    if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
+        raise ValueError(f"{len(pieces)} tokens need as many losses, places, ranks and likeliest tokens.")
+    layout = base_layout(title, piece_axis, LOSS) | {"height": 380, "bargap": 0.25}
+    along(layout, pieces)
+    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}
+    rows = table_of(
+        layout,
+        (say("token"), [place + 1 for place in places]),
+        (say("token"), pieces),
+        (LOSS, map(float, losses)),
+        (say("probability"), [float(np.exp(-loss)) for loss in losses]),
+        (say("rank"), map(int, ranks)),
+        (say("likeliest"), best),
+        (say("its probability"), map(float, best_probabilities)),
+    )
+    if not len(pieces):
+        return {"data": [], "layout": layout}
+    here = np.array([place == chosen for place in places], bool)
+    edges = edge(np.where(here, 3.0, 1.0), [theme.MARK_COLOR if one else theme.SOURCE_COLOR for one in here])
+    shades = [theme.SOURCE_PALE if rank == 1 else theme.SOURCE_COLOR for rank in ranks]
+    look = {"marker": {"color": shades, "line": edges}}
+    texts, clicks = [_said(*row) for row in rows], [int(place) for place in places]
+    x, y, mean = np.arange(len(pieces), dtype=np.int32), np.asarray(losses, np.float32), float(np.mean(losses))
+    bars = layer("bar", x, y, look, texts=texts, clicks=clicks)
+    layout["shapes"] = [level(mean, xref="x domain")]
+    if guessing is not None:
+        layout["shapes"].append(level(guessing, "dash", xref="x domain"))
+        said = say(
+            "dotted: mean loss, {mean:.3f} nats; dashed: loss of guessing, {loss:.2f} nats", mean=mean, loss=guessing
+        )
+        subtitle(layout, [said])
+        layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
+    return {"data": [bars], "layout": layout}
+
+
+hidden_pieces_spec = partial(piece_losses_spec, piece_axis=say("Hidden token"))
+"""The same of a text whose pieces are hidden, each alone."""
+
+
+def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:
+    return on_lines(
+        say("token {n}: {piece}", n=token, piece=bold(piece)),
+        with_number(say("loss"), f"{loss:.3f}"),
+        say("probability {p}, rank {rank:,}", p=literal(chance(probability)), rank=rank),
+        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=literal(chance(best))),
     )

@@ -1,26 +1,187 @@
 """Every head of every layer in one picture: one row of tiles per layer, one column per head.
 
-One heat map holds all tiles, because a plot for each would take a browser seconds; it is sent packed (`packing`). If
-tiles have more cells than a reader can distinguish, square blocks of cells are drawn as one, with their largest
-weight: a mean would wash out the thin lines that are typical of heads.
+One heat map holds all tiles, because a plot for each would take a browser seconds; it is sent packed. If tiles have
+more cells than a reader can distinguish, square blocks of cells are drawn as one, with their largest weight: a mean
+would wash out the thin lines that are typical of heads.
+
+All heads of all layers are tens of thousands of numbers; as 32-bit floats with the names of their pieces they would
+be megabytes. A byte holds a weight as one of 251 steps of the scale, or marks a missing one, and each piece is named
+once. So unpacked numbers are rounded to 1/250 of the scale. `glassformer/components/plotly/grid.js` unpacks them in
+the browser, `unpacked` for a notebook.
 """
 
+import base64
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+import plotly.graph_objects as go
 
 from glassformer.charts import theme
-from glassformer.charts.following import follow_steps
-from glassformer.charts.grammar import GREY, PLACES, frame
-from glassformer.charts.groups import bracket, head_named
-from glassformer.charts.heatmap import LOG_FLOOR
+from glassformer.charts.grammar import GREY, PLACES, frame, note, upright
+from glassformer.charts.heatmap import LOG_FLOOR, WEIGHT, follow_steps, heatmap_spec, part_tiles
 from glassformer.charts.hover import hover, italic, of_axis
-from glassformer.charts.packing import GRID, GRID_CLOSED, Blocks, block_size, pack, pooled, unpacked
-from glassformer.charts.prompt import part_tiles
-from glassformer.charts.tables import CLOSED, WEIGHT
-from glassformer.charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, shortened, subtitle
+from glassformer.charts.theme import (
+    CLOSED,
+    MARK_COLOR,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    colour_bar,
+    literal,
+    shortened,
+    subtitle,
+)
 from transformer.i18n import say
+
+GRID, GRID_CLOSED = "grid", "grid-closed"
+"""Mark the traces of a figure with `layout.meta.grid`: its weights, and its closed cells."""
+
+_STEPS = 250
+_NO_NUMBER, _CLOSED = 254, 255
+_NO_WEIGHT, _CLOSED_WEIGHT = np.float32(-1), np.float32(-2)  # smaller than any weight: weights win
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Maps in the form in which they are drawn."""
+
+    weights: np.ndarray  # [layer, head, row, column]; NaN where there is no number
+    # bool [layer, row, column], [1, row, column] if all layers are alike; False where all that a block holds is
+    # closed.
+    allowed: np.ndarray
+    size: int  # A block is `size` x `size` cells, with the largest weight among them
+
+
+def block_size(shape: tuple[int, ...], most_cells: int) -> int:
+    """Rows and columns of a block of maps [layer, head, query, key], few enough for `most_cells` blocks in all."""
+    n_layers, n_heads, n_queries, n_keys = shape
+    size = 1
+    while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
+        size += 1
+    return size
+
+
+def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
+    """Merge blocks of `size` × `size` cells of weights [layer, head, query, key], which are not empty.
+
+    `allowed` is bool [query, key] or [layer, query, key], True = may attend.
+    """
+    n_queries, n_keys = weights.shape[2:]
+    seen = weights
+    with np.errstate(invalid="ignore"):
+        finite = np.isfinite(weights.sum())  # cheaper than a look at millions of cells
+    if not finite:
+        seen = np.where(np.isfinite(weights), weights, _NO_WEIGHT)
+    if not allowed.all():
+        seen = np.where(allowed if allowed.ndim == 2 else allowed[:, None], seen, _CLOSED_WEIGHT)
+    edges = [np.arange(0, n, size) for n in (n_queries, n_keys)]
+    largest = np.maximum.reduceat(np.maximum.reduceat(seen, edges[0], axis=2), edges[1], axis=3)
+    return Blocks(np.where(largest < 0, np.nan, largest), largest[:, 0] > _CLOSED_WEIGHT, size)
+
+
+def open_blocks(allowed: np.ndarray, size: int) -> np.ndarray:
+    """Which blocks have an open cell, as in `Blocks.allowed`; `allowed` is as in `pooled`."""
+    each = allowed if allowed.ndim == 3 else allowed[None]
+    edges = [np.arange(0, n, size) for n in each.shape[1:]]
+    return np.asarray(np.logical_or.reduceat(np.logical_or.reduceat(each, edges[0], axis=1), edges[1], axis=2))
+
+
+def _tops(blocks: Blocks) -> np.ndarray:
+    """The largest weight of each head [layer, head]."""
+    tops: np.ndarray = np.nanmax(np.nan_to_num(blocks.weights), axis=(2, 3))
+    return np.where(tops > 0, tops, 1).astype(np.float32)
+
+
+def pack(blocks: Blocks, *, own_scale: bool, least: float) -> Spec:
+    """Write maps as one byte per cell.
+
+    `own_scale`: each map has its own scale, up to its largest weight, instead of 0 to 1 for all. `least` is the
+    start of a logarithmic scale as a share of its end, 0 for a linear scale.
+
+    Returns `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one per map;
+    `least`.
+    """
+    tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
+    codes = base64.b64encode(_codes(blocks, tops, least).tobytes()).decode("ascii")
+    return {"codes": codes, "tops": [float(top) for top in tops.ravel()], "least": least}
+
+
+def _codes(blocks: Blocks, tops: np.ndarray, least: float) -> np.ndarray:
+    """A byte for each cell, [layer row, head column]: its weight in steps of the scale, or why there is none."""
+    share = np.nan_to_num(blocks.weights / tops[:, :, None, None])
+    if least:
+        share = 1 - np.log10(np.maximum(share, least)) / np.log10(least)
+    codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
+    codes[np.isnan(blocks.weights)] = _NO_NUMBER
+    codes[np.broadcast_to(~blocks.allowed[:, None], codes.shape)] = _CLOSED
+    n_layers, n_heads, rows, columns = codes.shape
+    return codes.transpose(0, 2, 1, 3).reshape(n_layers * rows, n_heads * columns)
+
+
+def unpacked(spec: Spec) -> Spec:
+    """Give every cell its number and its names; in the app the browser does that.
+
+    `layout.meta.grid` is what `pack` returns, and the names of `layers`, `heads`, `queries` and `keys`. Traces with
+    the meta `GRID` hold the weights, those with `GRID_CLOSED` the closed cells.
+    """
+    packed = spec["layout"].get("meta", {}).get(GRID)
+    if packed is None:
+        return spec
+    rows = [(layer, query) for layer in packed["layers"] for query in packed["queries"]]
+    columns = [(head, key) for head in packed["heads"] for key in packed["keys"]]
+    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(len(rows), len(columns))
+    shares = np.where(codes <= _STEPS, codes / _STEPS, np.nan)
+    tops = np.resize(packed["tops"], (len(packed["layers"]), len(packed["heads"])))  # one may be that of all
+    each_top = np.kron(tops, np.ones((len(packed["queries"]), len(packed["keys"]))))
+    values = each_top * (packed["least"] ** (1 - shares) if packed["least"] else shares)
+    labels = np.empty((*codes.shape, 3), dtype=object)
+    for row, row_names in enumerate(rows):
+        for column, column_names in enumerate(columns):
+            labels[row, column] = (row_names, column_names, values[row, column])
+    drawn = {GRID: shares, GRID_CLOSED: np.where(codes == _CLOSED, 0.0, np.nan)}
+    traces = [{**trace, "z": drawn[trace["meta"]], "customdata": labels} for trace in spec["data"]]
+    return {"data": traces, "layout": spec["layout"]}
+
+
+# ------------------------------------------------------------------------------------------------ shared keys
+
+HOW_TO_READ_GROUPS = say("Heads under one bracket share one key-value head (K, V); only their queries differ.")
+
+_MOST_NAMED = 12  # groups whose names do not touch
+_ROOM = 22  # pixels above the plot
+
+
+def head_named(head: int, group: int) -> str:
+    """A head, from 0, on hover, with the key-value head that `group` heads share."""
+    if group == 1:
+        return say("head {number}", number=head + 1)
+    return say("head {number} (key-value head {group})", number=head + 1, group=head // group + 1)
+
+
+def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
+    """Draw a bracket over each group of neighbouring heads, `cells` columns per head, and lines between groups.
+
+    Nothing is drawn if `group` is 1: no heads share keys and values.
+    """
+    if group == 1:
+        return
+    n_groups = n_heads // group
+    layout["margin"]["t"] += _ROOM
+    shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])
+    for one in range(n_groups):
+        left, right = one * group * cells - 0.5, (one + 1) * group * cells - 0.5
+        inside = 0.06 * (right - left)
+        over = {"type": "line", "yref": "y domain", "line": {"color": MARK_COLOR, "width": 2}}
+        shapes.append({**over, "x0": left + inside, "x1": right - inside, "y0": 1.006, "y1": 1.006})
+        if one:
+            shapes.append(upright(left, width=3, dash="", below=False))
+        text = say("K, V {number}", number=one + 1) if n_groups <= _MOST_NAMED else str(one + 1)
+        at = {"xref": "x", "yref": "y domain", "yanchor": "bottom", "yshift": 3, "font": {"size": 12}}
+        names.append(note((left + right) / 2, 1, text) | at)
+
 
 HOW_TO_READ = say(
     "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
@@ -218,3 +379,83 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     """Layer and head, query, key, and what is there; `customdata` is ((layer, query), (head, key), number)."""
     query, key = (of_axis(literal(name), f"%{{customdata[{place}][1]}}") for place, name in enumerate(names))
     return hover("%{customdata[0][0]}, %{customdata[1][0]}", query, key, last_line)
+
+
+# ------------------------------------------------------------------------------------------------ given maps
+
+
+class Attention(Protocol):
+    """The maps of one attention."""
+
+    @property
+    def weights(self) -> np.ndarray:
+        """[layer, head, query, key], 0 to 1."""
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """A label for each row."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """A label for each column."""
+
+    @property
+    def allowed(self) -> np.ndarray | None:
+        """Bool [query, key], True = may attend. None: all may."""
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether rows should sum to 1."""
+
+
+def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False, log: bool = False) -> go.Figure:
+    """Draw every head of every layer as a small map.
+
+    `own_scale`: each head has its own scale instead of 0 to 1 for all; `log`: colours follow the logarithm.
+    """
+    layers, heads = attention.weights.shape[:2]
+    return grid(
+        attention.weights,
+        queries=attention.queries,
+        keys=attention.keys,
+        title=title or say("{layers} layers × {heads} heads", layers=layers, heads=heads),
+        allowed=attention.allowed,
+        own_scale=own_scale,
+        log=log,
+    )
+
+
+def one_map(
+    attention: Attention, *, layer: int | None = None, head: int | None = None, title: str = "", log: bool = False
+) -> go.Figure:
+    """Draw the map of one head, from 0, or the mean of several.
+
+    `head` None is the mean of its layer; both None is the mean of all layers. Raises ValueError if there is no such
+    layer or head. `log`: colours follow the logarithm of the weight.
+    """
+    layers, heads = attention.weights.shape[:2]
+    for name, place, count in (("layer", layer, layers), ("head", head, heads)):
+        if place is not None and not 0 <= place < count:
+            raise ValueError(f"{name} {place} of {count}: give 0 to {count - 1}, or None for the mean.")
+    if layer is None and head is not None:
+        raise ValueError(f"head {head} of no layer: give a layer, too.")
+    if layer is None:
+        weights = attention.weights.mean(axis=(0, 1))
+        name = say("mean of {layers} layers × {heads} heads", layers=layers, heads=heads)
+    elif head is None:
+        weights = attention.weights[layer].mean(axis=0)
+        name = say("layer {layer}, mean of {heads} heads", layer=layer + 1, heads=heads)
+    else:
+        weights, name = (
+            attention.weights[layer, head],
+            say("layer {layer}, head {head}", layer=layer + 1, head=head + 1),
+        )
+    return as_figure(heatmap_spec)(
+        weights,
+        queries=attention.queries,
+        keys=attention.keys,
+        title=title or name,
+        allowed=attention.allowed,
+        log=log,
+        rows_sum_to_one=attention.sums_to_one,
+    )

@@ -1,9 +1,10 @@
-"""One attention map: a row for each query, a column for each key.
+"""One attention map: a row for each query, a column for each key; its table, and what is drawn over it.
 
 Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
 The chart does not know which layer or head it shows: the title says that.
 
-Hover shows four digits, so the numbers of a large map keep five while that is affordable, and three in larger ones.
+Hover shows four digits, so the numbers of a large map keep five while that is affordable, and three in larger ones. A
+saved table has all cells, with the exact numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,10 +16,11 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import GREY, along, cells, frame, hatching
 from glassformer.charts.hover import bold, italic, of_cell, with_number
-from glassformer.charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
-from glassformer.charts.theme import Colour, Spec, base_layout, colour_bar, literal, subtitle
+from glassformer.charts.theme import CLOSED, MARK_COLOR, Colour, Spec, base_layout, colour_bar, literal, subtitle
 from transformer.i18n import joined, say
 
+WEIGHT = say("weight")
+NOT_FINITE = say("not a finite number")
 MOST_EXACT = 4_096
 """Cells of the largest map whose numbers stay as they are; a larger one has five digits, in three bytes a number."""
 MOST_FIVE = 65_536
@@ -251,3 +253,169 @@ def _odd_sums(drawn: np.ndarray, allowed: np.ndarray) -> list[str]:
     if more <= 0:
         return [say("rows that do not sum to 1: {rows}", rows=named)]
     return [say("rows that do not sum to 1: {rows} and {more} more", rows=named, more=more)]
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+MOST_ROWS = 2**24
+"""Of one table: 512 tokens of 6 layers with 8 heads are 12.6 million. More would take gigabytes to write."""
+
+
+def map_columns(
+    weights: np.ndarray,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    query_axis: str = say("query"),
+    key_axis: str = say("key"),
+    allowed: np.ndarray | None = None,
+    mask_reason: str | Sequence[str] = CLOSED,
+    value_name: str = WEIGHT,
+) -> dict[str, Any]:
+    """The cells of a map, or of several maps of the same pieces in turn: weights [..., query, key].
+
+    Cells where `allowed`, bool and broadcast to the weights, is False have a reason and no number. Returns the
+    columns by name; float32 stays float32.
+    """
+    n_rows, n_columns = len(queries), len(keys)
+    open_cells = np.ones((n_rows, n_columns), bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    values = np.where(open_cells, np.asarray(weights, dtype=np.float32), np.float32(np.nan))
+    n_maps = int(np.prod(values.shape[:-2]))
+    notes = np.full(values.shape, "", dtype=object)
+    notes[~np.isfinite(values)] = NOT_FINITE
+    reasons = np.array(mask_reason, dtype=object)[..., None]  # of all, or of each row
+    notes = np.where(np.broadcast_to(open_cells, values.shape), notes, reasons)
+    row = np.tile(np.repeat(np.arange(n_rows), n_columns), n_maps)
+    column = np.tile(np.arange(n_columns), n_maps * n_rows)
+    table = {
+        say("{title} number", title=query_axis): row + 1,
+        query_axis: np.array(queries, dtype=object)[row],
+        say("{title} number", title=key_axis): column + 1,
+        key_axis: np.array(keys, dtype=object)[column],
+        value_name: values.reshape(-1),
+    }
+    return table | ({say("note"): notes.reshape(-1)} if notes.astype(bool).any() else {})
+
+
+def too_many(count: int) -> dict[str, Any]:
+    """What is shown instead of a table that would have too many weights."""
+    note = say(
+        "These heads have {count:,} weights, but a table has at most {most:,} rows, one per weight. Save the "
+        "weights of a single head.",
+        count=count,
+        most=MOST_ROWS,
+    )
+    return {say("note"): np.array([note], dtype=object)}
+
+
+def heads_columns(
+    maps: np.ndarray, *, layers: Sequence[int | str], heads: Sequence[int | str], **of_maps: Any
+) -> dict[str, Any]:
+    """The cells of maps [layer, head, query, key], head by head; beyond `MOST_ROWS` one cell that says so.
+
+    `layers` and `heads` are their names: a number, or that it is a mean. The rest is as in `map_columns`.
+    """
+    if maps.size > MOST_ROWS:
+        return too_many(maps.size)
+    cells = int(np.prod(maps.shape[2:]))
+    which = {
+        say("layer"): np.repeat(np.array(layers, dtype=object), len(heads) * cells),
+        say("head"): np.tile(np.repeat(np.array(heads, dtype=object), cells), len(layers)),
+    }
+    return which | map_columns(maps, **of_maps)
+
+
+# ------------------------------------------------------------------------------------------------ the row of the step
+
+# The mark is not part of the figure: a map of a long sentence would be sent again at every step. The figure says which
+# row belongs to which step; `glassformer/components/plotly/follow.js` draws the mark.
+
+HOW_TO_READ_MARK = say("The row of the current step is marked.")
+
+_MOST_BOLD = 64  # rows; above this a bold frame would hide its row
+_POINTERS: list[Spec] = [
+    {"type": "path", "xref": "paper", "xsizemode": "pixel", "xanchor": edge, "ysizemode": "pixel", "path": path,
+     "fillcolor": MARK_COLOR, "line": {"width": 0}}
+    for edge, path in ((0, "M0,0L-7,-4L-7,4Z"), (1, "M0,0L7,-4L7,4Z"))
+]  # fmt: skip
+
+
+def follow_steps(
+    spec: Spec,
+    rows: Sequence[int | None],
+    *,
+    n_rows: int,
+    n_columns: int,
+    starts: Sequence[int] = (0,),
+    most_framed: int = 128,
+) -> None:
+    """Have the browser mark the row of the current step: with a frame, or with pointers if rows are thin.
+
+    `rows` has for each step its row of a map from `heatmap_spec` or `grid_spec`, or None. `starts` are the first rows
+    of maps below each other; with more than `most_framed` rows in all, a frame would hide its row. Raises ValueError
+    if a row is not in the map.
+    """
+    wrong = [row for row in rows if row is not None and not 0 <= row < n_rows]
+    if wrong:
+        raise ValueError(f"Row {wrong[0]} of a map with {n_rows}.")
+    total = n_rows * len(starts)
+    line = {"color": MARK_COLOR, "width": 2 if total <= _MOST_BOLD else 1}
+    frame = {"type": "rect", "x0": -0.5, "x1": n_columns - 0.5, "line": line}
+    layout, framed = spec["layout"], total <= most_framed
+    layout.setdefault("meta", {})["follow"] = {
+        "rows": list(rows),
+        "starts": list(starts),
+        "marks": [frame] if framed else _POINTERS,
+    }
+    if not framed:
+        layout["yaxis"]["ticklabelstandoff"] = 8  # pixels, the room of a pointer
+
+
+# ------------------------------------------------------------------------------------------------ prompt, output
+
+HOW_TO_READ_PROMPT = say(
+    "The dotted lines separate the prompt from the output. Rows above the horizontal line predict the prompt, rows "
+    "below it the output; columns left of the vertical line are the prompt."
+)
+
+_ROOM = 18  # pixels above the plot for the names
+_LINE: Spec = {"type": "line", "line": {"color": MARK_COLOR, "width": 1.5, "dash": "dot"}}
+
+
+def part_map(spec: Spec, *, row: int | None, column: int | None) -> None:
+    """Draw a line above the first row of the output, and one before its first column, and name both sides.
+
+    The map, of `heatmap_spec`, has closed cells in its upper right corner. The row is the first to predict an output
+    piece, the column is the first output piece; None if none is drawn, or all are.
+    """
+    layout = spec["layout"]
+    shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])
+    name = {"showarrow": False, "font": {"size": 12}}
+    if row is not None and row > 0:
+        shapes.append({**_LINE, "xref": "x domain", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5})
+        beside = {**name, "xref": "x domain", "x": 1, "xanchor": "right", "xshift": -4, "yref": "y", "y": row - 0.5}
+        names.append({**beside, "yanchor": "bottom", "text": say("prompt", about="rows of a map")})
+        names.append({**beside, "yanchor": "top", "text": say("output", about="rows of a map")})
+    if column is not None and column > 0:
+        shapes.append({**_LINE, "yref": "y domain", "y0": 0, "y1": 1, "x0": column - 0.5, "x1": column - 0.5})
+        above = {**name, "yref": "y domain", "y": 1, "yanchor": "bottom", "xref": "x", "x": column - 0.5}
+        names.append({**above, "xanchor": "right", "xshift": -4, "text": say("prompt", about="columns of a map")})
+        names.append({**above, "xanchor": "left", "xshift": 4, "text": say("output", about="columns of a map")})
+        layout["margin"]["t"] += _ROOM
+
+
+def part_tiles(layout: Spec, drawn: tuple[int, ...], *, row: float, column: float) -> None:
+    """Draw the same lines through all tiles of a grid, from edge to edge.
+
+    `drawn` is its size, [layer, head, row, column] in blocks; so are `row` and `column`, of each tile.
+    """
+    n_layers, n_heads, n_rows, n_columns = drawn
+    thin = {**_LINE, "line": {**_LINE["line"], "width": 1}}
+    if 0 < row < n_rows:
+        for layer in range(n_layers):
+            at = layer * n_rows + row - 0.5
+            layout["shapes"].append({**thin, "xref": "x domain", "x0": 0, "x1": 1, "y0": at, "y1": at})
+    if 0 < column < n_columns:
+        for head in range(n_heads):
+            at = head * n_columns + column - 0.5
+            layout["shapes"].append({**thin, "yref": "y domain", "y0": 0, "y1": 1, "x0": at, "x1": at})

@@ -11,9 +11,8 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of
-from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.heatmap import WEIGHT, heatmap_spec
 from glassformer.charts.hover import bold, hover, italic, of_cell, with_number
-from glassformer.charts.tables import WEIGHT
 from glassformer.charts.theme import Colour, Spec, base_layout, literal
 from transformer.i18n import joined, say
 

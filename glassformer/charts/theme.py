@@ -26,6 +26,7 @@ MASK_COLOR = "#E4E6EA"
 MASK_LINE = "#A9B0BA"
 MARK_COLOR = "#1F2933"
 GUIDE_COLOR = "#8A919B"
+CLOSED = say("closed by the mask")
 
 HEAD_COLOURS: tuple[tuple[str, str], ...] = (
     ("#006ACA", "#3A7FE0"),
@@ -151,6 +152,27 @@ def _begins_with_data(text: object) -> bool:
 def shortened(text: str, *, limit: int = 14) -> str:
     """Cut a text to this many letters, including the ellipsis; not yet escaped."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def in_cell(piece: str, most_lines: int, *, most: int = 9) -> list[str]:
+    """The lines, of `most` letters, of a piece in a narrow cell; an ellipsis shows what is left out.
+
+    A Chinese character takes the room of two letters.
+    """
+    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
+    whole = sum(widths)
+    # About in halves, so no letter is alone on the second line.
+    line = whole // 2 + 1 if most_lines == 2 and most < whole < 2 * most else most
+    lines, room = [""], line
+    for character, width in zip(piece, widths, strict=True):
+        if width > room and len(lines) == most_lines:
+            lines[-1] = lines[-1][:-1] + "…"
+            break
+        if width > room:
+            lines, room = [*lines, ""], line
+        lines[-1] += character
+        room -= width
+    return lines
 
 
 @through

@@ -27,9 +27,9 @@ import plotly
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from glassformer import PACKAGE
 from glassformer.charts.theme import DARK_COLORS
-from glassformer.components.streamlit_page import SELECTORS
-from glassformer.paths import PACKAGE
+from glassformer.server.streamlit_private import page_selectors
 from transformer.extensions import extensions
 
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
@@ -69,7 +69,7 @@ def modules() -> dict[str, str]:
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
-        "SELECTORS": SELECTORS,
+        "SELECTORS": page_selectors(),
         "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in _found("css")},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())

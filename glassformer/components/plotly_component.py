@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from glassformer.charts.theme import CELLS, Spec
 from glassformer.components.element import Element, is_count, told
 from glassformer.components.packing import base64_of
-from glassformer.state.click import Click
+from glassformer.state.view import Click
 
 _PLOTLY_HAS = {"int64": np.int32, "uint64": np.uint32, "float16": np.float32}
 _SHORT_FORMS = {"float16", "float32", "float64", "int8"}

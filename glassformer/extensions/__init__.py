@@ -1,6 +1,6 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
-from glassformer.paths import SHIPPED
+from glassformer import SHIPPED
 
 CHECKPOINTS = SHIPPED  # where the library finds names such as `zh-en` (`transformer.checkpoint.named`)
 NAMES = (

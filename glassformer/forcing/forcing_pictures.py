@@ -11,17 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.charts.bands import place_in_bands
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
-from glassformer.charts.candidates import candidates_spec
-from glassformer.charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
-from glassformer.charts.piece_losses import piece_losses_spec
-from glassformer.charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
-from glassformer.charts.two_texts import HOW_TO_READ_SHIFT, shift_spec, two_texts_spec
+from glassformer.charts.candidates import HOW_TO_READ_LOSSES, candidates_spec, piece_losses_spec
+from glassformer.charts.piece_rows import HOW_TO_READ as HOW_TO_READ_TEXTS
+from glassformer.charts.piece_rows import HOW_TO_READ_SHIFT, place_in_bands, shift_spec, two_texts_spec
 from glassformer.forcing import ForcingLook
 from glassformer.runs.picture import Captions, Page, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.state.click import Click, place_below
+from glassformer.state.view import Click, place_below
 from transformer.i18n import paragraph, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query

@@ -10,7 +10,7 @@ import numpy as np
 from glassformer.components.stepper_view import StepperRun, last_chosen, rest, settled_step, stepper, written
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PAGES
-from glassformer.runs.visible_trace import chosen_map, heads_name
+from glassformer.runs.viewed_run import chosen_map, heads_name
 from glassformer.shared import cover_box, page_style
 from glassformer.shared.i18n import st
 from glassformer.state import global_params, session

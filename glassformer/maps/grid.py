@@ -6,17 +6,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.charts.following import HOW_TO_READ as HOW_TO_READ_MARK
-from glassformer.charts.grid import HOW_TO_READ, HOW_TO_READ_CLOSED, follow_in_tiles, grid_spec, tile_at
-from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from glassformer.charts.packing import Blocks, block_size, open_blocks, pooled
-from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
-from glassformer.charts.tables import heads_columns, too_many
+from glassformer.charts.grid import (
+    HOW_TO_READ,
+    HOW_TO_READ_CLOSED,
+    HOW_TO_READ_GROUPS,
+    Blocks,
+    block_size,
+    follow_in_tiles,
+    grid_spec,
+    open_blocks,
+    pooled,
+    tile_at,
+)
+from glassformer.charts.heatmap import HOW_TO_READ_MARK, HOW_TO_READ_PROMPT, heads_columns, too_many
 from glassformer.charts.theme import Spec
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, own_masks, prompt_row, sides, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import Viewed, ViewedRun
-from glassformer.state.click import cell_of, fields
+from glassformer.state.view import cell_of, fields
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
 from transformer.runs.trace import LabelledMaps, Trace

@@ -4,14 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.charts.following import follow_steps
-from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
-from glassformer.charts.prompt import part_map
-from glassformer.charts.tables import CLOSED
-from glassformer.charts.theme import Spec
+from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, follow_steps, heatmap_spec, part_map
+from glassformer.charts.theme import CLOSED, Spec
 from glassformer.runs.map_axes import MapAxes, prompt_row, sides
-from glassformer.runs.viewed_run import ViewedRun
-from glassformer.runs.visible_trace import VisibleTrace, chosen_map
+from glassformer.runs.viewed_run import ViewedRun, VisibleTrace, chosen_map
 from transformer.i18n import say
 from transformer.model.anatomy import Kind
 

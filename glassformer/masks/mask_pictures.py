@@ -15,7 +15,7 @@ from glassformer.masks import MasksLook, mask_texts
 from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, MasksScene, closed_for
 from glassformer.runs.map_axes import SOURCE_ROWS
 from glassformer.runs.picture import Plot
-from glassformer.state.click import Click, cell_of, into, place_below
+from glassformer.state.view import Click, cell_of, into, place_below
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
 from transformer.i18n import joined, say
 

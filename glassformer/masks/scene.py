@@ -17,8 +17,7 @@ from glassformer.charts.theme import Colour, capitalised, shortened
 from glassformer.masks import MasksLook
 from glassformer.runs.map_axes import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.runs.visible_trace import row_labels
+from glassformer.runs.viewed_run import RunScene, ViewedRun, row_labels
 from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say

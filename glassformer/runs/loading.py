@@ -1,8 +1,11 @@
-"""Shared resources for all sessions: checkpoints, runs, given maps; caches and the model runner.
+"""Shared resources for all sessions: checkpoints and their LRU cache, runs, given maps, and the model runner.
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
-command line. All are opened on the device of `glassformer.server.command_line`.
+command line. All are opened on the device of `glassformer.server.server_options`.
+
+Each is loaded once, in a thread of its own. Waiting threads see the progress and may leave; the load goes on. The least
+recently used checkpoints are evicted when there are many, or when the next one would not fit into memory with them.
 
 Whatever asks the model raises `BusyError` where it has too much to do, and QueryError for what does not fit the
 checkpoint; what opens a folder, a GlassformerError if that cannot be done.
@@ -11,27 +14,31 @@ checkpoint; what opens a folder, a GlassformerError if that cannot be done.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from glassformer.paths import SHIPPED
+from glassformer import SHIPPED
 from glassformer.runs import sources
-from glassformer.runs.visible_trace import Work
-from glassformer.server import command_line
-from glassformer.server.checkpoint_cache import CheckpointCache, Open, PendingCheckpoint
+from glassformer.runs.viewed_run import Work
+from glassformer.server import render_lock, server_options
 from glassformer.server.model_runner import ModelRunner
 from glassformer.server.streamlit_private import session_id
 from glassformer.shared.drawing import plain
 from glassformer.shared.i18n import st
+from transformer.checkpoint import free_memory
 from transformer.checkpoint import snapshot_names as snapshots
-from transformer.checkpoint.free_memory import Progress
+from transformer.checkpoint.free_memory import CPU, Progress
 from transformer.checkpoint.listing import Entry, ListingCache, Signature, listing, own_format, signature
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say
@@ -41,6 +48,101 @@ from transformer.runs.trace import LabelledMaps, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+MOST = 8  # checkpoints that are kept
+Open: TypeAlias = "Callable[[Progress], Checkpoint]"
+
+
+class PendingCheckpoint:
+    """A checkpoint on its way into memory: `done` of `whole` bytes of its values are there; 0 if not known."""
+
+    def __init__(self) -> None:
+        self.done, self.whole = 0, 0
+        self._future: Future[Checkpoint] = Future()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is there, or for so long; whether it is."""
+        try:
+            self._future.exception(timeout=seconds)
+        except FutureTimeoutError:
+            return False
+        return True
+
+    def result(self) -> Checkpoint:
+        """The checkpoint, when it is there; raises what opening it raised."""
+        return self._future.result()
+
+    def run(self, work: Open) -> Checkpoint | None:
+        """Open it; None if that fails."""
+        try:
+            checkpoint = work(self._see)
+        except BaseException as error:  # raised in the threads that wait
+            self._future.set_exception(error)
+            return None
+        self._future.set_result(checkpoint)
+        return checkpoint
+
+    def _see(self, done: int, whole: int) -> None:
+        self.done, self.whole = done, whole
+
+
+class CheckpointCache:
+    """What is in memory."""
+
+    def __init__(self, most: int = MOST, *, most_bytes: int = sys.maxsize) -> None:
+        """Begin with nothing; so many are kept, and of more than one so many bytes."""
+        self._most, self._most_bytes, self._lock = most, most_bytes, threading.Lock()
+        self._open: OrderedDict[Hashable, Checkpoint] = OrderedDict()  # the one used last at the end
+        self._n_bytes: dict[Hashable, int] = {}  # of each, about
+        self._under_way: dict[Hashable, PendingCheckpoint] = {}
+
+    def find(self, which: Hashable) -> Checkpoint | None:
+        """A checkpoint that is open."""
+        with self._lock:
+            if which in self._open:
+                self._open.move_to_end(which)
+            return self._open.get(which)
+
+    def open(self, which: Hashable, work: Open, *, n_bytes: int) -> PendingCheckpoint:
+        """Open a checkpoint, unless somebody does already; `which` identifies it, `n_bytes` estimates its memory."""
+        with self._lock:
+            if which in self._under_way:
+                return self._under_way[which]
+            opening = self._under_way[which] = PendingCheckpoint()
+        threading.Thread(target=self._run, args=(which, opening, work, n_bytes), daemon=True).start()
+        return opening
+
+    def let_go(self, gone: Callable[[Hashable], bool]) -> None:
+        """Let go of the checkpoints that are `gone`, by what says what each is; who runs one now still has it."""
+        with self._lock:
+            for which in [one for one in self._open if gone(one)]:
+                del self._open[which]
+
+    def _run(self, which: Hashable, opening: PendingCheckpoint, work: Open, n_bytes: int) -> None:
+        self._make_room(n_bytes)
+        checkpoint = opening.run(work)
+        with self._lock:
+            del self._under_way[which]
+            if checkpoint is not None:
+                self._open[which], self._n_bytes[which] = checkpoint, n_bytes
+            while len(self._open) > self._most or (len(self._open) > 1 and self._takes() > self._most_bytes):
+                self._open.popitem(last=False)
+            self._n_bytes = {one: self._n_bytes[one] for one in self._open}
+
+    def _takes(self) -> int:
+        return sum(self._n_bytes[one] for one in self._open)
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""
+        while not all(free_memory.fits(n_bytes, place) for place in {CPU, server_options.device()}):
+            with self._lock:
+                if not self._open:
+                    return
+                self._open.popitem(last=False)
+            render_lock.collect()
+
+
+# ------------------------------------------------------------------------------------------------ shared by all
 
 _Result = TypeVar("_Result")
 
@@ -57,7 +159,7 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
-    named = (*from_environment, *command_line.values(OPTION, arguments))
+    named = (*from_environment, *server_options.values(OPTION, arguments))
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in named)]))
 
 
@@ -202,7 +304,7 @@ def let_go(gone: Callable[[Hashable], bool]) -> None:
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
     return own_format().load(
-        folder, answers={}, given=None, inside=root, progress=progress, device=command_line.device()
+        folder, answers={}, given=None, inside=root, progress=progress, device=server_options.device()
     )
 
 
@@ -284,7 +386,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 def by_layer(
     checkpoint: Checkpoint, trace: Trace, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.visible_trace`."""
+    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.viewed_run`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
         lambda: checkpoint.each_layer(trace, kind, work, layers=layers),

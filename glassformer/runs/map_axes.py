@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glassformer.charts.tables import CLOSED
-from glassformer.charts.theme import Colour
-from glassformer.runs.viewed_run import Viewed, ViewedRun
-from glassformer.runs.visible_trace import VisibleMaps, VisibleTrace, can_roll, fit_head, has_words
+from glassformer.charts.theme import CLOSED, Colour
+from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps, VisibleTrace, can_roll, fit_head, has_words
 from glassformer.state.view import Side, View
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.server.jobs import SMALL, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.shared import drawing
@@ -23,7 +23,7 @@ AT_ONCE: Final = 1.5  # seconds of work that a page waits for
 LOOK_SECONDS: Final = 0.7
 WANTED: Final = "measurements_wanted"
 MOST_WANTED: Final = 32
-COST: Final = 60.0  # of one second of the model, in the unit of `glassformer.server.fair_queue.cost_of`
+COST: Final = 60.0  # of one second of the model, in the unit of `glassformer.server.model_runner.cost_of`
 MOST_UNDER_WAY: Final = 16
 CACHE_BYTES: Final = 64 * 2**20  # for what was found
 
@@ -86,7 +86,7 @@ def _size(job: Job) -> int:
 
 
 def study(runner: ModelRunner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
-    """Measure, as the work of a job; `cost` as in `glassformer.server.fair_queue.cost_of`."""
+    """Measure, as the work of a job; `cost` as in `glassformer.server.model_runner.cost_of`."""
     return job.in_model(runner, partial(_parts, measuring, job.tell), cost=cost)
 
 

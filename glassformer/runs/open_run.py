@@ -1,11 +1,11 @@
-"""Opens the run that the session state asks for, with readable errors."""
+"""Opens the run that the session state asks for; an error of the library becomes a sentence, not a traceback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import numpy as np
@@ -13,10 +13,8 @@ import numpy as np
 from glassformer.charts.theme import capitalised
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import fit_aggregate, fit_given, fit_parts
-from glassformer.runs.viewed_run import Viewed, ViewedRun
-from glassformer.runs.visible_trace import VisibleMaps, VisibleTrace, fit_view, is_yours, own_choice
+from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps, VisibleTrace, fit_view, is_yours, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
@@ -25,7 +23,8 @@ from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.session import SlotState
 from glassformer.state.view import MAIN, Slot
-from transformer.errors import GlassformerError, QueryError
+from transformer.errors import GlassformerError, NotFiniteError, QueryError
+from transformer.extensions import provided
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
@@ -33,7 +32,47 @@ from transformer.runs.query import Query
 from transformer.runs.trace import Kind, LabelledMaps, Trace
 
 if TYPE_CHECKING:
+    from glassformer.server.jobs import Job
     from transformer.checkpoint.load import Checkpoint
+
+# ------------------------------------------------------------------------------------------------ errors
+
+DOCTOR: Final = ":material/stethoscope:"
+
+_Result = TypeVar("_Result")
+
+
+def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None:
+    """Do some work; if it cannot be done, a sentence says why, after `missing` where that is a part of the page."""
+    try:
+        return work()
+    except (GlassformerError, BusyError) as error:
+        st.error(drawing.with_code(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
+        if isinstance(error, NotFiniteError) and not session.asked().interventions:
+            to_the_doctor(session.asked())
+        return None
+
+
+def to_the_doctor(link: Link) -> None:
+    """Draw the link to the page that says what is wrong with a checkpoint, which the link names."""
+    there = replace(link, revision="", view=link.view.but(doctor_panel="findings"))
+    menu.link("doctor", say("Is this model healthy? Ask the doctor"), there, icon=DOCTOR)
+
+
+class Examiner:
+    """Tests of a checkpoint."""
+
+    def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
+        """How many tests find it broken, worth a look, and well; None on failure. It queues; stopping `job` ends it."""
+        raise NotImplementedError
+
+
+def examiner() -> Examiner | None:
+    """The first there is; None without any."""
+    return next(iter(provided("examines")), None)
+
+
+# ------------------------------------------------------------------------------------------------ the run
 
 
 def stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:

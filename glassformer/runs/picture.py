@@ -23,8 +23,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 from glassformer.charts.theme import Spec
 from glassformer.runs.viewed_run import HasSteps, ViewedRun
 from glassformer.shared.csv_export import Origin
-from glassformer.state.click import Click
-from glassformer.state.view import Slot, View, all_fields
+from glassformer.state.view import Click, Slot, View, all_fields
 from transformer.extensions import LISTED, extensions, imported, provided
 from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind

@@ -11,12 +11,11 @@ from glassformer.runs.step_frames import FRAMES, NoFramesError
 from glassformer.runs.viewed_run import HasSteps, at_step, step_of
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing
-from glassformer.shared.clicks import on_click
 from glassformer.shared.csv_export import Origin, Table
+from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.click import Click
-from glassformer.state.view import Slot
+from glassformer.state.view import Click, Slot
 from transformer.errors import GlassformerError
 from transformer.i18n import joined, say
 

@@ -28,8 +28,7 @@ from starlette.routing import Route
 
 from glassformer.runs import loading
 from glassformer.runs.picture import Picture
-from glassformer.runs.viewed_run import HasSteps, ViewedRun, at_step, n_steps_of, step_of
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.runs.viewed_run import HasSteps, ViewedRun, VisibleTrace, at_step, n_steps_of, step_of
 from glassformer.server.model_runner import BusyError
 from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared.csv_export import Origin

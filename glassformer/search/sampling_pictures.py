@@ -6,16 +6,21 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.candidates import HOW_TO_READ_RESHAPED, Shares, others_named, reshaped_spec
-from glassformer.charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
-from glassformer.charts.draws import Drawn, draws_spec
+from glassformer.charts.candidates import (
+    HOW_TO_READ_DRAWS,
+    HOW_TO_READ_RESHAPED,
+    Drawn,
+    Shares,
+    draws_spec,
+    others_named,
+    reshaped_spec,
+)
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
-from glassformer.server.fair_queue import cost_of
-from glassformer.state.click import place_of
-from glassformer.state.view import Slot, View
+from glassformer.server.model_runner import cost_of
+from glassformer.state.view import Slot, View, place_of
 from transformer.analysis.sampled_outputs import Draw, Outcome, draws, outcomes
 from transformer.analysis.sampling_stages import Reshaped, Spread, reshaped, spread
 from transformer.i18n import joined, say

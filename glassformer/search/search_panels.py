@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from glassformer.frame.decoding import decoding_line
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import takes_about
-from glassformer.runs.open_run import OpenRun, address, publish
+from glassformer.runs.open_run import OpenRun, address, attempt, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
-from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, JobRegistry, JobStatus
-from glassformer.server.model_runner import BusyError, ModelRunner
+from glassformer.server.model_runner import BusyError, ModelRunner, cost_of
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, here, st

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_run import OpenRun, address
+from glassformer.runs.open_run import OpenRun, address, attempt
 from glassformer.runs.show import show
 from glassformer.search import Rounds, tree_pictures
 from glassformer.shared import controls, menu

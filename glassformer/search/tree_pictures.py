@@ -11,9 +11,9 @@ from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH
-from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.state.click import place_of
+from glassformer.server.model_runner import cost_of
+from glassformer.state.view import place_of
 from transformer.analysis.search_tree import Node, SearchTree, search_tree
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.model.anatomy import anatomy

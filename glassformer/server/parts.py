@@ -1,10 +1,12 @@
-"""Checks, routes, middleware and lifespans that extensions add to the server.
+"""Server parts of extensions: checks, routes, middleware, lifespans, and listeners to measurements.
 
 An extension's `server` names a `ServerPart`; `app.py` asks each, in the order of the list of extensions.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from typing import Final, Literal
 
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
@@ -41,3 +43,26 @@ class ServerPart:
 def parts() -> tuple[ServerPart, ...]:
     """Those of all extensions."""
     return provided("server")
+
+
+# ------------------------------------------------------------------------------------------------ measurements
+
+Quantity = Literal["page", "queue", "model"]  # a run of a page, a request's wait for the model, a turn of the model
+
+LISTENERS: Final[list[Callable[[Quantity, float, str], None]]] = []
+
+
+def took(quantity: Quantity, seconds: float, page: str = "") -> None:
+    """Tell how long something took."""
+    for listener in LISTENERS:
+        listener(quantity, seconds, page)
+
+
+@contextmanager
+def drawn(page: str) -> Iterator[None]:
+    """Tell how long a run of a page takes."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        took("page", time.monotonic() - began, page)

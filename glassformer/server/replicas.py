@@ -1,8 +1,8 @@
-"""Shared folder of several replicas: names, locks, expiry.
+"""Folders of the server: a private one, removed with it, and one that replicas share: names, locks, expiry.
 
     GLASSFORMER_STORE=redis://...      GLASSFORMER_SHARED=/a/folder/that/all/see
 
-The folder holds uploaded models, trainings and file runs, each under an unguessable name. Every replica can open
+The shared folder holds uploaded models, trainings and file runs, each under an unguessable name. Every replica can open
 them there, and removes those that were not used lately, by the modification time. The replica that has a training
 locks it (flock), so a network file system has to support locks, as NFS 4 does, and the clocks of its machines have to
 agree.
@@ -14,6 +14,8 @@ may be a function.
 import json
 import os
 import re
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -23,6 +25,65 @@ from typing import Any, Final
 
 from transformer.errors import DataError
 from transformer.i18n import ENGLISH, Sentence, in_languages, joined, languages, said, say
+
+# ------------------------------------------------------------------------------------------------ private
+
+LOCK = "in-use"
+
+
+class OwnFolder:
+    """The folder: `shared`, or one made in `place`, by default the system's for temporary files."""
+
+    def __init__(self, prefix: str, place: Path | None = None, shared: Path | None = None) -> None:
+        self.is_shared, self._in_use = shared is not None, -1
+        if shared is not None:
+            self.root = shared
+            return
+        place = Path(tempfile.gettempdir()) if place is None else place
+        _remove_stale(place, prefix)
+        self.root = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
+        self._in_use = _locked(self.root)
+
+    def close(self) -> None:
+        """Remove it with all that is in it, if it is this server's alone; a second time nothing happens."""
+        if self.is_shared:
+            return
+        held, self._in_use = self._in_use, -1
+        shutil.rmtree(self.root, ignore_errors=True)
+        if held >= 0:
+            os.close(held)
+
+
+def _locked(root: Path) -> int:
+    """Lock a file of the folder for the life of this process."""
+    import fcntl  # Windows has none, and uploads and training are off there
+
+    descriptor = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _remove_stale(place: Path, prefix: str) -> None:
+    """Remove the folders of servers that were killed: nobody holds their files."""
+    import fcntl
+
+    for folder in place.glob(prefix + "*"):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # somebody holds it
+            continue
+        finally:
+            os.close(descriptor)
+
+
+# ------------------------------------------------------------------------------------------------ shared
 
 STORE: Final = "GLASSFORMER_STORE"
 SHARED: Final = "GLASSFORMER_SHARED"

@@ -1,21 +1,47 @@
-"""Server options of the operator: whether uploads and training are allowed.
+"""Options of the operator: where models compute, and whether uploads and training are allowed.
 
+    streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
 
-Unless it is said, uploads are on where the server listens on this machine alone, and off everywhere else; so is
-training where uploads are.
+Unless it is said, models compute on the processor, uploads are on where the server listens on this machine alone, and
+off everywhere else; so is training where uploads are.
 """
 
 import ipaddress
+import itertools
+import os
+import sys
 from collections.abc import Sequence
 from typing import Literal, cast, get_args
 
 import streamlit
+import torch
 
-from glassformer.server.command_line import said
 from glassformer.server.streamlit_private import UPLOADS, is_on
+from transformer.checkpoint.free_memory import CPU, device_of
 from transformer.sandbox import can_limit
+
+DEVICE = "GLASSFORMER_DEVICE", "--device"
+
+
+def device(arguments: Sequence[str] | None = None) -> torch.device:
+    """Where every model of the app computes. A CheckpointError if there is no such device here."""
+    return device_of(said(arguments, *DEVICE) or CPU)
+
+
+def said(arguments: Sequence[str] | None, environment: str, option: str) -> str | None:
+    """The operator's value of an option, unparsed; None if not set. The command line overrides the environment."""
+    given = values(option, arguments)
+    return given[-1] if given else os.environ.get(environment) or None
+
+
+def values(option: str, arguments: Sequence[str] | None = None) -> list[str]:
+    """What the app's command line says of an option, each time; the real one when none is given."""
+    words = sys.argv[1:] if arguments is None else arguments
+    given = [after for word, after in itertools.pairwise(words) if word == option]
+    return given + [word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}=")]
+
 
 Mode = Literal["on", "no-pickles", "off"]
 ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"

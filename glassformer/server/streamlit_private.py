@@ -1,14 +1,18 @@
 """Patches of Streamlit internals, and all else that relies on them: what each is for, and what guards it.
 
 A use is off under a version that was not tested, where what it relies on is not as it was, and where the environment
-says `GLASSFORMER_STREAMLIT_PRIVATE=off`. The app works without any of them; the log says once what is lost. For the
-page's own parts see `glassformer/components/streamlit_page.py` and `glassformer/components/common/streamlit-page.js`.
+says `GLASSFORMER_STREAMLIT_PRIVATE=off`. The app works without any of them; the log says once what is lost.
+
+Rules of style name a part of the page as CSS names a custom selector, `:--main`, and `styled` puts Streamlit's name in
+its place; the browser has the same names as `PAGE` (`glassformer/components/common/streamlit-page.js`). Keys of ours,
+`st-key-…`, are public.
 Source: streamlit 1.67, asyncio of Python 3.11 to 3.14.
 """
 
 import asyncio
 import logging
 import os
+import re
 import selectors
 import uuid
 from collections.abc import Callable
@@ -343,3 +347,46 @@ def forget_upload(session: str, file_id: str) -> None:
     """Have Streamlit let go of a file."""
     if is_on(UPLOADS):
         found(_RUNTIME).instance().uploaded_file_mgr.remove_file(session, file_id)
+
+
+# ------------------------------------------------------------------------------------------------ parts of its page
+
+_TEST_IDS: Final = {
+    "skeleton": "AppSkeleton", "skip": "SkipToContent", "header": "Header", "main-menu": "MainMenu",
+    "unfold": "ExpandSidebarButton", "sidebar": "Sidebar", "sidebar-content": "SidebarContent",
+    "fold": "SidebarCollapseButton", "side-head": "SidebarHeader",
+    "side-content": "SidebarUserContent", "main": "Main", "main-block": "MainBlockContainer", "dialog": "Dialog",
+    "layout": "LayoutWrapper", "vertical": "VerticalBlock", "horizontal": "HorizontalBlock", "column": "Column",
+    "element": "ElementContainer", "waiting": "Skeleton", "alert": "Alert", "exception": "Exception",
+    "expander": "Expander", "markdown": "MarkdownContainer", "caption": "CaptionContainer", "code": "Code",
+    "icon": "IconMaterial", "hint": "TooltipIcon", "table": "DataFrame", "metric": "MetricValue",
+    "metric-label": "MetricLabel", "label": "WidgetLabel", "primary": "BaseButton-primary",
+    "primary-submit": "BaseButton-primaryFormSubmit", "popover-button": "PopoverButton", "checkbox": "Checkbox",
+    "radio": "Radio", "select": "Selectbox", "tags": "MultiSelectTagsContainer", "slider": "Slider",
+    "slider-value": "SliderThumbValue",
+}  # fmt: skip
+_PARTS: Final = {name: f'[data-testid="st{test_id}"]' for name, test_id in _TEST_IDS.items()} | {
+    "sized": '[data-testid="stElementContainer"][width$="px"]',
+    "list": '[role="listbox"][data-testid]',
+    "app": ".stApp", "component": ".stBidiComponent",
+    "number": ".stNumberInput", "text": ".stTextInput",
+    # of the sidebar, and of the app
+    "folded": '[data-collapsed="true"]', "unfolded": '[data-collapsed="false"]',
+    "known": "[data-test-script-state][data-test-connection-state]",
+    "runs": '[data-test-script-state="running"]', "rests": '[data-test-script-state="notRunning"]',
+    "connected": '[data-test-connection-state="CONNECTED"]',
+}  # fmt: skip
+
+# Tells Streamlit that the app is above a page; else it finds out itself.
+ABOVE: Final = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+
+
+def page_selectors() -> dict[str, str]:
+    """What Streamlit calls each part; nothing is ever found where that is off."""
+    return _PARTS if is_on(PAGE) else dict.fromkeys(_PARTS, ":not(*)")
+
+
+def styled(rules: str) -> str:
+    """Rules of style, or any text with selectors, with the parts of the page as Streamlit calls them."""
+    there = page_selectors()
+    return re.sub(r":--([\w-]+)", lambda part: there[part[1]], rules)

@@ -1,8 +1,9 @@
-"""Drawing helpers: charts, notes, columns, CSV buttons, escaped Markdown."""
+"""Drawing helpers: charts and their clicks, notes, columns, CSV buttons, escaped Markdown, a button for long work."""
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Literal, TypeVar
@@ -10,14 +11,14 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from glassformer.charts.theme import Spec
-from glassformer.components.plotly_component import figure_json, plotly_view
+from glassformer.components.plotly_component import figure_json, last_click, plotly_view
 from glassformer.shared import cover_box
 from glassformer.shared.csv_export import Origin, Table, csv_bytes, decoding_of, saved, with_origin
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_style import TABLE_BEHIND
 from glassformer.state import session
 from glassformer.state.language import current
-from glassformer.state.view import MAIN, SECOND
+from glassformer.state.view import MAIN, SECOND, Click
 from transformer.i18n import joined, say, through
 
 _Opened = TypeVar("_Opened")
@@ -225,3 +226,42 @@ def title_of(figure: Spec) -> str:
     """The title of a chart as a reader sees it."""
     title = str(figure["layout"].get("title", {}).get("text", ""))
     return html.unescape(_TAGS.sub(" ", title))
+
+
+# ------------------------------------------------------------------------------------------------ clicks
+
+_Meant = TypeVar("_Meant")
+
+
+def on_click(key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]) -> Callable[[], None]:
+    """Callback of a chart: calls `take` with what `read` makes of a click, unless None; neither may hold a run."""
+
+    def go() -> None:
+        click = last_click(key)
+        meant = None if click is None else read(click)
+        if meant is not None:
+            take(meant)
+
+    return go
+
+
+@contextmanager
+def pressed(button: Callable[..., bool], label: str, *, key: str, about: str, **look: Any) -> Iterator[bool]:
+    """Draw the button; the block does what it starts, and runs again if the script run was interrupted.
+
+    `st.rerun` interrupts a run too: call it after the block. `button` is `st.button`, a container's, or
+    `st.form_submit_button`, without a callback. A click counts only for the same `about`. Leave out of `about` the
+    text typed next to the button: the last of it may arrive together with the click.
+    """
+    mark = f"pressed_{key}"
+    button(label, key=key, on_click=_press, args=(mark, about), **look)
+    try:
+        yield st.session_state.get(mark) == about
+    except Exception:
+        st.session_state.pop(mark, None)
+        raise
+    st.session_state.pop(mark, None)
+
+
+def _press(mark: str, about: str) -> None:
+    st.session_state[mark] = about

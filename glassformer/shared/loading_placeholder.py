@@ -21,8 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from glassformer.components.streamlit_page import ABOVE, styled
-from glassformer.server.streamlit_private import PAGE, is_on
+from glassformer.server.streamlit_private import ABOVE, PAGE, is_on, styled
 from glassformer.shared.page_style import RULES
 from glassformer.state.language import PARAMETER
 from transformer.i18n import ENGLISH, negotiated, said, say

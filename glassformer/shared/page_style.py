@@ -11,7 +11,7 @@ The page's HTML has these rules (`loading_placeholder`), so nothing is drawn wit
 of Streamlit but its names.
 """
 
-from glassformer.components.streamlit_page import styled
+from glassformer.server.streamlit_private import styled
 
 HEAD = "page_head"
 STEP_GRID = "step_grid"

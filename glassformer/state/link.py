@@ -4,13 +4,15 @@ A `Link` is read from query parameters and written back to them. It never trusts
 range is corrected, with a note. Only differences from the defaults are written.
 """
 
+import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from glassformer.state import answers, fields
-from glassformer.state.answers import Answers
+from glassformer.state import fields
 from glassformer.state.fields import (
     MOST_COMPANIONS,
     Reader,
@@ -26,6 +28,62 @@ from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
+
+# ------------------------------------------------------------------------------------------------ answers to an import
+
+Answer = bool | int | float | str | None
+Answers = tuple[tuple[str, Answer], ...]
+
+LONGEST_ANSWERS = 4_000  # characters in an address
+MOST_ANSWERS = 60
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_LONGEST_VALUE = 300  # a path
+_UNESCAPED = "/ ._:-+"  # beside letters and numbers, what needs no escape
+
+
+def write_answers(answers: Answers) -> str:
+    """Answers as text; `read_answers` reads it."""
+    return ",".join(f"{name}={quote(_answer_text(value), safe=_UNESCAPED)}" for name, value in answers)
+
+
+def read_answers(text: str) -> Answers | None:
+    """The answers that a text says; None if it says something else, or one field twice."""
+    found: dict[str, Answer] = {}
+    for part in text.split(",") if text else ():
+        name, equals, value = part.partition("=")
+        value = unquote(value)
+        if not equals or not _NAME.fullmatch(name) or name in found or not 0 < len(value) <= _LONGEST_VALUE:
+            return None
+        found[name] = value_of(value)
+    return tuple(found.items()) if len(found) <= MOST_ANSWERS else None
+
+
+def value_of(text: str) -> Answer:
+    """The value that a text stands for: true, false, null, a number, or a text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, float) and not math.isfinite(value):
+        return text
+    return value if value is None or isinstance(value, bool | int | float | str) else text
+
+
+def with_answer(answers: Answers, name: str, value: Answer) -> Answers:
+    """Answers with another one, in the order in which they were given."""
+    return tuple({**dict(answers), name: value}.items())
+
+
+def without_answer(answers: Answers, name: str) -> Answers:
+    """Answers without one of them."""
+    return tuple((one, value) for one, value in answers if one != name)
+
+
+def _answer_text(value: Answer) -> str:
+    if isinstance(value, str) and value_of(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
 
 RUN: Final = ("model", "rev", "answers", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced",
               "result", "do")  # fmt: skip
@@ -145,7 +203,7 @@ def _beside(reader: Reader, name: str) -> str:
 
 
 def _answers(reader: Reader, name: str) -> Answers | None:
-    found = answers.read(reader.text(name, answers.LONGEST) or "")
+    found = read_answers(reader.text(name, LONGEST_ANSWERS) or "")
     if found is None:
         reader.notes.append(
             say("The link's answers to the questions about the model could not be read and were ignored.")
@@ -161,7 +219,7 @@ class Link:
     # Beginning of the content hash that the link was made with; empty if not said.
     revision: str = text("rev", most=MAX_NAME)
     # What the reader said of a model of another program that its files do not say.
-    answers: Answers = spelled("answers", (), _answers, answers.write)
+    answers: Answers = spelled("answers", (), _answers, write_answers)
     source: str | None = spelled("src", None, Reader.source)  # the sentence; None for the checkpoint's first example
     # What should come out for it; None if nobody said.
     reference: str | None = spelled("ref", None, Reader.reference, lambda text: text or None)

@@ -23,8 +23,7 @@ from urllib.parse import parse_qs
 import streamlit as st
 
 from glassformer.state import fields, global_params
-from glassformer.state.answers import Answers
-from glassformer.state.link import DEFAULT_NEW, LOOKED_AT, WAYS, Link, read_link, way_of, without, write_link
+from glassformer.state.link import DEFAULT_NEW, LOOKED_AT, WAYS, Answers, Link, read_link, way_of, without, write_link
 from glassformer.state.view import MAIN, Slot, View
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query

@@ -1,4 +1,4 @@
-"""View state: what the user looks at (step, layer, head, part, ...), for each slot.
+"""View state: what the user looks at (step, layer, head, part, ...), for each slot; clicks that change it.
 
 A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` has its default, its query parameter, and how
 that is read and written. `View` has the fields that several pages share. A page or extension declares its own fields
@@ -7,7 +7,7 @@ in its folder, in a `Look`: `view.of(MasksLook).mask`. Names are unique across a
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
@@ -130,3 +130,56 @@ def write_view(view: View) -> dict[str, object]:
     return write_fields(
         (one, getattr(whose[one.record], one.name)) for one in all_fields().values() if one.record in whose
     )
+
+
+# ------------------------------------------------------------------------------------------------ clicks
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True)
+class Click:
+    """One click on a mark of a chart."""
+
+    curve: int  # which trace of the figure
+    index: tuple[int, ...]  # place of the mark in its trace: `(row, column)` in a heat map, `(i,)` elsewhere
+    customdata: Any  # what the figure attached to the mark, else None
+    step: int | None = None  # at which the picture stood, from 0; None where nothing is stepped through
+
+
+def place_of(click: Click) -> int | None:
+    """The place that a mark carries; None if it has none."""
+    place = click.customdata
+    return place if isinstance(place, int) and not isinstance(place, bool) and place >= 0 else None
+
+
+def cell_of(click: Click) -> tuple[int, int] | None:
+    """Row and column of a cell of a map."""
+    return (click.index[0], click.index[1]) if len(click.index) == 2 else None
+
+
+def fields(
+    read: Callable[[Click], _Found | None], of: Callable[[_Found], Mapping[str, Any]]
+) -> Callable[[Click], Mapping[str, Any] | None]:
+    """What a click means as fields of the view; nothing, where nothing is read. What says it must not hold a run."""
+    return lambda click: None if (found := read(click)) is None else of(found)
+
+
+def place_below(count: int) -> Callable[[Click], int | None]:
+    """`place_of`, for charts of `count` things."""
+    return lambda click: mark if (mark := place_of(click)) is not None and mark < count else None
+
+
+def into(field: str, mark: Callable[[Click], int | None], **also: int) -> Callable[[Click], dict[str, int] | None]:
+    """What a mark means, as a field of the view, and what else is then looked at."""
+    return lambda click: {field: at, **also} if (at := mark(click)) is not None else None
+
+
+def row_below(count: int) -> Callable[[Click], int | None]:
+    """The row of a cell, for maps with `count` rows that mean something."""
+    return lambda click: cell[0] if (cell := cell_of(click)) is not None and cell[0] < count else None
+
+
+def column_below(count: int) -> Callable[[Click], int | None]:
+    """The column of a cell, for maps with `count` columns that mean something."""
+    return lambda click: cell[1] if (cell := cell_of(click)) is not None and cell[1] < count else None

@@ -5,20 +5,17 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.charts.candidates import candidates_spec
-from glassformer.charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
-from glassformer.charts.piece_losses import hidden_pieces_spec
+from glassformer.charts.candidates import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
+from glassformer.charts.candidates import candidates_spec, hidden_pieces_spec
 from glassformer.frame.sentence_stepper import ChosenToken
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
-from glassformer.runs.open_run import OpenRun
-from glassformer.runs.visible_trace import N_CANDIDATES
+from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.viewed_run import N_CANDIDATES
 from glassformer.shared import controls, drawing
-from glassformer.shared.clicks import on_click
+from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.click import place_of
-from glassformer.state.view import Slot
+from glassformer.state.view import Slot, place_of
 from glassformer.step import StepLook
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy

@@ -10,13 +10,12 @@ from glassformer.charts.theme import capitalised
 from glassformer.frame.decoding import decoding_line
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import OpenRun, attempt
 from glassformer.runs.show import show
-from glassformer.runs.visible_trace import HIDDEN, VisibleTrace, branch_at, own_choice
+from glassformer.runs.viewed_run import HIDDEN, VisibleTrace, branch_at, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, cover_box, drawing, page_style
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session

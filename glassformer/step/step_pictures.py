@@ -15,15 +15,14 @@ from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, Others, candidates_spec
 from glassformer.charts.grammar import stroke, upright
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from glassformer.charts.heatmap import HOW_TO_READ_PROMPT
 from glassformer.charts.marks import Places, Scale, Series, lines
-from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.theme import literal
 from glassformer.maps.visible_map import seen_map
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
 from glassformer.runs.picture import Page, Part, Plot
-from glassformer.runs.viewed_run import ViewedRun
-from glassformer.runs.visible_trace import N_CANDIDATES, VisibleTrace, heads_name, is_yours
-from glassformer.state.click import place_of
+from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, VisibleTrace, heads_name, is_yours
+from glassformer.state.view import place_of
 from glassformer.step import BlockName, StepLook, Unsureness
 from transformer.analysis.sampling_stages import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say

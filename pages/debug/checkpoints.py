@@ -1,7 +1,7 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
 from glassformer.checkpoints import checkpoint_panels
-from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.run_page import checkpoint_or_maps
 from glassformer.frame.source_box import head
 from glassformer.runs import sources
 from glassformer.runs.open_run import publish

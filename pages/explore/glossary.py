@@ -1,6 +1,6 @@
 """Glossary: every term that the pages use, in a sentence, with the place where it is seen."""
 
-from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.run_page import checkpoint_or_maps
 from glassformer.frame.source_box import head_without_run
 from glassformer.glossary import glossary_page
 from glassformer.state import session

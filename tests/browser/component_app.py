@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from glassformer import charts
-from glassformer.charts.following import follow_steps
+from glassformer.charts.heatmap import follow_steps
 from glassformer.charts.theme import figure_in
 from glassformer.components.plotly_component import plotly_view
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, stepper

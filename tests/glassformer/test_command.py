@@ -9,8 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from glassformer import APP
 from glassformer.__main__ import main
-from glassformer.paths import APP
 from tests.source_code import ROOT
 from transformer import __version__
 from transformer.extensions import extensions

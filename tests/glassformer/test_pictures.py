@@ -13,10 +13,9 @@ import pytest
 from glassformer.charts.theme import SCALES, figure_in
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
-from glassformer.runs.picture_registry import PAGES, PICTURES
-from glassformer.state.click import Click
+from glassformer.runs.picture import PAGES, PICTURES, declare_all
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, SECOND, View, all_fields
+from glassformer.state.view import MAIN, SECOND, Click, View, all_fields
 from tests.afresh import run_afresh
 from tests.transformer.featured import FEATURED, featured
 from tests.transformer.grown import NAME, write_grown
@@ -24,6 +23,8 @@ from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
 from transformer.extensions import imported
 from transformer.i18n import Sentence, languages, said
+
+declare_all()
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed

@@ -10,7 +10,7 @@ from glassformer.inside.lens import lens_pictures
 from glassformer.inside.pieces import pieces_panel
 from glassformer.inside.stream import stream_pictures
 from glassformer.runs import loading
-from glassformer.runs.picture_registry import PAGES
+from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import (
@@ -27,6 +27,8 @@ from tests.pages.reading import (
     told,
 )
 from transformer.runs.running import replay
+
+declare_all()
 
 LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from glassformer.frame import sidebar
+from glassformer.frame import run_page
 from glassformer.state import language, session
 from tests.pages.conftest import MAIN, ROOT, check
 from tests.pages.reading import address, payload, run_of, type_source
@@ -52,7 +52,7 @@ def test_switching_in_the_middle_of_a_branch_loses_nothing(open_page, name):
     test = open_page(ROOT / "pages" / "explore" / f"{name}.py", lang="en", **OF_PAGES[name])
     before = stated(test)
     for chosen in ("zh", "en", "zh"):
-        test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value(chosen)
+        test.sidebar.selectbox(key=run_page.LANGUAGE).set_value(chosen)
         check(test.run())
         assert stated(test) == before
         assert test.session_state[language.CHOSEN] == chosen
@@ -64,7 +64,7 @@ def test_a_browser_that_has_not_drawn_the_new_labels_yet_takes_nothing_back(open
     test = open_page(ROOT / "pages" / "explore" / f"{name}.py", lang="en", **OF_PAGES[name])
     before = stated(test)
     for chosen in ("zh", "en"):
-        test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value(chosen)
+        test.sidebar.selectbox(key=run_page.LANGUAGE).set_value(chosen)
         sent = test._tree.get_widget_states()
         for button in [one for one in sent.widgets if one.WhichOneof("value") == "trigger_value"]:
             sent.widgets.remove(button)  # a browser says nothing of buttons that nobody presses
@@ -78,7 +78,7 @@ def stated(test):
     """What a page is about: its address without the language, and the values of all that can be chosen."""
     said = {name: value for name, value in address(test).items() if name != "lang"}
     kinds = ("selectbox", "multiselect", "radio", "select_slider", "slider", "number_input", "text_input", "toggle")
-    chosen = {one.key: one.value for kind in kinds for one in test.get(kind) if one.key != sidebar.LANGUAGE}
+    chosen = {one.key: one.value for kind in kinds for one in test.get(kind) if one.key != run_page.LANGUAGE}
     return said, {key: value for key, value in chosen.items() if key is not None}
 
 

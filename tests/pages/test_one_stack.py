@@ -10,7 +10,7 @@ from glassformer.inside.stream import stream_pictures
 from glassformer.masks import mask_pictures
 from glassformer.positions.sentence import sentence_panel
 from glassformer.runs import loading
-from glassformer.runs.picture_registry import PAGES
+from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state import session
 from glassformer.step import step_pictures
 from tests.glassformer.unpacking import numbers_of
@@ -34,6 +34,8 @@ from tests.pages.reading import (
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
 from transformer.runs.running import replay, run_batch
+
+declare_all()
 
 STACKS = ["decoder", "encoder"]
 TEXT, OTHER = "ba lo mi", "lo"

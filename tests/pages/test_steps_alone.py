@@ -9,12 +9,14 @@ from functools import partial
 import pytest
 
 from glassformer.runs import loading
-from glassformer.runs.picture_registry import PAGES
+from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state.link import Link, write_link
 from glassformer.state.view import View
 from tests.pages.conftest import PAGES as SCRIPTS
 from tests.pages.transcript import looked_for_jobs
 from tests.transformer.featured import featured
+
+declare_all()
 
 OTHERS = {"corpus", "doctor"}  # which show no run
 PARTS = [

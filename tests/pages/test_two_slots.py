@@ -86,12 +86,13 @@ def twice(page, fields, folder="glassformer"):
 
     import streamlit as st
 
-    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head, source_box
     from glassformer.runs.open_run import open_run
-    from glassformer.runs.picture_registry import PAGES  # all parts of all pages
+    from glassformer.runs.picture import PAGES, declare_all
     from glassformer.state import session
 
+    declare_all()
     session.begin(page)
     checkpoint = sidebar()
     source_box(checkpoint, head("Two"))

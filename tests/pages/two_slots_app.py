@@ -6,8 +6,8 @@ The second is a run of another checkpoint on a sentence of its own.
 import streamlit as st
 
 from glassformer.attention.maps_panel import map_and_cell
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.sentence_stepper import sentence
-from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head, source_box
 from glassformer.runs import loading
 from glassformer.runs.open_run import open_run

@@ -11,10 +11,9 @@ from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.head_table import head_table_pictures as pictures
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import AnyRun, OpenMaps
+from glassformer.runs.open_run import AnyRun, OpenMaps, attempt
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import here, st

@@ -14,8 +14,7 @@ import numpy as np
 from glassformer.attention import AttentionLook
 from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.grammar import SIDES, at_mean
-from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from glassformer.charts.groups import bracket, head_named
+from glassformer.charts.grid import HOW_TO_READ_GROUPS, bracket, head_named
 from glassformer.charts.hover import bold
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
 from glassformer.charts.theme import capitalised
@@ -23,7 +22,7 @@ from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES, sides, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ModelAccess, Scene, Viewed, ViewedRun
-from glassformer.state.click import cell_of, fields
+from glassformer.state.view import cell_of, fields
 from transformer.analysis.head_statistics import (
     Measure,
     Name,

@@ -1,5 +1,5 @@
 // @ts-check
-// All that touches private parts of Streamlit's page: what its parts are called (`ui/components/streamlit_page.py`), what
+// All that touches private parts of Streamlit's page: what its parts are called (`streamlit_private.py`), what
 // state it is in, and how it takes something at once. Turned off, and in a saved run, nothing is known of it: then steps
 // ask the server, and links load whole pages.
 

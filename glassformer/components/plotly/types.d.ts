@@ -20,7 +20,7 @@ export interface Table {
   rows: Cell[][];
 }
 
-/** `layout.meta.grid`: what `glassformer/charts/packing.py` packs. */
+/** `layout.meta.grid`: what `glassformer/charts/grid.py` packs. */
 export interface Grid {
   codes: string;
   tops: number[];
@@ -42,7 +42,7 @@ export interface Film {
   least: number;
 }
 
-/** `layout.meta.follow`: what `glassformer/charts/following.py` says. */
+/** `layout.meta.follow`: what `glassformer/charts/heatmap.py` says. */
 export interface Follow {
   rows: (number | null)[];
   starts: number[];

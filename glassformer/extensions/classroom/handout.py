@@ -21,8 +21,7 @@ from glassformer.extensions.classroom.teaching_links import PAGE_NAMES, whole
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Posed
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
-from glassformer.runs.picture import Picture
-from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.picture import PAGES, PICTURES, Picture, declare_all
 from glassformer.server.model_runner import BusyError
 from glassformer.shared.cover_box import ALL, PART
 from glassformer.state.link import Link, read_link
@@ -30,6 +29,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, said, say
 from transformer.runs.trace import Trace
+
+declare_all()
 
 _STYLE: Final = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 _DRAW: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")

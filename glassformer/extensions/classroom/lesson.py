@@ -25,7 +25,7 @@ import streamlit as st
 
 from glassformer.charts.theme import shortened
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Scene, lessons, read_folder
-from glassformer.server.command_line import values
+from glassformer.server.server_options import values
 from glassformer.state import link
 from transformer.i18n import Sentence, say
 

@@ -10,13 +10,13 @@ import re
 from html import escape
 from typing import Any, Final
 
-from glassformer.components.streamlit_page import styled
 from glassformer.extensions.classroom import lesson, lesson_questions, predictions, question_form, step_links
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lesson_questions import Found
 from glassformer.extensions.lessons.library import Opening, Posed
 from glassformer.extensions.lessons.library.posing import short_path, words_on
 from glassformer.extensions.rooms import room_session
+from glassformer.server.streamlit_private import styled
 from glassformer.shared import drawing, i18n, menu
 from glassformer.shared.i18n import st
 from glassformer.state import session

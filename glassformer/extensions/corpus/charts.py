@@ -9,8 +9,8 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import at_a_line, edge, frame, layer, legend, upright
 from glassformer.charts.grammar import note as written
+from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.hover import bold, on_lines
-from glassformer.charts.spread import number_spread_spec
 from glassformer.charts.theme import Spec, base_layout, colour_bar, literal, subtitle
 from transformer.i18n import say
 

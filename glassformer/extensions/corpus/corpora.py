@@ -19,8 +19,8 @@ from glassformer.extensions.corpus.library import folder, queries, scores
 from glassformer.extensions.corpus.library.folder import Run, runs
 from glassformer.extensions.corpus.library.joint_space import JointSpace, join, read_tokens
 from glassformer.extensions.corpus.library.scores import CorpusScores, PairedDifference, PairedScore
-from glassformer.server.command_line import values
 from glassformer.server.render_lock import RENDER_LOCK
+from glassformer.server.server_options import values
 from glassformer.shared.i18n import st
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence

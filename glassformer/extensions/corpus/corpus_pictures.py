@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
+from glassformer.charts.attribution import HOW_TO_READ_HEADS, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus.charts import HOW_TO_READ_SPREAD, measure_spread_spec
 from glassformer.extensions.corpus.corpus_look import CorpusLook
@@ -19,8 +19,7 @@ from glassformer.extensions.corpus.library.tables import Key, Name, Summaries, S
 from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
-from glassformer.state.click import Click, cell_of
-from glassformer.state.view import MAIN, Slot, View
+from glassformer.state.view import MAIN, Click, Slot, View, cell_of
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 
@@ -166,7 +165,12 @@ def _all_heads(scene: CorpusScene) -> Plot:
     kinds = [kind for kind in scene.kinds if scene.spoken[kind][name].unit == words.unit]
     blocks = [Block(KIND_NAMES[kind], _means(scene, kind)) for kind in kinds]
     signed = name == "effect"
-    read = [HOW_TO_READ, *[HOW_TO_READ_SIGNED] * signed, words.meaning, say("Each number is the mean over the lines.")]
+    read = [
+        HOW_TO_READ_HEADS,
+        *[HOW_TO_READ_SIGNED] * signed,
+        words.meaning,
+        say("Each number is the mean over the lines."),
+    ]
     if len(kinds) < len(scene.kinds):
         read.append(say("The other kinds of attention have this measure in another unit."))
     return Plot(

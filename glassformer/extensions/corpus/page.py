@@ -10,7 +10,7 @@ PAGES = (PageEntry(65, Path(__file__), say("Over a corpus"), MY_MODEL, path="cor
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
     from glassformer.extensions.corpus import open_corpus_run
     from glassformer.extensions.corpus.corpus_pictures import CORPUS
-    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head_without_run
     from glassformer.runs.open_run import publish
     from glassformer.state import session

@@ -9,7 +9,7 @@ PAGES = (PageEntry(61, Path(__file__), say("Doctor"), MY_MODEL, path="doctor"),)
 
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
     from glassformer.extensions.doctor.doctor_page import DOCTOR, FINDINGS
-    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head_without_run
     from glassformer.runs.open_run import publish
     from glassformer.runs.show import choose_part

@@ -15,12 +15,12 @@ from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from glassformer.extensions.importers.library.unknown_tensors import IGNORED
 from glassformer.extensions.tokenizers.options import language_name
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.shared import controls, drawing
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
-from glassformer.state.answers import Answer, Answers, value_of, with_answer, without
+from glassformer.state.link import Answer, Answers, value_of, with_answer, without, without_answer
 from transformer.checkpoint.listing import Entry
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, joined, say, say_n
@@ -284,7 +284,7 @@ def has_pieces(entry: Entry, report: ImportReport) -> bool:
 
 def _choose(model: str, name: str, values: Sequence[Any], place: int | None) -> None:
     known = session.answers_of(model)
-    _keep(model, without(known, name) if place is None else with_answer(known, name, values[place]))
+    _keep(model, without_answer(known, name) if place is None else with_answer(known, name, values[place]))
 
 
 def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) -> None:
@@ -292,7 +292,7 @@ def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) 
     found = st.session_state[key]
     text = ",".join(found) if isinstance(found, list) else str(found or "").strip()
     known = session.answers_of(model)
-    _keep(model, with_answer(known, name, read(text)) if text else without(known, name))
+    _keep(model, with_answer(known, name, read(text)) if text else without_answer(known, name))
 
 
 def _answer_all(model: str, found: Sequence[tuple[str, Answer]]) -> None:

@@ -14,21 +14,20 @@ from typing import Final
 
 import numpy as np
 
+from glassformer import SHIPPED
 from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.importers.third_party_models import brought, ways
-from glassformer.paths import SHIPPED
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt, to_the_doctor
+from glassformer.runs.open_run import attempt, to_the_doctor
 from glassformer.server import server_options
 from glassformer.shared import drawing, menu, pairs
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
-from glassformer.state.answers import Answers
-from glassformer.state.link import MAX_NAME
+from glassformer.state.link import MAX_NAME, Answers
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import n_bytes, save

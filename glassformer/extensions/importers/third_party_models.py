@@ -26,14 +26,12 @@ from glassformer.frame.source_box import head
 from glassformer.runs import loading
 from glassformer.runs.open_run import publish_unopened
 from glassformer.runs.sources import Source, sources
-from glassformer.server import command_line
+from glassformer.server import server_options
 from glassformer.server.parts import ServerPart
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
-from glassformer.state import answers as addresses
 from glassformer.state import session
-from glassformer.state.answers import Answer, Answers
-from glassformer.state.link import MAX_NAME
+from glassformer.state.link import MAX_NAME, Answer, Answers, read_answers, write_answers
 from transformer.analysis.losses import samples_of
 from transformer.checkpoint.free_memory import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
@@ -130,8 +128,8 @@ def scored(
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
         answers, files = _said(root, written)
         try:
-            everything = {**answers, **more}
-            return load(Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device())
+            said = {**answers, **more}
+            return load(Path(source), answers=said, given=files, inside=Path(root), device=server_options.device())
         except QuestionsError:
             return None
 
@@ -188,7 +186,7 @@ def _which(entry: Entry, given: Answers) -> _Which:
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
     kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
     sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
-    return str(entry.folder), str(entry.root), sign, addresses.write(given)
+    return str(entry.folder), str(entry.root), sign, write_answers(given)
 
 
 @st.cache_resource(show_spinner=False)
@@ -212,13 +210,13 @@ def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
     return load(
-        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=command_line.device()
+        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=server_options.device()
     )
 
 
 def _said(root: str, given: str) -> tuple[Mapping[str, Answer], ImportInputs]:
     """The answers to questions, and the files that were given."""
-    answers = dict(addresses.read(given) or ())
+    answers = dict(read_answers(given) or ())
     files: dict[str, Any] = {
         name: _inside(Path(root), str(answers.pop(name))) for name in TOKENIZERS if name in answers
     }

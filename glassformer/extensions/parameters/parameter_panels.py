@@ -21,11 +21,11 @@ from glassformer.extensions.parameters.parameter_tables import (
 )
 from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import attempt
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME

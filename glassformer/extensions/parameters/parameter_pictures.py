@@ -11,9 +11,9 @@ import torch
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import at_a_line, stroke, upright
+from glassformer.charts.histograms import HEIGHT, HOW_TO_READ_SPREAD, number_spread_spec
 from glassformer.charts.hover import bold
 from glassformer.charts.marks import LOGARITHMIC, Axis, Numbers, Places, Scale, Series, bars, lines
-from glassformer.charts.spread import HEIGHT, HOW_TO_READ_SPREAD, number_spread_spec
 from glassformer.charts.theme import Spec, capitalised, literal
 from glassformer.extensions.doctor.doctor_page import DOCTOR
 from glassformer.extensions.parameters.parameters_part import ParametersLook

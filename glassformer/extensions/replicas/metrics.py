@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from glassformer.server.measures import Quantity
+from glassformer.server.parts import Quantity
 from transformer.i18n import say
 
 ENVIRONMENT: Final = "GLASSFORMER_METRICS"
@@ -65,7 +65,7 @@ class Meter:
         self.model = client.Histogram("glassformer_model_seconds", "Work of the model, by turn.", **timed)
 
     def took(self, quantity: Quantity, seconds: float, page: str) -> None:
-        """Count a duration, measured by `glassformer.server.measures`."""
+        """Count a duration, measured by `glassformer.server.parts`."""
         timed = {"queue": self.waiting, "model": self.model}.get(quantity)
         (self.pages.labels(page) if timed is None else timed).observe(seconds)
 

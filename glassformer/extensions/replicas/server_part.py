@@ -29,7 +29,7 @@ from starlette.routing import BaseRoute, Route
 from glassformer.extensions.replicas import metrics
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.runs.loading import runner
-from glassformer.server import descriptors, measures
+from glassformer.server import descriptors, parts
 from glassformer.server.parts import ServerPart
 from glassformer.server.replicas import STORE
 from transformer.errors import DataError
@@ -175,7 +175,7 @@ class _ReplicasServer(ServerPart):
         begin()
         meter = metrics.meter()
         if meter is not None:
-            measures.LISTENERS.append(meter.took)
+            parts.LISTENERS.append(meter.took)
             meter.watch("queue_length", "Requests in the queue for the model.", lambda: runner().n_waiting)
             meter.watch("rooms", "Rooms.", lambda: len(ROOMS))
 

@@ -18,9 +18,9 @@ from urllib.parse import urlencode, urlsplit
 import segno
 
 from glassformer.components.element import Element, told_text
-from glassformer.components.streamlit_page import styled
 from glassformer.extensions.rooms import polling, room_session
 from glassformer.extensions.rooms.room import Public
+from glassformer.server.streamlit_private import styled
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import global_params, language

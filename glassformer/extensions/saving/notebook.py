@@ -21,8 +21,7 @@ from warnings import warn
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
 from glassformer.runs.open_run import seen, stepper_run
-from glassformer.runs.picture import Picture, Plot
-from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.picture import PAGES, PICTURES, Picture, Plot, declare_all
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.link import Link, address_words, read_link, write_link
 from glassformer.state.view import View, all_fields
@@ -30,6 +29,8 @@ from transformer.checkpoint.load import Checkpoint, in_memory, load
 from transformer.errors import GlassformerError, QueryError, shown
 from transformer.i18n import ENGLISH, languages, said, say
 from transformer.runs.trace import Trace
+
+declare_all()
 
 Format = Literal["png", "svg"]
 MM_PER_INCH: Final = 25.4

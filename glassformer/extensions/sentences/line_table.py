@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from glassformer.charts.spread import number_spread_spec
+from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.theme import Spec
 from glassformer.extensions.sentences.charts import HEIGHT, HOW_TO_READ_POINTS, line_points_spec
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
@@ -19,14 +19,13 @@ from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
 from glassformer.runs.open_run import REVISION_LENGTH
 from glassformer.shared import controls, drawing, menu, page_style
-from glassformer.shared.clicks import on_click
 from glassformer.shared.csv_export import Origin, decoding_of
+from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
-from glassformer.state.click import place_of
 from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN
+from glassformer.state.view import MAIN, place_of
 from transformer.i18n import Sentence, joined, say, say_n
 
 POINTS, SPREAD = "sentences_points", "sentences_spread"

@@ -10,7 +10,7 @@ PAGES = (PageEntry(64, Path(__file__), say("A file of sentences"), MY_MODEL, pat
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
     from glassformer.extensions.sentences import sentence_panels
     from glassformer.frame.decoding import decoding_line
-    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head_without_run
     from glassformer.runs.open_run import publish
     from glassformer.shared.i18n import st

@@ -6,15 +6,14 @@ from typing import Final
 from glassformer.extensions.sentences.line_table import opened, overview, table
 from glassformer.extensions.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
 from glassformer.extensions.what_if.what_if_panels import told
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.loading import runner
-from glassformer.runs.open_run import publish
+from glassformer.runs.open_run import attempt, publish
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
 from glassformer.shared.attention_notes import time_of
-from glassformer.shared.clicks import pressed
 from glassformer.shared.controls import KEEP
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from glassformer.extensions.sentences.line_runs import LineResult, batches, check_can_run, run_batch_of_lines
 from glassformer.server import replicas
-from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, JobRegistry
-from glassformer.server.model_runner import BusyError, ModelRunner
+from glassformer.server.model_runner import BusyError, ModelRunner, cost_of
 from glassformer.server.replicas import read, written
 from glassformer.state.link import Link, read_link, write_link
 from transformer.checkpoint.load import Checkpoint

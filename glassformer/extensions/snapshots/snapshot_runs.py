@@ -12,11 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.packing import block_size, pooled
-from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.runs.visible_trace import VisibleTrace
-from glassformer.server.fair_queue import cost_of
-from glassformer.server.model_runner import MAP_BYTES
+from glassformer.charts.grid import block_size, pooled
+from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
+from glassformer.server.model_runner import MAP_BYTES, cost_of
 from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.listing import Signature, signature

@@ -10,7 +10,7 @@ PAGES = (PageEntry(45, Path(__file__), say("Watch it learn"), path="training"),)
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
     from glassformer.extensions.training_page import training_panels
     from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
-    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import of_a_sentence
     from glassformer.state import session
 

@@ -27,9 +27,8 @@ from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared.attention_notes import effort_of
-from glassformer.state.click import cell_of, fields, place_of
 from glassformer.state.fields import Look, choice, either
-from glassformer.state.view import MAIN, Slot, View
+from glassformer.state.view import MAIN, Slot, View, cell_of, fields, place_of
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import SnapshotInfo

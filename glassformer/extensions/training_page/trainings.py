@@ -29,7 +29,7 @@ from glassformer.extensions.training_page import training_worker
 from glassformer.server import replicas
 from glassformer.server.jobs import Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError
-from glassformer.server.private_folder import OwnFolder
+from glassformer.server.replicas import OwnFolder
 from transformer import sandbox
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import DataError

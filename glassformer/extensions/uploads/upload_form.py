@@ -5,9 +5,9 @@ from glassformer.extensions.uploads import session_uploads
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
 from glassformer.extensions.uploads.session_uploads import File, Waiting
 from glassformer.extensions.uploads.upload_store import KEPT_SECONDS, UploadJob
-from glassformer.server import command_line, replicas, server_options
+from glassformer.server import replicas, server_options
 from glassformer.shared import drawing
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
@@ -189,7 +189,7 @@ def _key() -> str:
 
 
 def _why_off() -> str:
-    said = command_line.said(None, server_options.ENVIRONMENT, server_options.OPTION)
+    said = server_options.said(None, server_options.ENVIRONMENT, server_options.OPTION)
     if said is not None and said not in server_options.MODES:
         return say(
             "This server accepts no uploads, because its upload setting is “{found}”. The setting must be one of "

@@ -25,7 +25,7 @@ from pathlib import Path
 from glassformer.extensions.uploads.library.upload_folder import Read, Received
 from glassformer.extensions.uploads.library.upload_worker_client import Done, Worker
 from glassformer.server import replicas
-from glassformer.server.private_folder import OwnFolder
+from glassformer.server.replicas import OwnFolder
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
 

@@ -12,5 +12,5 @@ EXTENSION = Extension(
     pages="glassformer.extensions.what_if.pages:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",
     blocks="glassformer.extensions.what_if.what_if_panels:BLOCKS",
-    looks="glassformer.extensions.what_if.what_if_look:WhatIfLook",
+    looks="glassformer.extensions.what_if.comparison:WhatIfLook",
 )

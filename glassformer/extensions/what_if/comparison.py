@@ -9,18 +9,26 @@ b=kind%3Dcross%26layer%3D3%26head%3D1    the current view, and another head
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from glassformer.extensions.what_if.two_runs import Crossed, crossed, read_output, share_vocabulary
-from glassformer.extensions.what_if.what_if_look import Compared, WhatIfLook
-from glassformer.runs.viewed_run import ViewedRun
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.runs.viewed_run import ViewedRun, VisibleTrace
 from glassformer.server.model_runner import MAP_BYTES
+from glassformer.state.fields import Look, choice
 from glassformer.state.link import LOOKED_AT, NAMES, STEP, Link, read_link, read_nested, write_link, write_nested
 from glassformer.state.view import MAIN, SECOND, Slot
 from transformer.checkpoint.snapshots import split
 from transformer.i18n import say
 from transformer.runs.trace import Trace
+
+Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
+
+
+class WhatIfLook(Look):
+    """View state of the page Compare."""
+
+    compared: Compared = choice("compare", "auto")  # "auto" for the link's second run
+
 
 OF: Final[dict[Compared, tuple[str, ...]]] = {
     "checkpoints": ("model", "rev", "answers"),

@@ -12,7 +12,6 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from glassformer.components.streamlit_page import styled
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.comparison import of_what_is_looked_at
 from glassformer.extensions.what_if.interventions import ZeroHead
@@ -20,8 +19,9 @@ from glassformer.extensions.what_if.two_runs import first_difference, own_log_pr
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.model_runner import BusyError
+from glassformer.server.streamlit_private import styled
 from glassformer.shared import controls, cover_box, drawing, menu
-from glassformer.shared.clicks import pressed
+from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.tiles import BlockRow, cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
+from glassformer.charts.costs import BlockRow, cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, token_of
 from glassformer.runs.map_axes import KIND_NAMES, SIDE_OF, MapAxes, sides

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from glassformer.charts.histograms import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.charts.marks import Axis, Numbers, bars, formatted, heat
-from glassformer.charts.neurons import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.features import ACTIVATIONS
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of, writes
@@ -16,8 +16,7 @@ from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Captions, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.shared.attention_notes import formula
-from glassformer.state.click import Click, cell_of, place_below, place_of
-from glassformer.state.view import Side
+from glassformer.state.view import Click, Side, cell_of, place_below, place_of
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
 from transformer.i18n import joined, paragraph, say

@@ -10,8 +10,7 @@ import numpy as np
 
 from glassformer.inside.lens import lens_pictures as pictures
 from glassformer.inside.lens.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
-from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import OpenRun, attempt
 from glassformer.runs.show import ask_first, show, show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

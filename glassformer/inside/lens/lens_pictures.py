@@ -10,15 +10,14 @@ from glassformer.charts.candidates import PROBABILITY
 from glassformer.charts.grammar import layer, stroke
 from glassformer.charts.heatmap import NUMBER
 from glassformer.charts.hover import bold, hover, with_number
-from glassformer.charts.lens import DEPTH_AXIS, RANK, Depth, after, lens_table_spec
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
+from glassformer.charts.stream import DEPTH_AXIS, RANK, Depth, after, lens_table_spec
 from glassformer.charts.theme import Spec, colour_bar
 from glassformer.inside import Depths, InsideLook, LensColour
 from glassformer.inside.token_selection import INSIDE
 from glassformer.runs.picture import Captions, Plot
-from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.runs.visible_trace import is_yours
-from glassformer.state.click import column_below
+from glassformer.runs.viewed_run import RunScene, ViewedRun, is_yours
+from glassformer.state.view import column_below
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import hundredths

@@ -28,7 +28,7 @@ from glassformer.inside.token_selection import INSIDE, pieces_of, sides_of
 from glassformer.runs.map_axes import has_one_stack
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene
-from glassformer.state.click import Click
+from glassformer.state.view import Click
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
 from transformer.i18n import say, say_n

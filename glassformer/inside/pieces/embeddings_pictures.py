@@ -17,8 +17,7 @@ from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, side_of
 from glassformer.runs.picture import Captions, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.state.click import place_below
-from glassformer.state.view import Side
+from glassformer.state.view import Side, place_below
 from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure, Neighbours, Plane
 from transformer.i18n import joined, say

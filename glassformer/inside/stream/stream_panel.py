@@ -9,8 +9,7 @@ from glassformer.inside import inside_controls
 from glassformer.inside.stream import stream_pictures as pictures
 from glassformer.inside.stream.stream_pictures import OpenStream, norm_name, open_stream
 from glassformer.inside.token_selection import pieces_of
-from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import OpenRun, attempt
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.i18n import st

@@ -7,17 +7,22 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import frame
-from glassformer.charts.lens import Depth
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
 from glassformer.charts.positions import DIMENSION_AXIS
-from glassformer.charts.stream import HOW_TO_READ_KEPT, HOW_TO_READ_SIZE, shades, stream_added_spec, stream_lines_spec
+from glassformer.charts.stream import (
+    HOW_TO_READ_KEPT,
+    HOW_TO_READ_SIZE,
+    Depth,
+    shades,
+    stream_added_spec,
+    stream_lines_spec,
+)
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.state.click import place_below
-from glassformer.state.view import Side
+from glassformer.state.view import Side, place_below
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Stream, StreamPlace
 from transformer.i18n import say

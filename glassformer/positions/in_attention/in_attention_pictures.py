@@ -20,7 +20,7 @@ from glassformer.positions.positions_page import (
     shown_of_run,
 )
 from glassformer.runs.picture import Plot
-from glassformer.state.click import Click, column_below, place_below, row_below
+from glassformer.state.view import Click, column_below, place_below, row_below
 from transformer.analysis.positions import Turning, even_product
 from transformer.i18n import say, say_n
 

@@ -12,8 +12,7 @@ from glassformer.positions.position_controls import take_head
 from glassformer.positions.positions_page import PositionScene, PositionTable
 from glassformer.positions.sentence import sentence_pictures as pictures
 from glassformer.positions.sentence.sentence_pictures import PLACES, InScores, Start, open_sentence
-from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import OpenRun, attempt
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

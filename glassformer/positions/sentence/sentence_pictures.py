@@ -14,8 +14,7 @@ from glassformer.positions.positions_page import LOOKED_AT, PAGE, PositionScene,
 from glassformer.runs.map_axes import STACKS, MapAxes, sides
 from glassformer.runs.picture import Captions, Part, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.state.click import into, place_below
-from glassformer.state.view import Side
+from glassformer.state.view import Side, into, place_below
 from transformer.analysis.positions import Spreads, Turning, product_by_distance, spreads
 from transformer.analysis.stream import rms
 from transformer.i18n import joined, say

@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.runs.map_axes import fit_given
-from glassformer.runs.visible_trace import can_roll, has_words, marked
+from glassformer.runs.viewed_run import can_roll, has_words, marked
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from glassformer.extensions.replicas import metrics
-from glassformer.server import measures
+from glassformer.server import parts
 from glassformer.server.model_runner import ModelRunner
 from tests.glassformer.waiting import WAIT, until
 
@@ -30,7 +30,7 @@ def client(monkeypatch):
     monkeypatch.setenv(metrics.ENVIRONMENT, "on")
     page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
     app = Starlette(routes=[*metrics.routes("glass"), page], middleware=[Middleware(metrics.MetricsMiddleware)])
-    monkeypatch.setattr(measures, "LISTENERS", [metrics.meter().took])
+    monkeypatch.setattr(parts, "LISTENERS", [metrics.meter().took])
     with TestClient(app) as found:
         yield found
 
@@ -64,7 +64,7 @@ def test_requests_are_counted_by_route_and_status(client):
 def test_pages_the_queue_and_the_model_are_timed(client):
     runner, begun, go = ModelRunner(), threading.Event(), threading.Event()
     metrics.meter().watch("queue_length", "Requests.", lambda: runner.n_waiting)
-    with measures.drawn("step"):
+    with parts.drawn("step"):
         work = (lambda: begun.set() or go.wait()), (lambda: True)
         waits = [threading.Thread(target=runner.compute, args=(one, one), kwargs={"nbytes": int}) for one in work]
         waits[0].start()
@@ -88,7 +88,7 @@ def test_off_is_off(monkeypatch):
     with TestClient(Starlette(routes=metrics.routes())) as client:
         answer = client.get("/metrics")
     assert (answer.status_code, "GLASSFORMER_METRICS=on turns them on" in answer.text) == (404, True)
-    with measures.drawn("step"):
+    with parts.drawn("step"):
         assert metrics.meter() is None
 
 

@@ -17,7 +17,7 @@ from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen, stepper_run
-from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.picture import PAGES, PICTURES, declare_all
 from glassformer.runs.step_frames import RunRef
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
@@ -29,6 +29,8 @@ from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.i18n import languages
 from transformer.runs.interventions import parse
+
+declare_all()
 
 
 def kept(opened, key="candidates", **fields):  # noqa: F811

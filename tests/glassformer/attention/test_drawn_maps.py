@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from glassformer.attention.drawn_maps import drawn_map, piece_map
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.runs.viewed_run import VisibleTrace
 from glassformer.state.view import View
 from transformer import load, run
 from transformer.analysis.rollout import cross_rollout, self_rollout

@@ -7,8 +7,8 @@ import pytest
 
 from glassformer.attention.drawn_maps import drawn_map, piece_map
 from glassformer.attention.one_weight.one_weight_pictures import opening
-from glassformer.charts.packing import block_size, open_blocks, pooled
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.charts.grid import block_size, open_blocks, pooled
+from glassformer.runs.viewed_run import VisibleTrace
 from glassformer.state.view import View
 from transformer.analysis.head_statistics import measure, measure_by_layer
 from transformer.runs.dynamic_batching import run_together

@@ -5,8 +5,7 @@ import html
 import pytest
 
 from glassformer import charts
-from glassformer.charts.candidates import Others, Shares
-from glassformer.charts.draws import Drawn
+from glassformer.charts.candidates import Drawn, Others, Shares
 from glassformer.charts.theme import TARGET_COLOR, literal
 from transformer.i18n.sentence import chance
 

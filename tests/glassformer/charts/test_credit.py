@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.credit import Bar, Column
-from glassformer.charts.head_numbers import Block, head_at
+from glassformer.charts.attribution import Bar, Block, Column, head_at
 from glassformer.charts.theme import literal
 
 PIECES = ["▁a", "<b>", "▁a"]

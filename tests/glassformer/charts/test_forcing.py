@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.bands import COLUMNS, MOST, place_in_bands, tops, window
+from glassformer.charts.piece_rows import COLUMNS, MOST, place_in_bands, tops, window
 
 LABELS = [f"p{i}" for i in range(11)]
 READS = ["<s>", *LABELS[:-1]]

@@ -7,9 +7,7 @@ import pytest
 
 from glassformer import charts
 from glassformer.charts.grid import tile_at
-from glassformer.charts.heatmap import LOG_FLOOR
-from glassformer.charts.prompt import part_map
-from glassformer.charts.tables import heads_columns
+from glassformer.charts.heatmap import LOG_FLOOR, heads_columns, part_map
 from glassformer.charts.theme import literal
 from glassformer.components.plotly_component import figure_json
 

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer import charts
-from glassformer.charts import tables
-from glassformer.charts.following import follow_steps
 from glassformer.charts.grid import follow_in_tiles
-from glassformer.charts.heatmap import HALF_DIGITS, LOG_FLOOR, THREE_BYTE_DIGITS, shortened
+from glassformer.charts.heatmap import HALF_DIGITS, LOG_FLOOR, THREE_BYTE_DIGITS, follow_steps, map_columns, shortened
 from glassformer.charts.theme import literal
 from tests.pages.reading import three_byte_numbers
 
@@ -75,7 +73,7 @@ def test_each_row_may_have_its_own_reason(weights):
     for row, (trace, why) in enumerate(zip(closed, ("later", "window"), strict=True)):
         assert f"<i>{why}</i>" in trace.hovertemplate
         np.testing.assert_array_equal(np.isfinite(trace.z), ~allowed & (np.arange(3) == row)[:, None])
-    table = tables.map_columns(weights, queries=QUERIES, keys=KEYS, allowed=allowed, mask_reason=["one", "two", "-"])
+    table = map_columns(weights, queries=QUERIES, keys=KEYS, allowed=allowed, mask_reason=["one", "two", "-"])
     assert [str(note) for note in table["note"]] == ["", *["one"] * 3, "", "", *["two"] * 2, *[""] * 4]
 
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.lens import HOW_TO_READ_TABLE, Depth, in_cell
-from glassformer.charts.theme import MARK_COLOR, figure_in, literal
+from glassformer.charts.stream import HOW_TO_READ_TABLE, Depth
+from glassformer.charts.theme import MARK_COLOR, figure_in, in_cell, literal
 from glassformer.inside.lens.lens_pictures import OpenLens, open_lens
-from glassformer.runs.picture_registry import PICTURES
+from glassformer.runs.picture import PICTURES, declare_all
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
+
+declare_all()
 
 DEPTHS = [Depth("embedding", "the embedding"), Depth("1 self", "layer 1's self-attention"), Depth("1 FFN", "<b>")]
 PIECES = [["▁a", "<b>", "$x$"], ["▁a", "▁a", "c"], ["▁Donaudampfschiff", "b", "中文中文中文"]]

@@ -8,11 +8,13 @@ import pytest
 from glassformer import charts
 from glassformer.charts.theme import NEUTRAL_COLOR, SCALES, SIGNED_SCALE, figure_in, literal
 from glassformer.positions.sentence import sentence_pictures
-from glassformer.runs.picture_registry import PICTURES
-from glassformer.state.click import Click
+from glassformer.runs.picture import PICTURES, declare_all
+from glassformer.state.view import Click
 from glassformer.step.step_pictures import MEASURES, unsure_curve
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.analysis.stream import rms
+
+declare_all()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 
 from glassformer.charts import cache_blocks, tile_scores
-from glassformer.charts.tiles import BlockRow
+from glassformer.charts.costs import BlockRow
 
 ROW = {"key_axis": "Key", "side": "source", "title": "t", "allowed": np.ones(5, bool)}
 

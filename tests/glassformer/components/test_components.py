@@ -28,7 +28,7 @@ from glassformer.components.stepper_view import (
     settled_step,
     stepper,
 )
-from glassformer.state.click import Click
+from glassformer.state.view import Click
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.reading import numbers
 

@@ -1,20 +1,16 @@
 """The parts of Streamlit's page have their names in one place, and this Streamlit's scripts know them."""
 
 import re
-from importlib import reload
 from pathlib import Path
 
 import pytest
 import streamlit
 
-from glassformer.components import streamlit_page
-from glassformer.components.streamlit_page import SELECTORS, styled
-from glassformer.server.streamlit_private import is_on
+from glassformer.server.streamlit_private import is_on, page_selectors, styled
 from tests.source_code import ROOT
 
 STYLED = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.is_file()]
 OURS = [path for path in STYLED if path.suffix in {".py", ".css", ".js", ".toml"}]
-TABLES = ("streamlit_page.py", "streamlit_private.py")
 PRIVATE = re.compile(r"\.st[A-Z]\w+|data-testid|data-test-|data-baseweb|data-collapsed|st-emotion|__streamlit")
 
 
@@ -25,17 +21,17 @@ def text_of(path):
 def test_this_streamlit_calls_them_so():
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
     scripts = "".join(text_of(path) for path in folder.glob("*.js"))
-    for name, selector in SELECTORS.items():
+    for name, selector in page_selectors().items():
         words = re.findall(r"st[A-Z]\w+|data-[\w-]+|notRunning|running|CONNECTED", selector)
         assert words, name
         assert [word for word in words if word not in scripts] == []
 
 
 def test_nothing_else_says_what_streamlit_calls_it():
-    found = {path.name: PRIVATE.findall(text_of(path)) for path in OURS if path.name not in TABLES}
+    found = {path.name: PRIVATE.findall(text_of(path)) for path in OURS if path.name != "streamlit_private.py"}
     there = {name: words for name, words in found.items() if words}
-    assert there == {}, "name it in streamlit_page.py"
-    assert used_names() <= set(SELECTORS)
+    assert there == {}, "name it in streamlit_private.py"
+    assert used_names() <= set(page_selectors())
 
 
 def used_names():
@@ -62,9 +58,8 @@ def test_turned_off_no_part_is_found(monkeypatch):
     monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
     is_on.cache_clear()
     try:
-        assert set(reload(streamlit_page).SELECTORS.values()) == {":not(*)"}
-        assert streamlit_page.styled(":--main p {}") == ":not(*) p {}"
+        assert set(page_selectors().values()) == {":not(*)"}
+        assert styled(":--main p {}") == ":not(*) p {}"
     finally:
         monkeypatch.undo()
         is_on.cache_clear()
-        reload(streamlit_page)

@@ -5,13 +5,15 @@ from random import Random
 
 import pytest
 
-from glassformer.runs.picture_registry import PICTURES
+from glassformer.runs.picture import PICTURES, declare_all
 from glassformer.runs.step_frames import Frames
 from glassformer.state.view import all_fields
 from tests.glassformer.runs.test_step_frames import OF, changed, drawn, fetched
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.transformer.made_up_changes import SilentHead
 from transformer.runs.query import Beam, Sampling
+
+declare_all()
 
 # Four kinds with an encoder and a decoder, of which one is trained, and four with a decoder alone.
 RUNS = (

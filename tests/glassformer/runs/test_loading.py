@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 
 from glassformer.runs import loading
-from glassformer.server import command_line
+from glassformer.server import server_options
 from tests.transformer.stand_in import DEVICE
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import CheckpointError
@@ -119,7 +119,7 @@ def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
     """A checkpoint, one beside it that another is let go for, which both run there."""
     here = loading.open_checkpoint(loading.usable()["reverse"])
     loading.let_go(lambda which: True)
-    monkeypatch.setattr(command_line, "device", lambda: DEVICE)
+    monkeypatch.setattr(server_options, "device", lambda: DEVICE)
     there = loading.open_checkpoint(loading.usable()["reverse"])
     assert there is not here
     assert there.device == DEVICE

@@ -10,13 +10,15 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from glassformer.runs import step_frames as module
-from glassformer.runs.picture_registry import PICTURES
+from glassformer.runs.picture import PICTURES, declare_all
 from glassformer.runs.step_frames import Frames, change, routes
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.drawing import at_a_moment
 from glassformer.state.view import MAIN, SECOND
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.errors import QueryError
+
+declare_all()
 
 OF = Origin(checkpoint="reverse")
 JSON = st.recursive(

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from glassformer.runs.loading import CheckpointCache
 from glassformer.server import render_lock
-from glassformer.server.checkpoint_cache import CheckpointCache
 from transformer.checkpoint import free_memory
 from transformer.errors import CheckpointError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.server.fair_queue import LATE_SECONDS, PATIENT_SECONDS, FairQueue, Request, cost_of
+from glassformer.server.model_runner import LATE_SECONDS, PATIENT_SECONDS, FairQueue, Request, cost_of
 from tests.glassformer.waiting import Clock
 from transformer.runs.query import MOST_TOGETHER, Beam, Query, Sampling
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.paths import SHIPPED
+from glassformer import SHIPPED
 from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.checkpoint.load import load

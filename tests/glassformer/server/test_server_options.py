@@ -4,7 +4,7 @@ import pytest
 import streamlit
 import torch
 
-from glassformer.server import command_line, server_options
+from glassformer.server import server_options
 from transformer.errors import CheckpointError
 
 
@@ -44,15 +44,15 @@ def test_the_command_line_comes_before_the_environment_and_another_word_is_off(l
 def test_models_compute_on_the_processor_unless_it_is_said(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.delenv(command_line.DEVICE[0], raising=False)
-    assert command_line.device([]).type == "cpu"
-    assert str(command_line.device(["--device", "cuda:1"])) == "cuda:1"
-    monkeypatch.setenv(command_line.DEVICE[0], "cuda")
-    assert command_line.device([]).type == "cuda"
-    assert command_line.device(["--device=cpu"]).type == "cpu"
+    monkeypatch.delenv(server_options.DEVICE[0], raising=False)
+    assert server_options.device([]).type == "cpu"
+    assert str(server_options.device(["--device", "cuda:1"])) == "cuda:1"
+    monkeypatch.setenv(server_options.DEVICE[0], "cuda")
+    assert server_options.device([]).type == "cuda"
+    assert server_options.device(["--device=cpu"]).type == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(CheckpointError, match="no CUDA device here"):
-        command_line.device([])
+        server_options.device([])
 
 
 def test_training_is_on_where_uploads_are_unless_it_is_said(listening, monkeypatch):

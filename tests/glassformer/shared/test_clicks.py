@@ -8,7 +8,7 @@ def page():
     import streamlit
     from streamlit.runtime.scriptrunner import StopException
 
-    from glassformer.shared.clicks import pressed
+    from glassformer.shared.drawing import pressed
 
     state = streamlit.session_state
     begun, done = state.setdefault("begun", 0), state.setdefault("done", 0)

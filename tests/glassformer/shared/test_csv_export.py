@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glassformer.charts.tables import heads_columns, map_columns
+from glassformer.charts.heatmap import heads_columns, map_columns
 from glassformer.shared.csv_export import Origin, csv_bytes, decoding_of, saved, slug, with_origin
 from tests.transformer.made_up_changes import SilentHead
 from transformer.i18n import ENGLISH, PSEUDO

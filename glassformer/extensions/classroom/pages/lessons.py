@@ -1,7 +1,7 @@
 """Lessons: what each teaches, how long it takes, and the way into it."""
 
 from glassformer.extensions.classroom import lesson_list
-from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.run_page import checkpoint_or_maps
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
 from glassformer.state import session

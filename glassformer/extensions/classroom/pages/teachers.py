@@ -1,7 +1,7 @@
 """For teachers: a link for a class, a lesson on paper, lessons in one's own words."""
 
 from glassformer.extensions.classroom import teaching_panels
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.runs.open_run import publish
 from glassformer.shared import drawing

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from glassformer.charts.attribution import Block, head_effects_spec
 from glassformer.charts.grammar import table
-from glassformer.charts.head_numbers import Block, head_effects_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_name, head_of
@@ -20,9 +20,9 @@ from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, c
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import UNITS
 from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.open_run import attempt
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing, menu, page_style

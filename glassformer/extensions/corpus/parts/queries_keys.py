@@ -32,9 +32,8 @@ from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
-from glassformer.state.click import Click, place_of
 from glassformer.state.fields import LONGEST_NAME
-from glassformer.state.view import MAIN, Slot
+from glassformer.state.view import MAIN, Click, Slot, place_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import written

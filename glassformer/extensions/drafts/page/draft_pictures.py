@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from glassformer.charts.hover import bold, on_lines
-from glassformer.charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
+from glassformer.charts.piece_rows import MOST_COLUMNS, Fate, PieceCell, piece_rows_spec
 from glassformer.charts.theme import literal, shortened
 from glassformer.extensions.drafts.page import DraftsLook
 from glassformer.extensions.drafts.rounds import (
@@ -22,9 +22,9 @@ from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search.search_page import NO_TEXT, SEARCH
-from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.state.click import column_below, into
+from glassformer.server.model_runner import cost_of
+from glassformer.state.view import column_below, into
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import chance
 from transformer.model.anatomy import anatomy
@@ -111,8 +111,8 @@ DRAFTS = SEARCH.part("drafts", drafted)
 def rounds(scene: Checked) -> Plot | None:
     """What each round proposed and what became of it; a click means a step. None where every piece was forced."""
     found, step = scene.drafted, scene.step
-    first = step // MOST * MOST  # of the places that are drawn
-    end = min(first + MOST, len(found.ids))
+    first = step // MOST_COLUMNS * MOST_COLUMNS  # of the places that are drawn
+    end = min(first + MOST_COLUMNS, len(found.ids))
     here = [(n, one) for n, one in enumerate(found.rounds) if one.start < end and _end_of(one) > first]
     if not found.rounds:
         return None
@@ -263,7 +263,7 @@ def few_bits(scene: Checked) -> Plot | None:
     own, pieces = found[0], run.trace.vocabulary
     if not own.ids:
         return None
-    width = min(MOST, len(own.ids) + _FURTHER, max(len(one.ids) for one in found))
+    width = min(MOST_COLUMNS, len(own.ids) + _FURTHER, max(len(one.ids) for one in found))
     same = [one.bits for one in found[1:] if one.ids == own.ids]
     spec = piece_rows_spec(
         [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],

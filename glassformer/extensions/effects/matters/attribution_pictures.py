@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from glassformer.charts.credit import (
+from glassformer.charts.attribution import (
     HOW_TO_READ,
     HOW_TO_READ_BARS,
     HOW_TO_READ_MAP,
@@ -27,7 +27,7 @@ from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.state.click import Click, cell_of, place_of
+from glassformer.state.view import Click, cell_of, place_of
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy

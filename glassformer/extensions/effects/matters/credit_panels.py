@@ -26,9 +26,8 @@ from glassformer.extensions.effects.matters.attribution_pictures import (
 )
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.what_if_panels import for_head
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import measured
-from glassformer.runs.open_run import OpenRun, address
+from glassformer.runs.open_run import OpenRun, address, attempt
 from glassformer.runs.show import ask_first, show
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import st

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from glassformer.charts.attribution import HOW_TO_READ_HEADS, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.grammar import SIDES, at_mean
-from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
+from glassformer.charts.grid import HOW_TO_READ_GROUPS
 from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import Effect, EffectsLook
@@ -23,10 +23,9 @@ from glassformer.maps.grid import grid
 from glassformer.maps.visible_map import seen_map
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.runs.visible_trace import VisibleTrace
+from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
 from glassformer.server.jobs import SMALL
-from glassformer.state.click import Click, cell_of
+from glassformer.state.view import Click, cell_of
 from transformer.analysis.head_statistics import largest
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Kind
@@ -291,7 +290,7 @@ def effects(scene: Measured) -> Plot | None:
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
     chosen = None if scene.head is None else (kinds.index(view.kind), *scene.head)
     signed, group = measure in SIGNED, size_of(run)
-    read = [HOW_TO_READ, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
+    read = [HOW_TO_READ_HEADS, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
     return Plot(
         spec=head_effects_spec(
             blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group

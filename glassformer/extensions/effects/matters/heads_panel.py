@@ -34,10 +34,9 @@ from glassformer.extensions.what_if.head_effects import HeadEffects
 from glassformer.extensions.what_if.what_if_panels import for_head
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import sides
 from glassformer.runs.measurement_jobs import begins_by_itself, studies
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import OpenRun, attempt
 from glassformer.runs.show import ask_first, show
 from glassformer.server.jobs import JobStatus
 from glassformer.shared import controls, cover_box, drawing

@@ -10,8 +10,7 @@ from glassformer.extensions.effects.wrong import mistake_figures as figures
 from glassformer.extensions.effects.wrong.mistake_figures import LEAK, Card, CardMeasure, RunSides, Side
 from glassformer.extensions.what_if.interventions.layer_changes import EmbeddingScale, NoResidual, SwapNorms
 from glassformer.extensions.what_if.interventions.mask_changes import CausalMask, PaddingMask
-from glassformer.extensions.what_if.interventions.piece_changes import Pads
-from glassformer.extensions.what_if.interventions.position_changes import NoPositions, ShiftPositions
+from glassformer.extensions.what_if.interventions.piece_changes import NoPositions, Pads, ShiftPositions
 from glassformer.extensions.what_if.interventions.score_changes import (
     FillValue,
     HeadsTold,

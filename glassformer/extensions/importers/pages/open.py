@@ -2,7 +2,7 @@
 
 from glassformer.extensions.importers import import_report, imported_model
 from glassformer.extensions.importers.third_party_models import ways
-from glassformer.frame.sidebar import chosen_entry
+from glassformer.frame.run_page import chosen_entry
 from glassformer.frame.source_box import head
 from glassformer.runs.open_run import publish_unopened
 from glassformer.shared.i18n import st

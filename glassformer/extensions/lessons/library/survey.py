@@ -22,11 +22,11 @@ from typing import Final
 
 import torch
 
+from glassformer import SHIPPED
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson import Kind, Lesson, LessonStep
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import Posed, pose
-from glassformer.paths import SHIPPED
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 

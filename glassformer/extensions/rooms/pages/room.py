@@ -1,7 +1,7 @@
 """A room: a class follows its teacher through the app, and votes before an answer is shown."""
 
 from glassformer.extensions.rooms import room_panels, room_session
-from glassformer.frame.sidebar import settle_defaults
+from glassformer.frame.run_page import settle_defaults
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
 from glassformer.runs.open_run import publish_unopened

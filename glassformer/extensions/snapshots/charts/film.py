@@ -13,9 +13,9 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import GREY, frame, note
+from glassformer.charts.heatmap import WEIGHT, map_columns
 from glassformer.charts.hover import hover, italic, of_axis, on_lines, with_number
-from glassformer.charts.tables import CLOSED, WEIGHT, map_columns
-from glassformer.charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
+from glassformer.charts.theme import CLOSED, Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from transformer.i18n import say
 
 HOW_TO_READ = say(

@@ -11,15 +11,13 @@ from typing import Final
 import numpy as np
 
 from glassformer.attention.drawn_maps import ATTENTION
-from glassformer.charts.grid import HOW_TO_READ_CLOSED
-from glassformer.charts.packing import open_blocks
+from glassformer.charts.grid import HOW_TO_READ_CLOSED, open_blocks
 from glassformer.extensions.snapshots.charts.film import HOW_TO_READ, film_spec, moment_in_film
 from glassformer.extensions.snapshots.snapshot_runs import Growth, block_of, growth, hides
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, sides
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ViewedRun
-from glassformer.state.click import Click
-from glassformer.state.view import Slot
+from glassformer.state.view import Click, Slot
 from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.i18n import Sentence, joined, say

@@ -20,10 +20,9 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     Choices,
     Pairs,
 )
-from glassformer.runs.error_boundary import attempt
-from glassformer.runs.open_run import publish
+from glassformer.runs.open_run import attempt, publish
 from glassformer.runs.show import choose_part
-from glassformer.server import command_line, replicas, server_options
+from glassformer.server import replicas, server_options
 from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, cover_box, drawing
@@ -100,7 +99,7 @@ def _current() -> Training | None:
 
 
 def _why_off() -> Sentence:
-    said = command_line.said(None, *server_options.TRAINING)
+    said = server_options.said(None, *server_options.TRAINING)
     if said is not None and said not in server_options.TRAINING_MODES:
         return say(
             "Nobody can train on this server, because its setting is “{found}”. It must be one of {modes}.",

@@ -17,18 +17,16 @@ from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.extensions.what_if import comparison
 from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
-from glassformer.extensions.what_if.comparison import Pair, read_by
-from glassformer.extensions.what_if.what_if_look import Compared
+from glassformer.extensions.what_if.comparison import Compared, Pair, read_by
 from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.maps.visible_map import SeenMap, seen_map
 from glassformer.runs import loading
-from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import OpenRun, open_run, publish
+from glassformer.runs.open_run import OpenRun, attempt, open_run, publish
 from glassformer.runs.show import show
-from glassformer.runs.visible_trace import VisibleTrace, heads_name
+from glassformer.runs.viewed_run import VisibleTrace, heads_name
 from glassformer.shared import controls, drawing
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin

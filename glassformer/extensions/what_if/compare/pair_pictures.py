@@ -17,9 +17,8 @@ from glassformer.charts.theme import shortened
 from glassformer.extensions.what_if.comparison import Pair, cross, pair_of, read_by
 from glassformer.extensions.what_if.two_runs import Aligned, Crossed, aligned, first_difference, own_log_probs
 from glassformer.runs.picture import Captions, CaptionTable, Page, Plot
-from glassformer.runs.viewed_run import ViewedRun
-from glassformer.runs.visible_trace import N_CANDIDATES, branch_at
-from glassformer.state.click import Click, place_of
+from glassformer.runs.viewed_run import N_CANDIDATES, ViewedRun, branch_at
+from glassformer.state.view import Click, place_of
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import hundredths
 from transformer.model.config import ModelConfig

@@ -11,14 +11,13 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.what_if import comparison, head_effect_jobs
-from glassformer.extensions.what_if.comparison import Pair
+from glassformer.extensions.what_if.comparison import Compared, Pair
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, RunUrl, open_run
-from glassformer.runs.visible_trace import own_choice
+from glassformer.runs.viewed_run import own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.controls import ControlBinding

@@ -5,16 +5,19 @@ To add one, write its record in a module of this package and name it in `KINDS`.
 
 from typing import Final
 
-from glassformer.extensions.what_if.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
 from glassformer.extensions.what_if.interventions.layer_changes import (
     EmbeddingScale,
     KeepDropout,
+    MeanHead,
     NoFeedForward,
     NoNorm,
     NoResidual,
     RoundWeights,
     Skip,
     SwapNorms,
+    Temper,
+    Uniform,
+    ZeroHead,
 )
 from glassformer.extensions.what_if.interventions.mask_changes import (
     CausalMask,
@@ -23,12 +26,18 @@ from glassformer.extensions.what_if.interventions.mask_changes import (
     LocalWindow,
     PaddingMask,
 )
-from glassformer.extensions.what_if.interventions.piece_changes import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
-from glassformer.extensions.what_if.interventions.position_changes import (
+from glassformer.extensions.what_if.interventions.piece_changes import (
+    Blank,
+    Drop,
+    Insist,
     NoPositions,
+    Pads,
+    Replace,
     ScalePositions,
     ShiftPositions,
+    Shuffle,
     ShufflePositions,
+    Swap,
 )
 from glassformer.extensions.what_if.interventions.row_changes import CopyMap, Force, Mute, Patch, Weigh
 from glassformer.extensions.what_if.interventions.score_changes import (

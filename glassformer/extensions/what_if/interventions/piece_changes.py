@@ -1,4 +1,4 @@
-"""Changes of pieces: of those that the model reads, and of one output piece that it must write.
+"""Changes of pieces, of those that are read and of one output piece, and changes of their positions.
 
 Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder-only model the source is its
 prompt. Places count in the source with its special pieces, as the changes before this one left it.
@@ -7,27 +7,32 @@ An output piece that is insisted on is written at one step, whatever the model f
 chosen as usual, after that piece. Decoding closes every other piece at that step, as the rules of a model's config
 do, so greedy decoding, beam search and sampling all write it.
 
+Positions: a table's vectors are taken from other rows or multiplied. Positions inside attention are taken from other
+places: the angles of rotary ones, the distances of a bias.
+
 Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for erased words; Sinha et
 al., "Masked Language Modeling and the Distributional Hypothesis" (2021), for shuffled ones; Hokamp and Liu,
 "Lexically Constrained Decoding for Sequence Generation Using Grid Beam Search" (2017), for pieces that an output must
-have; here at a given place.
+have; here at a given place. Vaswani et al. (2017), section 3.5, for positions; those inside attention as in
+`transformer.model.attention_positions`.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
-from transformer.model.taps import Hook
+from transformer.model.taps import Hook, Replacer, Rewirer
 from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
-from transformer.runs.interventions.fields import place, whole
-from transformer.runs.interventions.targets import AtPlace
+from transformer.runs.interventions.fields import number, place, whole
+from transformer.runs.interventions.targets import AtPlace, StackChange
 
 MOST_PADS: Final = 64
 MAX_SEED: Final = 2**32 - 1
@@ -294,3 +299,130 @@ class Insist(PieceChange):
                 piece=forced[self.step],
             )
         return {self.step: self.piece}
+
+
+# ------------------------------------------------------------------------------------------------ positions
+
+MOST_SHIFT = 4096
+
+
+class _OfPositions(StackChange):
+    """What can be done to the positions of one stack or of both."""
+
+    group = "positions"
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        if config.placing.adds == "nothing":
+            return say(
+                "This model has no positional encoding: only its causal mask, if it has one, shows the order of tokens."
+            )
+        return None
+
+    def _moved(self, ground: InterventionContext, moves: Callable[[Tensor], Tensor]) -> Hook:
+        """Takes vectors or angles of other places."""
+        config = ground.config
+        part = "embedding" if config.placing.adds == "table" else "order"
+
+        def after(before: Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
+            """First what another change does with places, if there is one."""
+            return moves if before is None else lambda places: moves(before(places))
+
+        return Rewirer({f"{name}.{part}.moves": after for name in self.stacks(config)})
+
+    def _sized(self, ground: InterventionContext, by: float) -> Hook:
+        """Multiplies vectors or a bias."""
+        config = ground.config
+        part = "embedding.positions" if config.placing.adds == "table" else "*.self_attn.bias"
+        return Replacer({f"{name}.{part}": lambda value: value * by for name in self.stacks(config)},
+                        causal=True)  # fmt: skip
+
+
+class NoPositions(_OfPositions):
+    word = "unplaced"
+    title = say("No positions")
+    about = say(
+        "Nothing tells the model where a token is: its position vectors or biases are 0, or its queries and keys "
+        "are not rotated. Without positions, an encoder reads only a bag of words (Vaswani et al., 2017, section "
+        "3.5)."
+    )
+
+    def told(self) -> str:
+        return say("{stack}: no positions", stack=self.name)
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        """Sets vectors or a bias to 0; with rotary positions, all tokens are at the first place."""
+        if ground.config.placing.adds == "turn":
+            return (self._moved(ground, torch.zeros_like),)
+        return (self._sized(ground, 0.0),)
+
+
+class ShiftPositions(_OfPositions):
+    by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # a table's first row follows its last
+
+    word = "shift"
+    title = say("Positions shifted")
+    about = say(
+        "All tokens move by this many positions. With a table of positions, each token then gets a different row "
+        "than in training. Positions inside attention depend only on distances, which stay the same, so nothing "
+        "changes."
+    )
+
+    def told(self) -> str:
+        return say("{stack}: positions are shifted by {n}", stack=self.name, n=self.by)
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        return (self._moved(ground, lambda places: places + self.by),)
+
+
+class ScalePositions(_OfPositions):
+    by: float = number(say("Factor"), 0, 100, 2)  # what vectors, a bias or angles are multiplied by
+
+    word = "stretch"
+    title = say("Positions scaled")
+    about = say(
+        "The effect of positions is multiplied by a factor: the vectors of a table, a bias, or the angles by which "
+        "queries and keys rotate. Position interpolation does this with a factor below 1 (Chen et al., 2023)."
+    )
+
+    def told(self) -> str:
+        return say("{stack}: positions times {factor:g}", stack=self.name, factor=self.by)
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        """Multiplies vectors or a bias; with rotary positions, the places and so the angles."""
+        if ground.config.placing.adds == "turn":
+            return (self._moved(ground, lambda places: places * self.by),)
+        return (self._sized(ground, self.by),)
+
+
+class ShufflePositions(_OfPositions):
+    """Tokens swap places: a fixed shuffle of each group of neighbouring places.
+
+    It depends only on the seed and the group's size, so it is the same for any text length and any way of decoding.
+    """
+
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives the shuffle
+    among: int = whole(say("Positions per group"), 2, 512, 8)  # the first group from the first place on
+
+    word = "misplaced"
+    title = say("Positions shuffled")
+    about = say(
+        "Tokens take each other's positions. Neighbouring positions form groups, and all groups are shuffled in "
+        "the same way, which the seed determines. The tokens themselves stay where they are."
+    )
+
+    def told(self) -> str:
+        return say(
+            "{stack}: positions are shuffled in groups of {n}, seed {seed}",
+            stack=self.name,
+            n=self.among,
+            seed=self.seed,
+        )
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        return (self._moved(ground, self._shuffled),)
+
+    def _shuffled(self, places: Tensor) -> Tensor:
+        order = torch.randperm(self.among, generator=torch.Generator().manual_seed(self.seed)).to(places.device)
+        group = places.long() // self.among
+        return group * self.among + order[places.long() % self.among]

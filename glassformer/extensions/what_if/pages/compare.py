@@ -1,7 +1,7 @@
 """Compare: two runs beside each other, step by step, and what sets them apart."""
 
 from glassformer.extensions.what_if.compare import compare_panels
-from glassformer.frame.sidebar import sidebar
+from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.shared import cover_box
 from glassformer.shared.i18n import st

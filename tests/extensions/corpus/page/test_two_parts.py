@@ -18,8 +18,7 @@ from glassformer.extensions.corpus.parts import beside, queries_keys
 from glassformer.extensions.corpus.parts.beside import Beside
 from glassformer.extensions.corpus.parts.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.sentences.sentences_look import SentencesLook
-from glassformer.state.click import Click
-from glassformer.state.view import View
+from glassformer.state.view import Click, View
 from tests.measured_corpus import measure
 from tests.pages.conftest import PAGES
 from tests.pages.conftest import open_page as open_page

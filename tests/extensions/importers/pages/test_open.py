@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 
 from glassformer.extensions.importers.imported_model import TEXT
 from glassformer.runs import loading
-from glassformer.state.answers import write
+from glassformer.state.link import write_answers
 from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from tests.extensions.scripts import OPEN
 from tests.extensions.weight_files.conftest import opened_here  # noqa: F401  (of every test)
@@ -36,7 +36,7 @@ def open_lesson(open_page, folder, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
 
     def open_one(page=OPEN, answers=(), model=LESSON, **parameters):
-        more = {"answers": write(answers)} if answers else {}
+        more = {"answers": write_answers(answers)} if answers else {}
         return open_page(page, model=model, **more, **parameters)
 
     return open_one
@@ -123,7 +123,7 @@ def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
     assert "cannot be opened until you answer 7 questions about the model" in said(open_lesson(STEP))
     test = open_lesson(STEP, ANSWERS, src="5 6 7", max=3)
     assert not test.error
-    assert test.query_params["answers"] == write(ANSWERS)
+    assert test.query_params["answers"] == write_answers(ANSWERS)
     assert len(test.get("bidi_component")) > 1
 
 
@@ -147,7 +147,7 @@ def test_what_is_assumed_is_said_in_words_ranked_and_kept_in_the_address(open_le
     assert "Every question is answered." in said(test)
     box(test, "append_source_eos").set_value("yes")
     check(test.run())
-    assert test.query_params["answers"] == write((*ANSWERS, ("append_source_eos", True)))
+    assert test.query_params["answers"] == write_answers((*ANSWERS, ("append_source_eos", True)))
     test = open_lesson(answers=ANSWERS)
     test.text_area(key="score_texts").set_value("5 6 7\n8 9")
     check(test.run())
@@ -157,7 +157,7 @@ def test_what_is_assumed_is_said_in_words_ranked_and_kept_in_the_address(open_le
     assert len(scores) == 3
     box(test, "score_scale").set_value(next(one for one in scores if one.startswith("none")))
     check(test.run())
-    assert test.query_params["answers"] == write((*ANSWERS, ("score_scale", 1.0)))
+    assert test.query_params["answers"] == write_answers((*ANSWERS, ("score_scale", 1.0)))
 
 
 def test_an_address_may_say_any_scale_and_an_impossible_answer_is_one_sentence(open_lesson):

@@ -4,7 +4,7 @@ import pytest
 from safetensors.torch import save_file
 
 from glassformer.runs import loading
-from glassformer.state.answers import write
+from glassformer.state.link import write_answers
 from tests.extensions.importers.library.test_stand_ins import CASES
 from tests.extensions.importers.library.tutorial_models import Block, Least, at_random
 from tests.extensions.scripts import DOCTOR
@@ -20,7 +20,7 @@ def test_what_stands_in_is_marked_and_not_counted(make, absent, open_page, tmp_p
     theirs = at_random(make())
     save_file(theirs.state_dict(), tmp_path / "m.safetensors")
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    given = {"model": "m.safetensors", "answers": write(tuple(CASES[make][1].items())), "src": "1 2 3"}
+    given = {"model": "m.safetensors", "answers": write_answers(tuple(CASES[make][1].items())), "src": "1 2 3"}
 
     said = told(open_page(ATTENTION, panel="walk", **given))
     assert ("No W_O: what this head adds" in said) == (SAID[PROJECTION] in said) == (PROJECTION in absent)

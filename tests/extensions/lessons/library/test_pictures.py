@@ -1,7 +1,9 @@
 """What lessons outline and cover are pictures that their pages have."""
 
 from glassformer.extensions.lessons.library import lessons
-from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.picture import PAGES, PICTURES, declare_all
+
+declare_all()
 
 NO_PICTURES = {"*", "part", "results", "trained_for"}
 

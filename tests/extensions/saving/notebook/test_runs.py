@@ -15,7 +15,7 @@ import pytest
 import transformer
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import notebook, saved_run
-from glassformer.runs.picture_registry import PAGES, PICTURES
+from glassformer.runs.picture import PAGES, PICTURES, declare_all
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
@@ -27,6 +27,8 @@ from tests.transformer.devices import refused_without_cuda as refused_without_cu
 from tools.browser import find_browser
 from transformer.__main__ import main
 from transformer.errors import GlassformerError, QueryError
+
+declare_all()
 
 REVERSE = ROOT / "checkpoints" / "reverse"
 

@@ -13,9 +13,8 @@ from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.runs.step_frames import Frames
 from glassformer.runs.viewed_run import at_step, n_steps_of, step_of
-from glassformer.state.click import Click
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, SECOND, View
+from glassformer.state.view import MAIN, SECOND, Click, View
 from tests.glassformer.runs.test_step_frames import OF, changed, drawn, fetched
 from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse

@@ -35,8 +35,8 @@ from glassformer.extensions.lessons.library.case import (
 )
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.what_if.interventions import NoPositions, Replace, ShiftPositions, Shuffle
-from transformer.analysis import position_study as study
-from transformer.analysis.position_study import own_table
+from transformer.analysis import positions as study
+from transformer.analysis.positions import own_table
 from transformer.analysis.stream import cosine, rms
 from transformer.i18n import say
 from transformer.model.anatomy import anatomy

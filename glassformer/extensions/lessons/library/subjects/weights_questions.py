@@ -31,7 +31,7 @@ from glassformer.extensions.lessons.library.case import (
     worded,
     written,
 )
-from glassformer.extensions.what_if.interventions.head_changes import Temper
+from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
 from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, worth_seeing
 from transformer.i18n import say
