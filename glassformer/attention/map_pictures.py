@@ -32,7 +32,7 @@ from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.prompt import part_map
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
-from glassformer.maps.grid import grid
+from glassformer.maps import grid
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
 from glassformer.runs.picture import Part, Picture, Plot
 from glassformer.runs.viewed_run import Scene, Viewed, ViewedRun

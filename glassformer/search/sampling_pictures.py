@@ -12,7 +12,7 @@ from glassformer.charts.draws import Drawn, draws_spec
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
-from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
+from glassformer.search.tree_pictures import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.fair_queue import cost_of
 from glassformer.state.click import place_of
 from glassformer.state.view import Slot, View

@@ -16,7 +16,7 @@ from glassformer.runs.open_run import OpenRun, address, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
-from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
+from glassformer.search.tree_pictures import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
+from glassformer.attention import one_weight_panel as one_weight
 from glassformer.attention.map_pictures import FLOW
-from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.inside.ffn import ffn_panel
-from glassformer.inside.stream import stream_pictures
+from glassformer.inside import inside_panels, stream_pictures
 from glassformer.masks import mask_pictures
-from glassformer.positions.sentence import sentence_panel
+from glassformer.positions import position_panels
 from glassformer.runs import loading
 from glassformer.runs.picture_registry import PAGES
 from glassformer.state import session
@@ -156,7 +155,7 @@ def test_a_token_of_the_prompt_is_looked_at_without_a_step(open_one_stack):
     check(test.selectbox(key="stream_token").set_value(trace.row_of(2)).run())
     assert (step(test), view(test).query) == (3, None)
     test = open_one_stack("decoder", INSIDE, inside="ffn", query=1)
-    assert test.selectbox(key=ffn_panel.TOKEN).value == 0
+    assert test.selectbox(key=inside_panels.TOKEN).value == 0
     assert "At this token of the prompt" in told(test)  # its neuron changes no piece of the output
 
 
@@ -177,7 +176,7 @@ def test_the_only_table_is_drawn_and_the_typed_sentence_is_what_the_stack_reads(
     np.testing.assert_array_equal(z_of(test, "position_table"), table)
     assert f"The model has no other table of positions, because it is {stack}-only." in told_or_noted(test)
     test = open_one_stack(stack, POSITIONS, positions="sentence")
-    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == trace.n_tokens(stack)
+    assert len(test.selectbox(key=position_panels.TOKEN).options) == trace.n_tokens(stack)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_guessing_shows_the_prompt_and_nothing_of_what_comes(open_one_stack):
     assert f"and “{best}” in the second" not in sentences(asked)
     assert "Guess mode" not in sentences(open_one_stack("encoder", MASKS, guess=1))
     test = open_one_stack("decoder", POSITIONS, positions="sentence", guess=1)
-    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == n_rows
+    assert len(test.selectbox(key=position_panels.TOKEN).options) == n_rows
     rows = figure(open_one_stack("decoder", ATTENTION, panel="head", guess=1), "head_map")["layout"]["meta"]["cells"]
     assert (len(rows["rows"]), "→ ?" in rows["rows"][-1]) == (n_rows, True)
     test = open_one_stack("decoder", INSIDE, inside="ffn", guess=1)

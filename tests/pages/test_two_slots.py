@@ -80,7 +80,7 @@ def test_another_sentence_takes_both_runs_to_their_first_step(two):
 # ---------------------------------------------------------------- every part of every page
 
 
-def twice(page, fields, folder="glassformer"):
+def twice(page, fields, module=""):
     """Draw a part of a page in both slots; runs as a script."""
     import importlib
 
@@ -102,8 +102,8 @@ def twice(page, fields, folder="glassformer"):
             table = importlib.import_module("glassformer.positions.position_controls").draw(checkpoint, slot)
             PAGES[page].entry(table).draw(table, open_run(checkpoint, slot=slot))
             continue
-        panels = {"inside": "inside_controls", "masks": "mask_panels"}.get(page, f"{page}_panels")
-        importlib.import_module(f"{folder}.{page}.{panels}").draw(open_run(checkpoint, slot=slot))
+        panels = {"masks": "mask_panels"}.get(page, f"{page}_panels")
+        importlib.import_module(module or f"glassformer.{page}.{panels}").draw(open_run(checkpoint, slot=slot))
 
 
 PARTS = (

@@ -7,9 +7,7 @@ EXTENSION = Extension(
     needs=("what_if", "sentences"),
     modules={"transformer.corpus": "glassformer.extensions.corpus.library"},
     pages="glassformer.extensions.corpus.pages:PAGES",
-    below={
-        "glassformer.attention.head_table.head_table_pictures:Heads": "glassformer.extensions.corpus.over_corpus:draw"
-    },
+    below={"glassformer.attention.head_table_pictures:Heads": "glassformer.extensions.corpus.over_corpus:draw"},
     commands=(
         Command(
             80,

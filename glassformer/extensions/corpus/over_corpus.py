@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from glassformer.attention.head_table.head_table_pictures import Heads, head_name
+from glassformer.attention.head_table_pictures import Heads, head_name
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.library.folder import Run, summaries

@@ -8,7 +8,7 @@ import pytest
 from glassformer import charts
 from glassformer.charts.lens import HOW_TO_READ_TABLE, Depth, in_cell
 from glassformer.charts.theme import MARK_COLOR, figure_in, literal
-from glassformer.inside.lens.lens_pictures import OpenLens, open_lens
+from glassformer.inside.lens_pictures import OpenLens, open_lens
 from glassformer.runs.picture_registry import PICTURES
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 

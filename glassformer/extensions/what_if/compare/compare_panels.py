@@ -22,7 +22,7 @@ from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.extensions.what_if.what_if_panels import told
 from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
-from glassformer.maps.visible_map import SeenMap, seen_map
+from glassformer.maps import SeenMap, seen_map
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.matters import heads_panel as heads
+from glassformer.extensions.effects import heads_panel as heads
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import ZeroHead
