@@ -334,9 +334,9 @@ ATTENTION = Page(
     say("Attention"),
     panel="panel",
     entries=(
-        PartEntry("overview", say("All heads"), "glassformer.attention.attention_panels:all_heads"),
-        PartEntry("head", say("One map"), "glassformer.attention.attention_panels:one"),
-        PartEntry("flow", say("Flow"), "glassformer.attention.attention_panels:lines"),
+        PartEntry("overview", say("All heads"), "glassformer.attention.maps_panel:all_heads"),
+        PartEntry("head", say("One map"), "glassformer.attention.maps_panel:one"),
+        PartEntry("flow", say("Flow"), "glassformer.attention.maps_panel:lines"),
         PartEntry("walk", say("One weight"), "glassformer.attention.one_weight_panel:draw"),
         PartEntry("table", say("What heads do"), "glassformer.attention.head_table_panel:draw", still=True),
     ),

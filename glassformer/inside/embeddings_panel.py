@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.inside import embeddings_pictures as pictures
-from glassformer.inside import inside_panels
+from glassformer.inside import inside_controls
 from glassformer.inside.embeddings_pictures import Book, ChosenPiece, ids_of, open_piece
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
@@ -46,7 +46,7 @@ def _choose(run: OpenRun, row: Any) -> ChosenPiece:
     slot = run.slot
     with row:
         kept = controls.field(slot, "side")
-        inside_panels.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
+        inside_controls.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
         o = open_piece(run)
         _choose_token(o)
         _type(o)
@@ -62,7 +62,7 @@ def _choose_token(o: ChosenPiece) -> None:
     pieces = controls.labelled([o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)])
     options: dict[int | None, str] = dict(pieces.items())
     if o.side == "target":
-        options = inside_panels.of_the_step(pieces)
+        options = inside_controls.of_the_step(pieces)
     controls.menu(kept, say("Token of the sentence"), options, bare=True, width=140)
 
 

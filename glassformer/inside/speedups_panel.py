@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from glassformer.inside import inside_panels
+from glassformer.inside import inside_controls
 from glassformer.inside import speedups_pictures as pictures
 from glassformer.inside.speedups_pictures import Fast, layer_of, n_heads, open_fast, side_of
 from glassformer.inside.token_selection import pieces_of
@@ -50,7 +50,7 @@ def _choose_row(run: OpenRun) -> None:
     head = replace(controls.field(slot, "head", key=HEAD), value=min(run.view.head or 0, n_heads(run) - 1))
     controls.menu_of_heads(head, n_heads(run), all_together=False)
     side = side_of(run)
-    inside_panels.choose_token(run, side, pieces_of(run, side), key=TOKEN, width=180)
+    inside_controls.choose_token(run, side, pieces_of(run, side), key=TOKEN, width=180)
 
 
 # ------------------------------------------------------------------------------------------------ tiles

@@ -25,9 +25,9 @@ INSIDE = Page(
     panel="inside_panel",
     entries=(
         PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),
-        PartEntry("stream", say("Residual stream"), "glassformer.inside.inside_panels:stream"),
-        PartEntry("lens", say("Logit lens"), "glassformer.inside.inside_panels:lens"),
-        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.inside_panels:feed_forward"),
+        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream_panels:stream"),
+        PartEntry("lens", say("Logit lens"), "glassformer.inside.stream_panels:lens"),
+        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn_panel:draw"),
         PartEntry("pieces", say("Embeddings"), "glassformer.inside.embeddings_panel:draw"),
         PartEntry("fast", say("Speed-ups"), "glassformer.inside.speedups_panel:draw"),
     ),

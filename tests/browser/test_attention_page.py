@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from glassformer.attention.attention_panels import CELL_ROW
+from glassformer.attention.maps_panel import CELL_ROW
 from tests.browser.helpers import (
     click_chart,
     comes_to,

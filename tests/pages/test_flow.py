@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from glassformer.attention import attention_panels as flow_panels
+from glassformer.attention import maps_panel as flow_panels
 from glassformer.attention.map_pictures import FLOW
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ATTENTION, ROOT, check

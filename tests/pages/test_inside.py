@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.inside import embeddings_panel, inside_panels, lens_pictures, stream_pictures
+from glassformer.inside import embeddings_panel, ffn_panel, lens_pictures, stream_pictures
 from glassformer.runs import loading
 from glassformer.runs.picture_registry import PAGES
 from glassformer.state import session
@@ -60,17 +60,17 @@ def activations(name, side, layer, source=None):
 
 def test_side_layer_token_and_neuron_stay_in_the_address(inside):
     test = inside("ffn", model="reverse", src="abcdef")
-    check(test.number_input(key=inside_panels.NEURON).set_value(9).run())
+    check(test.number_input(key=ffn_panel.NEURON).set_value(9).run())
     assert address(test)["neuron"] == "9"
     assert "neuron 9 of layer 1" in figure(test, "ffn_tokens")["layout"]["title"]["text"]
-    check(test.selectbox(key=inside_panels.TOKEN).set_value(3).run())
+    check(test.selectbox(key=ffn_panel.TOKEN).set_value(3).run())
     assert (address(test)["key"], address(test)["neuron"]) == ("4", "9")
-    check(test.selectbox(key=inside_panels.LAYER).set_value(1).run())
+    check(test.selectbox(key=ffn_panel.LAYER).set_value(1).run())
     assert address(test)["layer"] == "2"
     assert "neuron" not in address(test)  # of another layer it is another neuron
     check(next(c for c in test.segmented_control if c.key == "side").set_value("target").run())
     assert address(test)["side"] == "target"
-    check(test.selectbox(key=inside_panels.TOKEN).set_value(2).run())
+    check(test.selectbox(key=ffn_panel.TOKEN).set_value(2).run())
     assert step(test) == 3
     assert "e → d" in figure(test, "ffn_active")["layout"]["title"]["text"]
 
@@ -85,7 +85,7 @@ def test_guessing_hides_activations_still_to_come(inside):
     seen = activations("reverse", "target", 0, "abcdef")[:3]
     assert f"{(seen == 0).mean():.1%} of this layer's activations" in told(test)
     assert "ffn_effect" not in charts_of(test)
-    check(test.button(key=inside_panels.REVEAL).click().run())
+    check(test.button(key=ffn_panel.REVEAL).click().run())
     assert "ffn_effect" in charts_of(test)
     assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
 

@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.attention import one_weight_panel as one_weight
 from glassformer.attention.map_pictures import FLOW
-from glassformer.inside import inside_panels, stream_pictures
+from glassformer.inside import ffn_panel, stream_pictures
 from glassformer.masks import mask_pictures
 from glassformer.positions import position_panels
 from glassformer.runs import loading
@@ -155,7 +155,7 @@ def test_a_token_of_the_prompt_is_looked_at_without_a_step(open_one_stack):
     check(test.selectbox(key="stream_token").set_value(trace.row_of(2)).run())
     assert (step(test), view(test).query) == (3, None)
     test = open_one_stack("decoder", INSIDE, inside="ffn", query=1)
-    assert test.selectbox(key=inside_panels.TOKEN).value == 0
+    assert test.selectbox(key=ffn_panel.TOKEN).value == 0
     assert "At this token of the prompt" in told(test)  # its neuron changes no piece of the output
 
 

@@ -102,7 +102,7 @@ def twice(page, fields, module=""):
             table = importlib.import_module("glassformer.positions.position_controls").draw(checkpoint, slot)
             PAGES[page].entry(table).draw(table, open_run(checkpoint, slot=slot))
             continue
-        panels = {"masks": "mask_panels"}.get(page, f"{page}_panels")
+        panels = {"inside": "inside_controls", "masks": "mask_panels"}.get(page, f"{page}_panels")
         importlib.import_module(module or f"glassformer.{page}.{panels}").draw(open_run(checkpoint, slot=slot))
 
 

@@ -5,7 +5,7 @@ The second is a run of another checkpoint on a sentence of its own.
 
 import streamlit as st
 
-from glassformer.attention.attention_panels import map_and_cell
+from glassformer.attention.maps_panel import map_and_cell
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head, source_box

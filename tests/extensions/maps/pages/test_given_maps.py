@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from glassformer.attention import one_weight_panel as one_weight
-from glassformer.attention.attention_panels import EXPLAIN
+from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
