@@ -2,28 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from glassformer.attention import AttentionLook, AttentionPanel
-from glassformer.attention.drawn_maps import ALL_SPECIAL, ATTENTION, KINDS, DrawnMap, is_spread_thin
-from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, drawn_flow, one_map, open_map
-from glassformer.charts.tables import heads_columns
-from glassformer.components.flow_component import flow_view, last_choice
-from glassformer.components.flow_data import Flow
+from glassformer.attention.drawn_maps import ATTENTION, KINDS, is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
-from glassformer.maps import columns, is_long
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.map_axes import mask_reason, sides
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
-from glassformer.runs.show import choose_part, show
+from glassformer.runs.show import choose_part
 from glassformer.runs.visible_trace import can_roll, has_words
 from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.attention_notes import about_scores
-from glassformer.shared.i18n import here, st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
-from glassformer.state import session
 from glassformer.state.view import Aggregate, Slot
+from transformer.extensions import provided
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
@@ -59,7 +52,8 @@ _MEAN = say("In a map that combines all layers, a cell counts as closed only if 
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the controls, and the chosen part."""
-    sentence(run, compact=True, still=attempt(lambda: _still(run)))
+    at_step = ATTENTION.entry(run).name == "table" and any(one.at_step(run) for one in provided("heads"))
+    sentence(run, compact=True, asks=at_step, still=None if at_step else attempt(lambda: _still(run)))
     chosen(run)
 
 
@@ -199,126 +193,3 @@ def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, laye
     together = panel in ("head", "flow") and layer is None
     said += [_MEAN] if any(config.windows) and anatomy(config).attention(kind).causal and together else []
     return joined(" ", [say("This model's attention differs from that of the original Transformer."), *said])
-
-
-CELL_ROW: Final = "head_cell"
-EXPLAIN: Final = "head_explain"
-
-
-def all_heads(run: AnyRun, row: Any) -> None:
-    """Draw the part "All heads", with its controls in `row`."""
-    map_controls(run, row, "overview")
-    below(run, partial(_grids, run))
-
-
-def _grids(run: AnyRun) -> None:
-    """The chosen attention large, the others beside it."""
-    kind = run.view.kind
-    large, others = partial(_grid, run, kind), [partial(_grid, run, one) for one in run.trace.kinds if one != kind]
-    if not others:
-        large()
-    elif is_long(run, kind):
-        large()
-        drawing.beside(*others, gap="medium")
-    else:
-        drawing.beside(large, lambda: [draw() for draw in others], widths=(5, 3), gap="medium")
-
-
-def _grid(run: AnyRun, kind: Kind) -> None:
-    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.visible, kind)))
-
-
-def one(run: AnyRun, row: Any) -> None:
-    """Draw the part "One map", with its controls in `row`."""
-    map_controls(run, row, "head")
-    below(run, partial(map_and_cell, run))
-
-
-def map_and_cell(run: AnyRun) -> None:
-    """Draw the map, and its selected cell below."""
-    found = open_map(run)
-    if found is None:
-        st.info(ALL_SPECIAL)
-        return
-    show(one_map, found)
-    _cell(run, found.drawn, found.cell)
-
-
-def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
-    """Draw the weight of the selected cell, with a link to its computation."""
-    if cell is None:
-        return
-    query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
-    key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
-    if drawn.allowed[cell]:
-        weight = drawn.weights[cell]
-        said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=weight)
-    else:
-        said = say(
-            "Selected: {query}, {key}; {reason}",
-            query=query,
-            key=key,
-            reason=mask_reason(run.checkpoint, run.view.kind),
-        )
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
-        st.markdown(said, width="content")
-        if isinstance(run, OpenMaps):
-            return
-        st.button(
-            say("See how this weight is computed"),
-            key=run.key(EXPLAIN),
-            on_click=partial(session.replace, run.slot, panel="walk"),
-            icon=":material/arrow_forward:",
-        )
-
-
-def lines(run: AnyRun, row: Any) -> None:
-    """Draw the part, with its controls in `row`."""
-    map_controls(run, row, "flow")
-    below(run, partial(_lines, run))
-
-
-def _lines(run: AnyRun) -> None:
-    drawn = drawn_flow(run, run.run_id)
-    if not drawn.flow.weights.size:
-        st.info(ALL_SPECIAL)
-        return
-    view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
-    n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
-    slot, key, together = run.slot, run.key(FLOW), flow.together
-    of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
-    if cover_box.stands_for(key):
-        return
-    cover_box.met(key, of.chart)
-
-    def take() -> None:  # a session keeps it, so it must not hold the weights
-        told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)
-        row, column = (told.pin.index if told.pin and told.pin.side == side else None for side in ("query", "key"))
-        query, place = None if row is None else rows[row][0], None if column is None else columns[column][0]
-        heads: dict[str, Any] = {"head": None, "heads": told.heads}
-        if len(told.heads) == 1:  # a single one is what the other parts look at, too
-            heads = {"head": told.heads[0], "heads": ()}
-        session.replace(slot, query=query, key=place, follow=told.following, **({} if together else heads))
-
-    flow_view(
-        flow,
-        key=key,
-        file=of.stem(key),
-        table=drawing.table_behind(partial(_flow_columns, flow), of, key=key),
-        alt=here(drawn.alt),
-        caption=here(drawn.caption),
-        choice=choice_of(drawn, view),
-        on_choice=take,
-    )
-
-
-def _flow_columns(flow: Flow) -> dict[str, Any]:
-    """The weights of all heads as a table: those of weak lines and of hidden heads, too."""
-    return heads_columns(
-        flow.weights[None],
-        layers=[flow.layer],
-        heads=[say("mean")] if flow.together else range(1, len(flow.weights) + 1),
-        queries=flow.queries,
-        keys=flow.keys,
-        allowed=flow.allowed,
-    )

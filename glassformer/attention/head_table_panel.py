@@ -1,5 +1,7 @@
 """Part "What heads do": a table of head measures for the current sentence."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,11 +18,13 @@ from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
+from glassformer.runs.viewed_run import Viewed
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
 from transformer.analysis.head_statistics import NAMES, Measure, Name
+from transformer.extensions import provided
 from transformer.i18n import joined, say, say_n
 
 TABLE = "head_table"
@@ -43,6 +47,41 @@ A_WEIGHT_IS_NO_CAUSE = say(
 NOTHING = say("Nothing to measure: in every row of these maps, the mask closes all keys.")
 
 
+@dataclass(frozen=True, eq=False)
+class HeadColumn:
+    """A column of the table that an extension adds."""
+
+    values: np.ndarray  # [layer, head]
+    heading: str
+    meaning: str  # how the numbers are made
+    form: str = "%.4f"
+
+
+class HeadColumns:
+    """What an extension measures of heads (`heads` of its record); each method does nothing by itself."""
+
+    def measures(self, run: Viewed) -> Mapping[str, str]:
+        """What the charts may show of it: the names in an address, each with its label."""
+        return {}
+
+    def at_step(self, run: AnyRun) -> bool:
+        """Whether it measures at the step that is shown."""
+        return False
+
+    def controls(self, run: AnyRun) -> None:
+        """Draw how it measures."""
+
+    def columns(self, found: pictures.Heads) -> Mapping[str, HeadColumn]:
+        """Its columns, once they are measured; called before the others draw."""
+        return {}
+
+    def charts(self, found: pictures.Heads, measure: str) -> None:
+        """Draw the charts of one of its measures."""
+
+    def under_table(self, found: pictures.Heads) -> None:
+        """Draw what is under the table, such as how far it is."""
+
+
 def draw(run: AnyRun, row: Any) -> None:
     """Draw the part "What heads do" of the Attention page, with its controls in `row`."""
     map_controls(run, row, "table")
@@ -58,16 +97,27 @@ def _measures(run: AnyRun, row: Any) -> None:
     if not measured.measures:
         st.info(NOTHING, icon=":material/info:")
         return
+    more: tuple[HeadColumns, ...] = provided("heads")
     with row:
-        _choose_measure(measured)
+        _choose_measure(measured, more)
+        for one in more:
+            one.controls(run)
         _open_by_measure(measured)
-    drawing.beside(
-        partial(show, pictures.all_heads, measured),
-        partial(show, pictures.one_head, measured),
-        widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
-    )
+    added = {name: column for one in more for name, column in one.columns(measured).items()}
+    asked = run.view.of(AttentionLook).measure
+    others = [one for one in more if asked in one.measures(run)]
+    for one in others:
+        one.charts(measured, asked)
+    if not others:
+        drawing.beside(
+            partial(show, pictures.all_heads, measured),
+            partial(show, pictures.one_head, measured),
+            widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
+        )
     draw_below(measured)
-    _table(measured)
+    _table(measured, added)
+    for one in more:
+        one.under_table(measured)
     drawing.explain(HOW_TO_USE, _scope(measured), A_WEIGHT_IS_NO_CAUSE)
 
 
@@ -94,10 +144,11 @@ def _scope(found: pictures.Heads) -> str:
     return joined(" ", [said, pieces])
 
 
-def _choose_measure(found: pictures.Heads) -> None:
+def _choose_measure(found: pictures.Heads, more: tuple[HeadColumns, ...]) -> None:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
     asked = session.view(found.slot).of(AttentionLook).measure
-    if asked not in NAMES:
+    others = {name: label for one in more for name, label in one.measures(found.run).items()}
+    if asked not in {*NAMES, *others}:
         said = say(
             "The link names the measure “{name}”, which does not exist; a different measure is shown.", name=asked
         )
@@ -106,7 +157,7 @@ def _choose_measure(found: pictures.Heads) -> None:
     controls.menu(
         controls.field(found.slot, "measure", key=MEASURE),
         say("Measure in the charts"),
-        {name: capitalised(found.spoken[name].title) for name in found.measures},
+        {name: capitalised(found.spoken[name].title) for name in found.measures} | others,
         otherwise=pictures.OTHERWISE,
         bare=True,
         width=360,
@@ -152,9 +203,9 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(found: pictures.Heads) -> None:
+def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     run, slot, kind, view, key = found.run, found.slot, found.run.view.kind, found.run.view, found.run.key(OPEN)
-    numbers = frame(found.measures)
+    numbers = frame(found.measures).assign(**{name: one.values.ravel() for name, one in added.items()})
     n_heads = int(numbers["head"].max())
 
     def go() -> None:
@@ -174,10 +225,14 @@ def _table(found: pictures.Heads) -> None:
         )
     }
     columns |= {name: _column(found.spoken[name]) for name in found.measures}
+    columns |= {
+        name: st.column_config.NumberColumn(one.heading, help=one.meaning, format=one.form)
+        for name, one in added.items()
+    }
     places = [divmod(row, n_heads) for row in range(len(numbers))]
     names = [joined("", ["● " * (place == (view.layer, view.head)), pictures.head_name(*place)]) for place in places]
     st.container(key=run.key(TABLE)).dataframe(
-        numbers[list(found.measures)].round(4).assign(open=here(names))[list(columns)],
+        numbers.round(4).assign(open=here(names))[list(columns)],
         hide_index=True,
         height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
         column_config=columns,

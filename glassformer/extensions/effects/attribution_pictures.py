@@ -37,7 +37,6 @@ MATTERS = Page(
     say("What matters"),
     panel="matters_panel",
     entries=(
-        PartEntry("heads", say("Heads"), "glassformer.extensions.effects.heads_panel:draw"),
         PartEntry("pieces", say("Tokens"), "glassformer.extensions.effects.matters_panels:pieces"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters_panels:draw_logit"),
     ),

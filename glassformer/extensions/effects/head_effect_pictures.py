@@ -1,4 +1,4 @@
-"""The pictures of the part Heads of the page What matters: what the output owes to each head, and one head closer.
+"""Pictures of what the output loses without each head, for the table of heads on the page Attention.
 
 A head's concentration is the mean, over the rows that count, of the row's largest weight. The rows that count are those
 of the steps, or of the selected step; in the encoder all of them.
@@ -11,18 +11,18 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from glassformer.attention import AttentionLook
+from glassformer.attention.head_table_pictures import TABLE, Heads
 from glassformer.charts.grammar import SIDES, at_mean
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.head_numbers import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.effects.attribution_pictures import MATTERS
-from glassformer.extensions.effects.effects_look import Effect, EffectsLook
+from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
-from glassformer.maps import grid, seen_map
-from glassformer.runs.map_axes import KIND_NAMES, mask_reason, size_of
+from glassformer.runs.map_axes import KIND_NAMES, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.viewed_run import ViewedRun
 from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.server.jobs import SMALL
 from glassformer.state.click import Click, cell_of
@@ -35,12 +35,14 @@ SIGNED: Final = frozenset({"log_prob", "probability"})
 LEAST: Final[dict[Shown, float]] = {"log_prob": 0.01, "probability": 0.005, "kl": 0.001, "pieces": 0.5, "vectors": 0.01}
 """What is smaller is called no effect: so little changes no choice unless two pieces were equal."""
 
-EFFECTS: Final[dict[Effect, Sentence]] = {
-    "log_prob": say("Change of log-probability"),
-    "probability": say("Change of probability"),
-    "kl": say("KL divergence"),
-    "pieces": say("Changed choices"),
+NAMES: Final[dict[Shown, Sentence]] = {
+    "log_prob": say("log-probability, nats"),
+    "probability": say("probability"),
+    "kl": say("KL divergence, nats"),
+    "pieces": say("changed choices"),
+    "vectors": say("final vectors"),
 }
+"""What the measures are called, in a heading and in a menu."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,9 @@ WORDS: Final[dict[tuple[Shown, bool], EffectLabels]] = {
 }  # fmt: skip
 
 
-def shown(found: HeadEffects, chosen: Effect) -> Shown:
-    """The measure that is shown; an encoder-only model has vectors only."""
-    return chosen if found.ids.size else "vectors"
+def names_of(run: ViewedRun) -> tuple[Shown, ...]:
+    """The measures of a run; an encoder-only model has vectors only."""
+    return tuple(name for name in NAMES if (name == "vectors") != bool(run.trace.n_steps))
 
 
 def in_numbers(measure: Shown) -> Shown:
@@ -248,47 +250,50 @@ WHAT_IT_SAYS: Final = say(
 )
 HOW_TO_READ_STEPS: Final = say("Each bar shows one step; the dotted line is the mean over the steps.")
 HOW_TO_READ_TOKENS: Final = say("Each bar shows one token; the dotted line is the mean over the tokens.")
-HOW_TO_READ_MAP: Final = say(
-    "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
-)
 
 
 @dataclass(frozen=True)
-class Measured(RunScene):
-    """What the output owes to each head."""
+class MeasuredHeads(Heads):
+    """Heads with what their absence changes, as a page has measured it."""
 
-    found: HeadEffects | None  # None as long as it is not measured
-
-    @property
-    def head(self) -> tuple[int, int] | None:
-        """The selected layer and head, if any."""
-        layer, head = self.run.view.layer, self.run.view.head
-        return None if layer is None or head is None else (layer, head)
+    found: HeadEffects
 
 
-def measure(run: ViewedRun) -> Measured:
-    """What is measured; nothing of a model that is too large to be measured unasked. Errors as of `Work`."""
-    trace, checkpoint = run.trace, run.checkpoint
-    if checkpoint.config.count_parameters() > SMALL:
-        return Measured(run, None)
-    key = ("head_effects", trace.query, trace.src_ids, trace.read_ids)
-    return Measured(run, run.work.compute(key, partial(head_effects, checkpoint, trace), nbytes=lambda one: one.nbytes))
-
-
-HEADS = MATTERS.part("heads", measure, asks=True)
-
-
-@HEADS.picture("matters_effects", say("Log-probability of the output with each head removed in turn"))
-def effects(scene: Measured) -> Plot | None:
-    """All heads; a click looks at one."""
-    run, found = scene.run, scene.found
-    if found is None or run.visible.covered:
+def effects_of(heads: Heads) -> HeadEffects | None:
+    """What the absence of each head changes; None of a model too large to measure unasked. Errors as of `Work`."""
+    run = heads.run
+    if isinstance(heads, MeasuredHeads):
+        return heads.found
+    if not isinstance(run, ViewedRun) or run.checkpoint.config.count_parameters() > SMALL:
         return None
-    measure, step, view = shown(found, run.view.of(EffectsLook).effect), step_of(run.visible), run.view
+    trace = run.trace
+    key = ("head_effects", trace.query, trace.src_ids, trace.read_ids)
+    return run.work.compute(key, partial(head_effects, run.checkpoint, trace), nbytes=lambda one: one.nbytes)
+
+
+def _measure_of(run: ViewedRun) -> Shown:
+    """The measure that the charts show, or the first where they show another thing of the heads."""
+    asked, there = run.view.of(AttentionLook).measure, names_of(run)
+    return next((name for name in there if name == asked), there[0])
+
+
+def _chosen(run: ViewedRun) -> tuple[int, int] | None:
+    """The selected layer and head, if any."""
+    layer, head = run.view.layer, run.view.head
+    return None if layer is None or head is None else (layer, head)
+
+
+@TABLE.picture("matters_effects", say("Log-probability of the output with each head removed in turn"))
+def effects(heads: Heads) -> Plot | None:
+    """All heads; a click looks at one."""
+    run = heads.run
+    if not isinstance(run, ViewedRun) or run.visible.covered or (found := effects_of(heads)) is None:
+        return None
+    measure, step, view, one = _measure_of(run), step_of(run.visible), run.view, _chosen(run)
     words = WORDS[measure, step is not None]
     kinds, n_steps = tuple(found.of), run.visible.n_steps
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
-    chosen = None if scene.head is None else (kinds.index(view.kind), *scene.head)
+    chosen = None if one is None else (kinds.index(view.kind), *one)
     signed, group = measure in SIGNED, size_of(run)
     read = [HOW_TO_READ, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
     return Plot(
@@ -309,25 +314,21 @@ def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ..
     return None if at is None else {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
 
 
-@HEADS.picture("matters_grid", say("All heads"), follows="still")
-def what_they_look_at(scene: Measured) -> Plot:
-    """The maps of all heads beside that."""
-    return grid(scene.run, scene.run.view.kind, large=True, fit=False, also={})
-
-
 def name_of(kind: Kind, layer: int, head: int) -> Sentence:
     """What a head is called."""
     return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
 
 
-@HEADS.picture("matters_steps", say("Step by step"))
-def steps(scene: Measured) -> Plot | None:
+@TABLE.picture("matters_steps", say("Step by step"))
+def steps(heads: Heads) -> Plot | None:
     """What one head changes at each step, or at each token of an encoder that is alone."""
-    run, found = scene.run, scene.found
-    if found is None or scene.head is None or run.visible.covered:
+    run = heads.run
+    if not isinstance(run, ViewedRun) or run.visible.covered or (one := _chosen(run)) is None:
         return None
-    layer, head = scene.head
-    measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
+    if (found := effects_of(heads)) is None:
+        return None
+    layer, head = one
+    measure = in_numbers(_measure_of(run))
     effect = found.of[run.view.kind]
     if measure == "vectors":
         labels, numbers, axis, now = list(run.trace.src_tokens), effect.vectors[layer, head], say("Token"), None
@@ -353,16 +354,3 @@ def steps(scene: Measured) -> Plot | None:
     alt = say("{title}, for {head}: one bar per step or token.", title=words.title, head=name)
     read = joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning])
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=read)
-
-
-@HEADS.picture("matters_map", say("One map"))
-def weights(scene: Measured) -> Plot | None:
-    """The map of one head."""
-    run, kind = scene.run, scene.run.view.kind
-    if scene.found is None or scene.head is None:
-        return None
-    drawn, name = seen_map(run, kind), name_of(kind, *scene.head)
-    spec = drawn.spec(
-        name, mask_reason=mask_reason(run.checkpoint, kind), marked_row=drawn.sides.current, rows_sum_to_one=False
-    )
-    return Plot(spec=spec, alt=drawn.alt(name), how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]))

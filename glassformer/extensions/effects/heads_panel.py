@@ -1,29 +1,26 @@
-"""Part "Heads": head ablation effects, beside what the heads attend to.
+"""Columns and charts of the table of heads on the page Attention: what the output loses without each head."""
 
-Below it are the selected head with its number, its map and a button that ablates it, and a table and a file of all
-heads with their effects and concentration.
-"""
-
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
-import pandas as pd
 
+from glassformer.attention.head_table_panel import HeadColumn, HeadColumns
+from glassformer.attention.head_table_pictures import Heads
 from glassformer.extensions.effects import head_effect_pictures as pictures
-from glassformer.extensions.effects.effects_look import EffectAt, EffectsLook
+from glassformer.extensions.effects.effects_look import EffectAt
 from glassformer.extensions.effects.head_effect_pictures import (
-    EFFECTS,
     LEAST,
+    NAMES,
     WORDS,
-    Measured,
+    MeasuredHeads,
     Shown,
     concentration,
     in_numbers,
     name_of,
+    names_of,
     said,
-    shown,
     step_of,
     values,
     verdict,
@@ -31,85 +28,103 @@ from glassformer.extensions.effects.head_effect_pictures import (
 )
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import HeadEffects
-from glassformer.extensions.what_if.what_if_panels import for_head
-from glassformer.maps import columns, is_long
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.map_axes import sides
 from glassformer.runs.measurement_jobs import begins_by_itself, studies
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenRun
 from glassformer.runs.show import ask_first, show
+from glassformer.runs.viewed_run import Viewed
 from glassformer.server.jobs import JobStatus
-from glassformer.shared import controls, cover_box, drawing
-from glassformer.shared.i18n import here, st
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, say
 
-MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal"
-VERDICT, TABLE, CSV = "matters_verdict", "matters_table", "matters_csv"
+MEASURE, STOP, REVEAL, VERDICT = "matters_measure", "matters_stop", "matters_heads_reveal", "matters_verdict"
 LOOK_SECONDS: Final = 0.5
 PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
-CHOOSE: Final = say("Click a cell of either chart to look at one head: its weights, and what it changes at each step.")
 
 
-def draw(run: OpenRun, row: Any) -> None:
-    """Draw the part, with its controls in `row`."""
-    if run.trace.n_steps:
-        with row:
-            controls.menu(controls.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
-            controls.choose(controls.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
-    cover_box.part(partial(_heads, run))
+class HeadEffectColumns(HeadColumns):
+    """What the table of heads has of it."""
 
+    def measures(self, run: Viewed) -> Mapping[str, str]:
+        """Every measure, for the charts."""
+        return {str(name): _heading(name) for name in names_of(run)} if isinstance(run, OpenRun) else {}
 
-def _heads(run: OpenRun) -> None:
-    seen = attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace))
-    if is_long(run, run.view.kind):  # tiles need all the width there is
-        place = st.container()
-        _grid(run)
-    else:
-        place, right = st.columns(2, gap="medium")
-        with right:
-            _grid(run)
-    if run.visible.covered:
-        with place:
+    def at_step(self, run: AnyRun) -> bool:
+        """Whether the reader has chosen the step and not the whole output."""
+        return isinstance(run, OpenRun) and step_of(run.visible) is not None
+
+    def controls(self, run: AnyRun) -> None:
+        """Draw the choice between both."""
+        if isinstance(run, OpenRun) and run.trace.n_steps:
+            controls.choose(controls.field(run.slot, "effect_at"), say("Measured on"), PLACES)
+
+    def charts(self, found: Heads, measure: str) -> None:
+        """Draw all heads, one head at each step, and how attention and effect compare."""
+        run = cast("OpenRun", found.run)
+        if run.visible.covered:
             ask_first(run, say("This chart would give the answer away."), key=REVEAL)
-        return
-    with place:
-        found = _measured(run, seen)
-    if found is not None:
-        attempt(lambda: _verdict(run, found))
-        _one_head(run, found)
-        attempt(lambda: _table(run, found))
+        elif (effects := _result(head_effect_jobs.look(run.trace))) is not None:
+            measured = MeasuredHeads(run, found.measures, effects)
+            one = run.view.layer is not None and run.view.head is not None
+            parts = (pictures.effects, pictures.steps) if one else (pictures.effects,)
+            drawing.beside(*(partial(show, part, measured) for part in parts), gap="medium")
+            attempt(lambda: _verdict(run, effects, cast("Shown", measure)))
+
+    def columns(self, found: Heads) -> Mapping[str, HeadColumn]:
+        """One for each measure, of the whole output or of the step."""
+        run = found.run
+        if not isinstance(run, OpenRun) or run.visible.covered or (effects := _result(_begun(run))) is None:
+            return {}
+        step, n_steps = step_of(run.visible), run.visible.n_steps
+        return {
+            str(name): HeadColumn(
+                values(effects, run.view.kind, name, n_steps=n_steps, step=step),
+                _heading(name),
+                WORDS[name, step is not None].meaning,
+                "%d" if name == "pieces" else "%.4f",
+            )
+            for name in names_of(run)
+        }
+
+    def under_table(self, found: Heads) -> None:
+        """Draw how far the measurement is, or what begins it."""
+        run = found.run
+        if isinstance(run, OpenRun) and not run.visible.covered:
+            _progress(run, head_effect_jobs.look(run.trace))
 
 
-def _grid(run: OpenRun) -> None:
-    behind = partial(columns, run.again(), run.view.kind, sides(run.visible, run.view.kind))
-    attempt(lambda: show(pictures.what_they_look_at, Measured(run, None), table=behind))
+HEADS = HeadEffectColumns()
+
+
+def _heading(name: Shown) -> Sentence:
+    return say("Without it: {what}", what=NAMES[name])
 
 
 # ---------------------------------------------------------------- how far it is
 
 
-def _measured(run: OpenRun, seen: JobStatus | None) -> HeadEffects | None:
-    """Draw the map of all heads once it is there, else how far it is; returns what was found."""
+def _begun(run: OpenRun) -> JobStatus | None:
+    """The measurement, begun by itself where a model is small; None where nobody has asked for it."""
+    seen = attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace))
     if seen is not None and seen.is_under_way:
         seen = head_effect_jobs.look(run.trace, patience=head_effect_jobs.PATIENCE_SECONDS)
-    if seen is None:
-        _offer(run)
-        return None
-    if seen.state == "failed":
-        st.error(drawing.with_code(seen.problem or ""))
-        _offer(run)
-        return None
-    if seen.is_under_way:
+    return seen
+
+
+def _result(seen: JobStatus | None) -> HeadEffects | None:
+    return None if seen is None or seen.state == "failed" or seen.is_under_way else cast("HeadEffects", seen.result)
+
+
+def _progress(run: OpenRun, seen: JobStatus | None) -> None:
+    if _result(seen) is not None:
+        return
+    if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(head_effect_jobs.key_of(run.trace))
-        return None
-    found: HeadEffects = seen.result
-    show(pictures.effects, Measured(run, found))
-    return found
-
-
-def _offer(run: OpenRun) -> None:
-    """Draw the button that begins the measurement."""
+        return
+    if seen is not None and seen.state == "failed":
+        st.error(drawing.with_code(seen.problem or ""))
     if not begins_by_itself(run.checkpoint):
         n = run.checkpoint.config.count_parameters()
         said = say(
@@ -137,119 +152,29 @@ def _follow(key: Hashable) -> None:
     st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=head_effect_jobs.stop, args=(key,))
 
 
-# ---------------------------------------------------------------- one head
+# ---------------------------------------------------------------- in words
 
 
-def _verdict(run: OpenRun, found: HeadEffects) -> None:
-    """Say whether the head that looks most sharply is the one that the output owes most to."""
-    measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
+def _verdict(run: OpenRun, found: HeadEffects, asked: Shown) -> None:
+    """Say whether the head that looks most sharply is the one that the output owes most to, and a head's place."""
+    measure = in_numbers(asked)
     step, kind = step_of(run.visible), run.view.kind
     effects = values(found, kind, measure, n_steps=run.visible.n_steps, step=step)
     sharp = concentration(run.visible, kind, step=step)
-    one = verdict(effects, sharp, least=LEAST[measure])
-    if one is None:
-        return
-    icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
-    with st.container(key=run.key(VERDICT)):
-        st.info(drawing.plain(said(one, kind, effects, sharp, measure, step)), icon=icon)
+    if (one := verdict(effects, sharp, least=LEAST[measure])) is not None:
+        icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
+        with st.container(key=run.key(VERDICT)):
+            st.info(drawing.plain(said(one, kind, effects, sharp, measure, step)), icon=icon)
+    if run.view.layer is not None and run.view.head is not None:
+        st.markdown(drawing.plain(_sums_up(run, found, asked, run.view.layer, run.view.head)))
 
 
-def _one_head(run: OpenRun, found: HeadEffects) -> None:
-    """Draw the head, if one is chosen."""
-    view = run.view
-    if view.layer is None or view.head is None:
-        st.caption(CHOOSE)
-        return
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        st.markdown(drawing.plain(_sums_up(run, found, view.layer, view.head)), width="content")
-        for_head(run, view.kind, view.layer, view.head)
-    scene = Measured(run, found)
-    drawing.beside(partial(show, pictures.steps, scene), partial(show, pictures.weights, scene), gap="medium")
-
-
-def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentence:
+def _sums_up(run: OpenRun, found: HeadEffects, measure: Shown, layer: int, head: int) -> Sentence:
     """The head's number, and its place among all heads."""
-    measure, step, n_steps = shown(found, run.view.of(EffectsLook).effect), step_of(run.visible), run.visible.n_steps
+    step, n_steps = step_of(run.visible), run.visible.n_steps
     every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
     return say("{head}: {effect}. By the size of this effect, the head has rank {rank} among all {n} heads.",
                head=name_of(run.view.kind, layer, head), effect=written(own, measure),
                rank=int((sizes > abs(own)).sum()) + 1, n=sizes.size)  # fmt: skip
-
-
-# ---------------------------------------------------------------- all heads as a table
-
-
-OF_OUTPUT: Final[dict[Shown, Sentence]] = {
-    "log_prob": say("Log-probability, nats"),
-    "probability": say("Probability, mean"),
-    "kl": say("KL, mean, nats"),
-    "pieces": say("Changed choices"),
-}
-OF_STEP: Final[dict[Shown, Sentence]] = {
-    "log_prob": say("This step: log-probability"),
-    "probability": say("This step: probability"),
-    "kl": say("This step: KL"),
-    "pieces": say("This step: changed"),
-}
-LARGEST: Final = say("Largest weight, mean")
-VECTORS: Final = say("Final vectors")
-MOST_WITHOUT_SCROLLING: Final = 24  # heads
-
-
-def _table(run: OpenRun, found: HeadEffects) -> None:
-    """Draw the table, folded."""
-    with st.expander(say("All numbers as a table")):
-        numbers = frame(run, found)
-        described: dict[str, Any] = {
-            name: st.column_config.NumberColumn(
-                label, help=_meaning(name), format="%d" if name.startswith("pieces") else "%.4f"
-            )
-            for name, label in _labels(found).items()
-        }
-        names = [name_of(kind, *place) for kind, one in found.of.items() for place in np.ndindex(one.kl.shape[:2])]
-        st.container(key=run.key(TABLE)).dataframe(
-            numbers[list(described)].assign(head=here(names))[["head", *described]],
-            hide_index=True,
-            height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
-            column_config={"head": st.column_config.TextColumn(here(say("Without")), pinned=True)} | described,
-            alt=say("What changes when each head is set to 0, one row per head."),
-        )
-        drawing.csv_button(numbers, key=run.key(CSV), title=say("effects of heads"))
-
-
-def _labels(found: HeadEffects) -> dict[str, Sentence]:
-    if not found.ids.size:
-        return {"vectors": VECTORS, "largest": LARGEST}
-    return {
-        **{str(name): label for name, label in OF_OUTPUT.items()},
-        **{f"{name}_step": label for name, label in OF_STEP.items()},
-        "largest": LARGEST,
-    }
-
-
-def _meaning(column: str) -> Sentence | None:
-    """How the numbers of a column are made, for who points at its heading."""
-    words = WORDS.get((cast("Shown", column.removesuffix("_step")), column.endswith("_step")))
-    return None if words is None else words.meaning
-
-
-def frame(run: OpenRun, found: HeadEffects) -> pd.DataFrame:
-    """One row per head: attention, layer and head from 1, the measures of the whole output, and those of the step."""
-    n_steps, step = run.visible.n_steps, run.view.step
-    parts = []
-    for kind in found.of:
-        sharp = concentration(run.visible, kind, step=None)
-        layers, heads = (index.ravel() + 1 for index in np.indices(sharp.shape))
-        columns: dict[str, Any] = {"attention": kind, "layer": layers, "head": heads}
-        if found.ids.size:
-            for name in OF_OUTPUT:
-                columns[name] = values(found, kind, name, n_steps=n_steps, step=None).ravel()
-            columns["step"] = step + 1
-            for name in OF_STEP:
-                columns[f"{name}_step"] = values(found, kind, name, n_steps=n_steps, step=step).ravel()
-        else:
-            columns["vectors"] = values(found, kind, "vectors", n_steps=0, step=None).ravel()
-        parts.append(pd.DataFrame(columns | {"largest": sharp.ravel()}))
-    return pd.concat(parts, ignore_index=True)

@@ -38,12 +38,22 @@ from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 
 
+def lead_on() -> None:
+    """Lead an old address of the part Heads on to the table of the page Attention, which has its numbers now."""
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    if asked.pop("matters", None) == ["heads"]:
+        table = {"panel": ["table"], "measure": asked.pop("effect", ["log_prob"])}
+        st.switch_page("pages/explore/attention.py", query_params=asked | table)
+
+
 def draw(run: OpenRun) -> None:
     """Draw the sentence and the chosen part, which adds its own controls to the row of parts."""
     sentence(run, compact=True)
     row = controls.bar(run.slot)
     with row:
         choose_part(MATTERS, run.slot)
+        heads = address(run.checkpoint, run.link, panel="table", measure="log_prob")
+        menu.link("attention", say("What heads do"), heads, icon=":material/table_chart:")
     MATTERS.entry(run).draw(run, row)
 
 

@@ -39,6 +39,6 @@ def test_each_visitor_reads_a_mistake_in_their_language(open_page):
     read_in_each_language(open_page, WRONG, {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重")
 
 
-@pytest.mark.parametrize("part", ["heads", "pieces", "logit"])
+@pytest.mark.parametrize("part", ["pieces", "logit"])
 def test_every_part_can_be_drawn_twice(part):
     draws_twice("matters", {"matters_panel": part}, "glassformer.extensions.effects.matters_panels")
