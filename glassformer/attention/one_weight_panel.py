@@ -107,7 +107,8 @@ def _choices(o: OpenWeight, row: Any) -> None:
         st.caption(said)
     show(pictures.head_map, o)
     why = WHY_THIS_STEP if EVERY_PART.attention(o.walk.kind).stack == "decoder" else WHY_THIS_ROW
-    drawing.explain(_summary(o), why if o.own_row is not None else "")
+    st.markdown(_in_words(o))
+    drawing.explain(*_whose(o.config, o.walk), why if o.own_row is not None else "")
 
 
 def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None) -> None:
@@ -126,17 +127,17 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
     controls.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
 
 
-def _summary(o: OpenWeight) -> str:
+def _in_words(o: OpenWeight) -> str:
+    """The weight in a sentence, which stands there unfolded."""
     w, reason = o.walk, o.reasons[o.walk.key]
     key, query = drawing.plain(o.key), drawing.plain(o.query)
     weight = text.number(w.weights[w.key], 4)
-    nothing = say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** no weight "
-                  "({reason}).", layer=w.layer + 1, head=w.head + 1, key=key, reason=reason, query=query)  # fmt: skip
-    something = say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** a weight of "
-                    "**{weight}**.", layer=w.layer + 1, head=w.head + 1, key=key, weight=weight,
-                    query=query)  # fmt: skip
-    return joined(" ", [something if not reason or w.weights[w.key] else nothing,
-                        *_whose(o.config, w)])  # fmt: skip
+    if reason and not w.weights[w.key]:
+        return say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** no weight "
+                   "({reason}).", layer=w.layer + 1, head=w.head + 1, key=key, reason=reason, query=query)  # fmt: skip
+    return say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** a weight of "
+               "**{weight}**.", layer=w.layer + 1, head=w.head + 1, key=key, weight=weight,
+               query=query)  # fmt: skip
 
 
 def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:

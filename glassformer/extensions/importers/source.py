@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final, NoReturn
 
-from glassformer.checkpoints.checkpoint_panels import table
+from glassformer.checkpoints import table
 from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.format import HOLDS
 from glassformer.extensions.importers.library.opening import QuestionsError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.checkpoints.checkpoint_panels import NONE, details, is_translation, other_rows, score_rows
+from glassformer.checkpoints import NONE, details, is_translation, other_rows, score_rows
 
 COLUMNS = ("File", "Decoding", "Pairs", "BLEU", "chrF", "Exact")
 GREEDY = {"file": "dev.tsv", "sha256": "0f", "decoding": "greedy", "bleu": 31.17, "chrf": 50.1}
