@@ -128,7 +128,7 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
 
 
 def _in_words(o: OpenWeight) -> str:
-    """The weight in a sentence, which stands there unfolded."""
+    """The weight in a sentence."""
     w, reason = o.walk, o.reasons[o.walk.key]
     key, query = drawing.plain(o.key), drawing.plain(o.query)
     weight = text.number(w.weights[w.key], 4)
