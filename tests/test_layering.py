@@ -224,8 +224,20 @@ def sisters(imported, drawn):
                 yield name, other
 
 
+def sister_pictures(imported, pages):
+    """Imports from the pictures of a part into those of another in the same folder, but of those with the page."""
+    for name, others in imported.items():
+        for other in others - pages if name.endswith("_pictures") else ():
+            if other.endswith("_pictures") and name.rpartition(".")[0] == other.rpartition(".")[0]:
+                yield name, other
+
+
 def test_a_part_of_a_page_knows_nothing_of_its_sisters():
     assert not list(sisters(imported(), parts(files())))
+    pages = {name for name, file in files().items() if " = Page(" in file.read_text(encoding="utf-8")}
+    assert not list(sister_pictures(imported(), pages))
+    flat = {"a.lens_pictures": {"a.ffn_pictures", "a.tree_pictures"}, "a.panel": {"a.lens_pictures"}}
+    assert list(sister_pictures(flat, {"a.tree_pictures"})) == [("a.lens_pictures", "a.ffn_pictures")]
     told = {"a.lens": {"a.lens.panel"}, "a.lens.panel": {"a.ffn.pictures"}, "a.ffn": set(), "a.ffn.pictures": set()}
     assert list(sisters(told, {"a.lens.panel", "a.ffn.pictures"})) == [("a.lens.panel", "a.ffn.pictures")]
 
@@ -277,7 +289,7 @@ def test_a_tree_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
 SUFFIXES = {".py", ".pyi", ".js", ".css", ".ts", ".toml"}
 EXTENSIONS = "glassformer/extensions/"
 CODE = (".py", ".js", ".css", ".ts")  # of an extension; texts of lessons and cards are data
-FOLDER = 1_500
+FOLDER = 2_700  # a page with all its parts, since small parts have no folders of their own
 LARGER = {}  # folders of pages that may have more, each with how much and why
 
 

@@ -59,6 +59,7 @@ class Extension:
     blocks: str = ""  # what is above, below or next to a page
     below: Mapping[str, str] = field(default_factory=dict)  # what a page shows, by its class: each with what draws more
     parts: str = ""  # a part of one of the kernel's pages
+    heads: str = ""  # what it measures of heads, for the table of the page Attention
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
     examines: str = ""  # how well a checkpoint is
     looks: str = ""  # fields of the view that are its own

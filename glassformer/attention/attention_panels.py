@@ -15,6 +15,7 @@ from glassformer.shared.attention_notes import about_scores
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state.view import Aggregate, Slot
+from transformer.extensions import provided
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
@@ -50,7 +51,8 @@ _MEAN = say("In a map that combines all layers, a cell counts as closed only if 
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the controls, and the chosen part."""
-    sentence(run, compact=True, still=attempt(lambda: _still(run)))
+    at_step = ATTENTION.entry(run).name == "table" and any(one.at_step(run) for one in provided("heads"))
+    sentence(run, compact=True, asks=at_step, still=None if at_step else attempt(lambda: _still(run)))
     chosen(run)
 
 

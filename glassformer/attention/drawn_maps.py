@@ -336,8 +336,8 @@ ATTENTION = Page(
         PartEntry("overview", say("All heads"), "glassformer.attention.maps_panel:all_heads"),
         PartEntry("head", say("One map"), "glassformer.attention.maps_panel:one"),
         PartEntry("flow", say("Flow"), "glassformer.attention.maps_panel:lines"),
-        PartEntry("walk", say("One weight"), "glassformer.attention.one_weight.one_weight_panel:draw"),
-        PartEntry("table", say("What heads do"), "glassformer.attention.head_table.head_table_panel:draw", still=True),
+        PartEntry("walk", say("One weight"), "glassformer.attention.one_weight_panel:draw"),
+        PartEntry("table", say("What heads do"), "glassformer.attention.head_table_panel:draw", still=True),
     ),
 )
 KINDS: Final[dict[Kind, Sentence]] = {

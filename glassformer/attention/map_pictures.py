@@ -3,7 +3,7 @@
 The one map is of a head or of all heads together, piece by piece or word by word.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -25,26 +25,40 @@ from glassformer.attention.drawn_maps import (
     rollout_note,
     words_note,
 )
+from glassformer.charts.grid import HOW_TO_READ as HOW_TO_READ_TILES
+from glassformer.charts.grid import HOW_TO_READ_CLOSED as HOW_TO_READ_GREY
+from glassformer.charts.grid import (
+    HOW_TO_READ_GROUPS,
+    Blocks,
+    block_size,
+    follow_in_tiles,
+    grid_spec,
+    open_blocks,
+    pooled,
+    tile_at,
+)
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
 from glassformer.charts.heatmap import (
     HOW_TO_READ_CLOSED,
     HOW_TO_READ_MARK,
     HOW_TO_READ_PROMPT,
     follow_steps,
+    heads_columns,
     heatmap_spec,
     part_map,
+    too_many,
 )
+from glassformer.charts.theme import Spec
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
-from glassformer.maps.grid import grid
-from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, own_masks, prompt_row, shared_by, sides, size_of
 from glassformer.runs.picture import Part, Picture, Plot
 from glassformer.runs.viewed_run import Scene, Viewed, ViewedRun
 from glassformer.shared.csv_export import Origin
-from glassformer.state.view import Click, View, cell_of
+from glassformer.state.view import Click, View, cell_of, fields
 from transformer.analysis.word_merging import Span
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
-from transformer.runs.trace import LabelledMaps
+from transformer.runs.trace import LabelledMaps, Trace
 
 LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
 HOW_TO_READ: Final = say(
@@ -66,14 +80,137 @@ HOW_TO_READ_CELL: Final = say("Click a cell to take a closer look.")
 
 # ------------------------------------------------------------------------------------------------ all heads
 
+LARGE: Final = {"width": 560, "most_cells": 48_000}
+FEW_PIECES: Final = 32
+_BYTES_A_CELL: Final = 16  # of a figure, with its labels
+WIDE: Final = {"width": 920, "most_cells": 64_000}
+SMALL: Final = {"width": 330, "most_cells": 16_000}
+HOW_TO_READ_GIVEN_TILES: Final = say(
+    "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
+    "colour, the larger the weight."
+)
+SAME_PICTURE: Final[dict[Kind, str]] = {
+    "encoder": say("The same picture for encoder self-attention."),
+    "decoder": say("The same picture for decoder self-attention."),
+    "cross": say("The same picture for cross-attention."),
+}
+
 OVERVIEW: Part[Viewed] = ATTENTION.part("overview", lambda run: run)
 
 
+def is_long(run: Viewed, kind: Kind) -> bool:
+    """Whether a tile needs all the width there is to show its pieces."""
+    of = sides(run.visible, kind)
+    return max(len(of.queries), len(of.keys)) > FEW_PIECES
+
+
 def _all_heads(run: Viewed, *, kind: Kind) -> Plot | None:
+    """The heads of one attention, large if it is the chosen one; a click on a tile opens its head."""
     if kind not in run.visible.trace.kinds:
         return None
-    large = kind == run.view.kind
-    return grid(run, kind, large=large, fit=large, also={"heads": (), "panel": "head"})
+    of, large = sides(run.visible, kind), kind == run.view.kind
+    figure = _shared(run, kind, of, large=large) if isinstance(run, ViewedRun) else _figure(run, kind, of, large=large)
+    n_layers, n_heads = run.visible.trace.maps(kind).shape[:2]
+    read = (
+        [HOW_TO_READ_TILES if isinstance(run, ViewedRun) else HOW_TO_READ_GIVEN_TILES]
+        if large
+        else [SAME_PICTURE[kind]]
+    )
+    if large:
+        read += [HOW_TO_READ_GREY] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (of.current is not None)
+        read += [HOW_TO_READ_GROUPS] * (size_of(run) > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
+
+    def opened(cell: tuple[int, int]) -> Mapping[str, Any]:
+        layer, head = tile_at(figure, *cell)
+        return {"kind": kind, "layer": layer, "head": head, "heads": (), "panel": "head"}
+
+    alt = say(
+        "{attention} as a grid of small maps, one for each of {layers} layers (rows) and {heads} heads "
+        "(columns). The controls above open the map of a single head.",
+        attention=KIND_NAMES[kind],
+        layers=n_layers,
+        heads=n_heads,
+    )
+    how_to_read = joined(" ", [*read, say("Click a tile to open its head.")])
+    return Plot(spec=figure, alt=alt, how_to_read=how_to_read, fit=large, clicked=fields(cell_of, opened))
+
+
+def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: MapAxes) -> dict[str, Any]:
+    """The weights of all heads as a table. A session keeps this, so it holds no run and looks it up again."""
+    trace = again()
+    n_queries, n_keys = len(of.queries), len(of.keys)
+    maps = trace.maps(kind)[:, :, :n_queries, :n_keys]
+    if maps.shape[2:] != (n_queries, n_keys):  # a run that keeps no maps has too many
+        return too_many(maps.shape[0] * maps.shape[1] * n_queries * n_keys)
+    masks = trace.mask(kind) if isinstance(trace, LabelledMaps) else trace.masks[kind]
+    return heads_columns(
+        maps,
+        layers=range(1, maps.shape[0] + 1),
+        heads=range(1, maps.shape[1] + 1),
+        queries=of.queries,
+        keys=of.keys,
+        allowed=masks[..., None, :n_queries, :n_keys] if masks.ndim == 3 else masks[:n_queries, :n_keys],
+    )
+
+
+def _shared(run: ViewedRun, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
+    """The figure that all who look at the same share, at every step: a mark follows the step in the browser."""
+    view, revealed = (run.view, run.visible.revealed) if run.view.guess else (replace(run.view, step=0), True)
+
+    def make() -> Spec:
+        figure = _figure(run, kind, of, large=large)
+        if of.current is not None and figure["data"]:
+            follow_in_tiles(figure, [run.trace.row_of(step) for step in range(run.visible.n_steps)])
+        return figure
+
+    if not run.trace.keeps_maps:  # its maps are made in the model's thread, which would wait for itself
+        return make()
+    key = ("grid", run.trace.query, kind, large, view, revealed)
+    return run.work.compute(key, make, nbytes=lambda _: _BYTES_A_CELL * LARGE["most_cells"])
+
+
+def _figure(run: Viewed, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
+    view = run.view
+    size: dict[str, int] = SMALL if not large else WIDE if is_long(run, kind) else LARGE
+    maps, allowed = _maps(run, kind, of, most_cells=size["most_cells"])
+    name, (n_layers, n_heads) = KIND_NAMES[kind], run.visible.trace.maps(kind).shape[:2]
+    sized = say("{attention}: {layers} layers × {heads} heads", attention=name, layers=n_layers, heads=n_heads)
+    return grid_spec(
+        maps,
+        queries=of.queries,
+        keys=of.keys,
+        title=sized if large else name,
+        query_axis=of.query_axis,
+        key_axis=of.key_axis,
+        allowed=allowed,
+        mask_reason=mask_reason(run.checkpoint, kind),
+        chosen=(view.layer, view.head) if kind == view.kind else (None, None),
+        colour=of.key_side,
+        own_scale=view.own_scale,
+        log=bool(view.log_scale),
+        show_scale=large,
+        group=size_of(run),
+        prompt=prompt_row(run, kind),
+        note=run.trace.rows_note(kind) if large and isinstance(run, ViewedRun) else "",
+        **size,
+    )
+
+
+def _maps(run: Viewed, kind: Kind, of: MapAxes, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
+    """The maps of all heads and their mask; blocks of them where a run keeps no maps, made layer by layer."""
+    n_queries, n_keys = len(of.queries), len(of.keys)
+    allowed = own_masks(run, kind)[..., :n_queries, :n_keys]
+    maps = run.visible.trace.maps(kind)[:, :, :n_queries, :n_keys]
+    if maps.shape[2:] == (n_queries, n_keys):
+        return maps, allowed
+    size = block_size((*maps.shape[:2], n_queries, n_keys), most_cells)
+
+    def blocks(heads: np.ndarray, layer: int) -> np.ndarray:
+        mask = allowed if allowed.ndim == 2 else allowed[layer]
+        return pooled(heads[None, :, :n_queries, :n_keys], mask, size).weights[0]
+
+    weights = np.stack(run.visible.each(kind, blocks, key=("blocks", n_queries, n_keys, size)))
+    return Blocks(weights, open_blocks(allowed, size), size), allowed
 
 
 GRIDS: Final[dict[Kind, Picture[Viewed]]] = {

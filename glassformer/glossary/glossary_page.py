@@ -80,7 +80,7 @@ PLACES = {
     "key_bias": TermLocation("attention", say("What if: a random bias on all keys"), {"panel": "overview"},
                       changes="keybias-all.3.0"),
     "drafts": TermLocation("search", say("How tokens are chosen: drafts"), {"search_panel": "drafts"}),
-    "heads": TermLocation("matters", say("What matters: heads"), {"matters_panel": "heads"}),
+    "heads": TermLocation("attention", say("What heads do"), {"panel": "table", "measure": "log_prob"}),
     "no_scale": TermLocation("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
     "forcing": TermLocation("forcing", say("Teacher forcing")),
     "credit": TermLocation("matters", say("What matters: tokens"), {"matters_panel": "pieces"}),

@@ -41,7 +41,7 @@ def choose_side(run: OpenRun, kept: controls.ControlBinding | None = None) -> Si
                           bare=True)  # fmt: skip
 
 
-def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
+def choose_token(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
     """Draw the choice of a token; of the output it goes with the step, but for rows of a prompt."""
     if side == "source":
         kept = controls.ControlBinding(run.key(key), token_of(run, side, pieces), taking(run, side))

@@ -25,11 +25,11 @@ INSIDE = Page(
     panel="inside_panel",
     entries=(
         PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),
-        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream.stream_panel:draw"),
-        PartEntry("lens", say("Logit lens"), "glassformer.inside.lens.lens_panel:draw"),
-        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn.ffn_panel:draw"),
-        PartEntry("pieces", say("Embeddings"), "glassformer.inside.pieces.pieces_panel:draw"),
-        PartEntry("fast", say("Speed-ups"), "glassformer.inside.fast.fast_panel:draw"),
+        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream_panels:stream"),
+        PartEntry("lens", say("Logit lens"), "glassformer.inside.stream_panels:lens"),
+        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn_panel:draw"),
+        PartEntry("pieces", say("Embeddings"), "glassformer.inside.embeddings_panel:draw"),
+        PartEntry("fast", say("Speed-ups"), "glassformer.inside.speedups_panel:draw"),
     ),
 )
 

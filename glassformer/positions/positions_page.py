@@ -34,13 +34,13 @@ PAGE = Page(
     say("Positions"),
     panel="positions_panel",
     entries=(
-        PartEntry("table", say("Table"), "glassformer.positions.table.table_panel:draw"),
-        PartEntry("similarity", say("Similarity"), "glassformer.positions.table.table_panel:draw"),
-        PartEntry("shift", say("Shift"), "glassformer.positions.table.table_panel:draw"),
-        PartEntry("sentence", say("Sentence"), "glassformer.positions.sentence.sentence_panel:draw"),
-        PartEntry("rotations", say("Rotations"), "glassformer.positions.in_attention.in_attention_panel:draw"),
-        PartEntry("pair", say("One pair"), "glassformer.positions.in_attention.in_attention_panel:draw"),
-        PartEntry("distance", say("Score by distance"), "glassformer.positions.in_attention.in_attention_panel:draw"),
+        PartEntry("table", say("Table"), "glassformer.positions.position_panels:table"),
+        PartEntry("similarity", say("Similarity"), "glassformer.positions.position_panels:table"),
+        PartEntry("shift", say("Shift"), "glassformer.positions.position_panels:table"),
+        PartEntry("sentence", say("Sentence"), "glassformer.positions.position_panels:in_sentence"),
+        PartEntry("rotations", say("Rotations"), "glassformer.positions.position_panels:in_attention"),
+        PartEntry("pair", say("One pair"), "glassformer.positions.position_panels:in_attention"),
+        PartEntry("distance", say("Score by distance"), "glassformer.positions.position_panels:in_attention"),
     ),
 )
 DEFAULT_COUNT = 64

@@ -18,7 +18,7 @@ from glassformer.charts.candidates import (
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
-from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
+from glassformer.search.tree_pictures import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.model_runner import cost_of
 from glassformer.state.view import Slot, View, place_of
 from transformer.analysis.sampled_outputs import Draw, Outcome, draws, outcomes

@@ -15,7 +15,7 @@ from glassformer.runs.open_run import OpenRun, address, attempt, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
-from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
+from glassformer.search.tree_pictures import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.jobs import ROWS, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner, cost_of
 from glassformer.shared import controls, cover_box, drawing, menu

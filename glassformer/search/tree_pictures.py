@@ -1,4 +1,4 @@
-"""The picture of the part Beam tree: a beam search as a tree, and what is said of its beginnings and rounds."""
+"""Pictures of the page How tokens are chosen: its parts, and a beam search as a tree with what is said of it."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,10 +7,9 @@ from typing import Final
 
 from glassformer.charts.search_tree import HOW_TO_READ as HOW_TO_READ_TREE
 from glassformer.charts.search_tree import Leaf, Twig, search_tree_spec
-from glassformer.runs.picture import Captions, CaptionTable, Plot
+from glassformer.runs.picture import Captions, CaptionTable, Page, PartEntry, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.search import SearchLook
-from glassformer.search.search_page import NO_TEXT, SEARCH
 from glassformer.server.jobs import SMALL
 from glassformer.server.model_runner import cost_of
 from glassformer.state.view import place_of
@@ -18,6 +17,27 @@ from transformer.analysis.search_tree import Node, SearchTree, search_tree
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam
+
+SEARCH = Page(
+    "search",
+    say("How tokens are chosen"),
+    panel="search_panel",
+    kind=lambda view: "cross",
+    entries=(
+        PartEntry("tree", say("Beam tree"), "glassformer.search.tree_panel:draw"),
+        PartEntry("sampling", say("Sampling"), "glassformer.search.search_panels:sampled"),
+        PartEntry(
+            "draws", say("Many draws"), "glassformer.search.search_panels:many_draws", is_there=lambda run: False
+        ),  # old addresses name it
+    ),
+)
+NO_TEXT: Final = say("(no text)")
+
+
+def seconds_of(run: ViewedRun, n: int) -> float:
+    """How long draws take, about: they are as long as the run, and go through the model some at a time."""
+    return n * run.trace.n_steps * (3e-4 + run.checkpoint.config.count_parameters() * 2.1e-10)
+
 
 _COLUMNS: Final = (
     say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Token"), say("Probability"), say("Sum"),

@@ -1,6 +1,6 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-from glassformer.checkpoints import checkpoint_panels
+from glassformer import checkpoints
 from glassformer.frame.run_page import checkpoint_or_maps
 from glassformer.frame.source_box import head
 from glassformer.runs import sources
@@ -13,9 +13,9 @@ from transformer.runs.trace import LabelledMaps
 
 session.begin("checkpoints")
 head(say("Checkpoints"))
-checkpoint_panels.broken()
+checkpoints.broken()
 chosen = st.container()
-checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
+checkpoints.folders()  # first: if the chosen one cannot be opened, the page stops there
 for source in sources.sources():
     source.explain()
 with chosen:
@@ -25,9 +25,9 @@ with chosen:
         for source in sources.sources():
             source.card(found, st.session_state[session.MODEL])
     else:
-        checkpoint_panels.card(found)
+        checkpoints.card(found)
         if not cover_box.stands_for(cover_box.PART):
-            checkpoint_panels.scores(found)
-        checkpoint_panels.features(found)
-        checkpoint_panels.further(found)
+            checkpoints.scores(found)
+        checkpoints.features(found)
+        checkpoints.further(found)
     publish(found)

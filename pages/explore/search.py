@@ -2,6 +2,6 @@
 
 from glassformer.frame.run_page import run_page
 from glassformer.search import search_panels
-from glassformer.search.search_page import SEARCH
+from glassformer.search.tree_pictures import SEARCH
 
 run_page(SEARCH, search_panels.draw, decodes=True)

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from glassformer.attention.one_weight import one_weight_pictures as pictures
-from glassformer.attention.one_weight.one_weight_panel import TABLE
+from glassformer.attention import one_weight_pictures as pictures
+from glassformer.attention.one_weight_panel import TABLE
 from tests.browser.helpers import click_chart, comes_to, in_both_windows, turn_to, wait_for_idle
 from tests.browser.made_up import NAME
 from tests.browser.story import SETTLED_MS, address, expect_address, wait_for_charts

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from glassformer.extensions.effects.wrong.mistake_cards import CARDS
+from glassformer.extensions.effects.mistake_cards import CARDS
 from tests.browser.helpers import comes_to, fits_both_windows, turn_to, wait_for_idle
 from tests.browser.story import charts_are_drawn, expect_address, output
 

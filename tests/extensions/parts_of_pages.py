@@ -22,7 +22,7 @@ _PARTS: dict[str, tuple[Path, dict[str, Any]]] = {
     "compare checkpoints": (COMPARE, {"b": "model=zh-en"}),
     "compare heads": (COMPARE, {"b": "layer=1&head=2"}),
     "compare sentences": (COMPARE, {"b": "src=noon"}),
-    "matters heads": (MATTERS, {}),
+    "attention heads": (ATTENTION, {"panel": "table", "measure": "log_prob"}),
     "matters logit": (MATTERS, {"matters": "logit", "kind": "cross", "layer": 2, "head": 1, "rival": 9}),
     "matters tokens": (MATTERS, {"matters": "pieces"}),
     "lessons": (LESSONS, {}),

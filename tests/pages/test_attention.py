@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glassformer.attention import map_pictures
+from glassformer.attention import one_weight_panel as one_weight
 from glassformer.attention.maps_panel import EXPLAIN
-from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.maps import grid
 from glassformer.runs import loading
 from glassformer.server import model_runner
 from glassformer.shared import controls
@@ -46,8 +46,10 @@ def the_map(test):
 
 def test_who_looks_at_the_same_shares_its_figures_at_every_step(attention, monkeypatch):
     made = []
-    real = grid.grid_spec
-    monkeypatch.setattr(grid, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named))
+    real = map_pictures.grid_spec
+    monkeypatch.setattr(
+        map_pictures, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
+    )
     first = attention(src="ebdacf")
     assert len(made) == len(GRIDS)
     before = {key: figure(first, key) for key in GRIDS.values()}

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from glassformer.inside import embeddings_panel as pieces
 from glassformer.inside.model import model_panel
-from glassformer.inside.pieces import pieces_panel as pieces
 from glassformer.positions import position_controls
 from glassformer.runs import loading
 from glassformer.state import session

@@ -7,7 +7,7 @@ import pytest
 from glassformer.frame.source_box import OFFER, UNDO
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.step.block_strip import stack_blocks
+from glassformer.step.step_panels import stack_blocks
 from tests.pages.conftest import MAIN, PAGES, check
 from tests.pages.reading import address, figure, keys_of, opened, payload, type_source, view
 from transformer.model.anatomy import anatomy

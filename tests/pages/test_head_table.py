@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from glassformer.attention import AttentionLook
-from glassformer.attention.head_table import head_table_pictures
-from glassformer.attention.head_table.head_table_panel import MEASURE, OPEN_BY_MEASURE
+from glassformer.attention import AttentionLook, head_table_pictures
+from glassformer.attention.head_table_panel import MEASURE, OPEN_BY_MEASURE
 from glassformer.runs import loading
 from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.pages.conftest import STEP, check

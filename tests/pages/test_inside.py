@@ -5,10 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.inside.ffn import ffn_panel
-from glassformer.inside.lens import lens_pictures
-from glassformer.inside.pieces import pieces_panel
-from glassformer.inside.stream import stream_pictures
+from glassformer.inside import embeddings_panel, ffn_panel, lens_pictures, stream_pictures
 from glassformer.runs import loading
 from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state import session
@@ -175,35 +172,35 @@ def rows(test, key):
 
 def test_any_piece_can_be_typed(inside):
     test = inside("pieces", model="en-fr")
-    typed = test.text_input(key=pieces_panel.TYPED)
+    typed = test.text_input(key=embeddings_panel.TYPED)
     check(typed.set_value("tea").run())
     tokenizer = opened("en-fr").src_tokenizer
     assert figure(test, "piece_neighbours")["layout"]["title"]["text"] == "Nearest to ▁tea"
     kinds = {row[1]: row[2] for row in rows(test, "piece_map")}
     assert kinds[tokenizer.id_of("▁tea")] == "chosen"
-    check(test.selectbox(key=pieces_panel.TOKEN).set_value(1).run())
+    check(test.selectbox(key=embeddings_panel.TOKEN).set_value(1).run())
     assert "▁tea" not in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    assert test.text_input(key=pieces_panel.TYPED).value == ""
+    assert test.text_input(key=embeddings_panel.TYPED).value == ""
     assert address(test)["key"] == "2"
 
 
 def test_what_is_not_one_piece_is_said_with_its_parts_and_traditional_characters_are_simplified(inside):
     test = inside("pieces", model="reverse")
-    check(test.text_input(key=pieces_panel.TYPED).set_value("ab").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("ab").run())
     assert "“ab” is not a single token of this vocabulary; it is split into" in sentences(test)
     assert "Nearest to g" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    check(test.text_input(key=pieces_panel.TYPED).set_value("b").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("b").run())
     assert "not a single token" not in sentences(test)
     assert "Nearest to b" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     test = inside("pieces", model="zh-en")
-    check(test.text_input(key=pieces_panel.TYPED).set_value("學校").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("學校").run())
     assert "学校" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
 def test_guessing_hides_pieces_still_to_come(inside):
     test = inside("pieces", model="reverse", src="abcdef", side="target", guess=1, query=6)
     go_to(test, 3)
-    assert len(test.selectbox(key=pieces_panel.TOKEN).options[1:]) == 3
+    assert len(test.selectbox(key=embeddings_panel.TOKEN).options[1:]) == 3
     assert "Nearest to e" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     where = {row[0]: row[2] for row in rows(test, "piece_map")}
     assert {piece for piece, kind in where.items() if kind in ("both", "output")} == {"<s>", "f", "e"}
@@ -225,7 +222,7 @@ def test_many_pieces_stay_small_and_text(inside):
 
 def test_another_model_forgets_the_typed_piece(inside):
     test = inside("pieces", model="reverse")
-    check(test.text_input(key=pieces_panel.TYPED).set_value("z").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("z").run())
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert "z" not in figure(test, "piece_neighbours")["layout"]["title"]["text"].removeprefix("Nearest")
-    assert test.text_input(key=pieces_panel.TYPED).value == ""
+    assert test.text_input(key=embeddings_panel.TYPED).value == ""

@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.inside import InsideLook
-from glassformer.inside.fast import fast_panel as fast
+from glassformer.inside import speedups_panel as fast
 from glassformer.runs import measurement_jobs
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, payload, told, view

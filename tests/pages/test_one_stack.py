@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
+from glassformer.attention import one_weight_panel as one_weight
 from glassformer.attention.map_pictures import FLOW
-from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.inside.ffn import ffn_panel
-from glassformer.inside.stream import stream_pictures
+from glassformer.inside import ffn_panel, stream_pictures
 from glassformer.masks import mask_pictures
-from glassformer.positions.sentence import sentence_panel
+from glassformer.positions import position_panels
 from glassformer.runs import loading
 from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state import session
@@ -178,7 +177,7 @@ def test_the_only_table_is_drawn_and_the_typed_sentence_is_what_the_stack_reads(
     np.testing.assert_array_equal(z_of(test, "position_table"), table)
     assert f"The model has no other table of positions, because it is {stack}-only." in told_or_noted(test)
     test = open_one_stack(stack, POSITIONS, positions="sentence")
-    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == trace.n_tokens(stack)
+    assert len(test.selectbox(key=position_panels.TOKEN).options) == trace.n_tokens(stack)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +223,7 @@ def test_guessing_shows_the_prompt_and_nothing_of_what_comes(open_one_stack):
     assert f"and “{best}” in the second" not in sentences(asked)
     assert "Guess mode" not in sentences(open_one_stack("encoder", MASKS, guess=1))
     test = open_one_stack("decoder", POSITIONS, positions="sentence", guess=1)
-    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == n_rows
+    assert len(test.selectbox(key=position_panels.TOKEN).options) == n_rows
     rows = figure(open_one_stack("decoder", ATTENTION, panel="head", guess=1), "head_map")["layout"]["meta"]["cells"]
     assert (len(rows["rows"]), "→ ?" in rows["rows"][-1]) == (n_rows, True)
     test = open_one_stack("decoder", INSIDE, inside="ffn", guess=1)

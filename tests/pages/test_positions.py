@@ -5,10 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.positions import position_controls, positions_page
+from glassformer.positions import position_controls, position_panels, positions_page, table_pictures
 from glassformer.positions.positions_page import MOST_CELLS, PAGE
-from glassformer.positions.sentence import sentence_panel
-from glassformer.positions.table import table_pictures
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, sentences, type_source
 
@@ -79,7 +77,7 @@ def test_a_shift_ends_where_the_measuring_of_a_long_table_ends(page, monkeypatch
 @pytest.mark.parametrize(("side", "field"), [("target", "query"), ("source", "key")])
 def test_a_token_of_the_sentence_is_chosen_and_stands_in_the_address(page, side, field):
     test = page("sentence", model="reverse", src="abcdef", side=side)
-    check(test.selectbox(key=sentence_panel.TOKEN).set_value(2).run())
+    check(test.selectbox(key=position_panels.TOKEN).set_value(2).run())
     assert address(test)[field] == "3"
     assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
 
@@ -89,10 +87,10 @@ def test_guessing_hides_what_is_still_to_come(page):
     go_to(test, 3)
     labels = figure(test, "embedding_strengths")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
     assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
-    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == 3
+    assert len(test.selectbox(key=position_panels.TOKEN).options) == 3
     assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
-    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == 7
+    assert len(test.selectbox(key=position_panels.TOKEN).options) == 7
 
 
 def test_one_part_is_drawn_at_a_time_and_a_table_needs_no_sentence(page):

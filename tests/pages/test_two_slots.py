@@ -80,7 +80,7 @@ def test_another_sentence_takes_both_runs_to_their_first_step(two):
 # ---------------------------------------------------------------- every part of every page
 
 
-def twice(page, fields, folder="glassformer"):
+def twice(page, fields, module=""):
     """Draw a part of a page in both slots; runs as a script."""
     import importlib
 
@@ -104,7 +104,7 @@ def twice(page, fields, folder="glassformer"):
             PAGES[page].entry(table).draw(table, open_run(checkpoint, slot=slot))
             continue
         panels = {"inside": "inside_controls", "masks": "mask_panels"}.get(page, f"{page}_panels")
-        importlib.import_module(f"{folder}.{page}.{panels}").draw(open_run(checkpoint, slot=slot))
+        importlib.import_module(module or f"glassformer.{page}.{panels}").draw(open_run(checkpoint, slot=slot))
 
 
 PARTS = (

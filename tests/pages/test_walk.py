@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from glassformer.attention.one_weight import one_weight_panel as one_weight
+from glassformer.attention import one_weight_panel as one_weight
 from glassformer.shared.controls import NONE
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, keys_of, numbers, told, view

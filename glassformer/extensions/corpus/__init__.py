@@ -11,9 +11,7 @@ EXTENSION = Extension(
         "transformer.corpus.rollups": "glassformer.extensions.corpus.library.tables",
     },
     pages="glassformer.extensions.corpus.page:PAGES",
-    below={
-        "glassformer.attention.head_table.head_table_pictures:Heads": "glassformer.extensions.corpus.parts.heads:below"
-    },
+    below={"glassformer.attention.head_table_pictures:Heads": "glassformer.extensions.corpus.parts.heads:below"},
     commands=(
         Command(
             80,

@@ -7,5 +7,6 @@ EXTENSION = Extension(
     needs=("what_if",),
     modules={"transformer.analysis.attribution": "glassformer.extensions.effects.attribution"},
     pages="glassformer.extensions.effects.pages:PAGES",
+    heads="glassformer.extensions.effects.heads_panel:HEADS",
     looks="glassformer.extensions.effects.effects_look:EffectsLook",
 )

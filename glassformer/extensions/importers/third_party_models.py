@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from glassformer.checkpoints.checkpoint_panels import table
+from glassformer.checkpoints import table
 from glassformer.extensions.importers.library import answer_ranking, opening
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from glassformer.charts.theme import shortened
-from glassformer.checkpoints.checkpoint_panels import table
+from glassformer.checkpoints import table
 from glassformer.extensions.maps.library.given_maps import GivenMaps
 from glassformer.extensions.maps.library.npzfile import HOLDS, read_maps
 from glassformer.runs.map_axes import KIND_NAMES

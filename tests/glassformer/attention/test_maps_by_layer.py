@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.attention.drawn_maps import drawn_map, piece_map
-from glassformer.attention.one_weight.one_weight_pictures import opening
+from glassformer.attention.one_weight_pictures import opening
 from glassformer.charts.grid import block_size, open_blocks, pooled
 from glassformer.runs.viewed_run import VisibleTrace
 from glassformer.state.view import View

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer
-from glassformer.attention.one_weight import one_weight_text
-from glassformer.attention.one_weight.one_weight_text import number, result, shown_keys, softmax_table, tex
+from glassformer.attention import one_weight_text
+from glassformer.attention.one_weight_text import number, result, shown_keys, softmax_table, tex
 from tests.transformer.featured import featured
 from transformer.analysis.one_weight import sites, walk
 from transformer.i18n.sentence import written as as_written

@@ -8,7 +8,7 @@ import pytest
 from glassformer import charts
 from glassformer.charts.stream import HOW_TO_READ_TABLE, Depth
 from glassformer.charts.theme import MARK_COLOR, figure_in, in_cell, literal
-from glassformer.inside.lens.lens_pictures import OpenLens, open_lens
+from glassformer.inside.lens_pictures import OpenLens, open_lens
 from glassformer.runs.picture import PICTURES, declare_all
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 

@@ -7,7 +7,7 @@ import pytest
 
 from glassformer import charts
 from glassformer.charts.theme import NEUTRAL_COLOR, SCALES, SIGNED_SCALE, figure_in, literal
-from glassformer.positions.sentence import sentence_pictures
+from glassformer.positions import sentence_pictures
 from glassformer.runs.picture import PICTURES, declare_all
 from glassformer.state.view import Click
 from glassformer.step.step_pictures import MEASURES, unsure_curve

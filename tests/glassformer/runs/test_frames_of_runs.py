@@ -33,8 +33,8 @@ RUNS = (
     ("reverse", {"forced": (6, 6, 6), "interventions": (SilentHead("cross", 1, 1),)}),
 )
 CHOICES = (
-    "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect", "effect_at",
-    "rounds", "begin",
+    "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect_at", "rounds",
+    "begin",
 )  # fmt: skip
 SWITCHES = ("words", "hide_special", "own_scale", "log_scale", "cosine", "apart", "fold", "with_beam", "ends")
 PLACES = ("layer", "head", "query", "key", "neuron", "at", "changed", "hidden", "rival")
@@ -52,6 +52,7 @@ def asked(number, runs=RUNS):
     words = "abcdefghij" if kind == "reverse" else ("ba ", "lo ", "mi ", "ta ", "ke ", "su ")
     source = "".join(draw.choices(words, k=draw.randint(1, 7)))
     looked_at = {name: draw.choice([word for word in all_fields()[name].words if word]) for name in there(CHOICES)}
+    looked_at["measure"] = draw.choice(("entropy_share", "log_prob", "kl", "pieces"))  # some are an extension's
     looked_at |= {name: draw.random() < 0.3 for name in there(SWITCHES)}
     looked_at |= {name: draw.choice((None, 0, 1, 2)) for name in there(PLACES)}
     return kind, {"source": source, "max_new": 7} | more, looked_at

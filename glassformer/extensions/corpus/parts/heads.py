@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from glassformer.attention.head_table.head_table_pictures import Heads, head_name
+from glassformer.attention.head_table_pictures import Heads, head_name
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpora import scores_of

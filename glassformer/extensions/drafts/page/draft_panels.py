@@ -12,7 +12,7 @@ from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.measurement_jobs import AT_ONCE, measured
 from glassformer.runs.open_run import OpenRun, attempt
 from glassformer.runs.show import show
-from glassformer.search.search_page import seconds_of
+from glassformer.search.tree_pictures import seconds_of
 from glassformer.shared import controls
 from glassformer.shared.controls import field
 from glassformer.shared.i18n import st

@@ -21,7 +21,7 @@ from glassformer.extensions.drafts.rounds import (
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.search.search_page import NO_TEXT, SEARCH
+from glassformer.search.tree_pictures import NO_TEXT, SEARCH
 from glassformer.server.jobs import SMALL
 from glassformer.server.model_runner import cost_of
 from glassformer.state.view import column_below, into

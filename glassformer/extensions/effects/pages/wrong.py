@@ -1,6 +1,6 @@
 """Page "What goes wrong": one mistake at a time, beside the run without it."""
 
-from glassformer.extensions.effects.wrong import mistake_panels
+from glassformer.extensions.effects import mistake_panels
 from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.runs.open_run import open_run

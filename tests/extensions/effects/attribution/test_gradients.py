@@ -17,7 +17,7 @@ from glassformer.extensions.effects.attribution.gradients import (
     integrating,
 )
 from glassformer.extensions.effects.attribution.target import ask
-from glassformer.extensions.effects.matters.attribution_pictures import completeness
+from glassformer.extensions.effects.attribution_pictures import completeness
 from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.tiny import DECODER

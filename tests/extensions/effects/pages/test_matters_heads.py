@@ -1,30 +1,31 @@
-"""The part Heads of the page What matters: its numbers are those of runs without the head."""
+"""The table of heads on Attention: what the output loses without a head is what runs without it lose."""
 
 import time
 
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.matters import heads_panel as heads
+from glassformer.attention.head_table_panel import MEASURE
+from glassformer.extensions.effects import heads_panel as heads
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.runs import loading, measurement_jobs
 from tests.extensions.scripts import MATTERS
-from tests.pages.conftest import check
+from tests.pages.conftest import ATTENTION, MAIN, check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.running import replay
 
 SOURCE = "abcdef"
+TABLE = {"panel": "table", "measure": "log_prob"}
 
 
 @pytest.fixture
 def page(open_page):
     def opened(**options):
-        test = open_page(MATTERS, **{"model": "reverse", "src": SOURCE} | options)
-        return until_measured(test)
+        return until_measured(open_page(ATTENTION, **TABLE | {"model": "reverse", "src": SOURCE} | options))
 
     return opened
 
@@ -68,7 +69,7 @@ def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkey
     check(test.button_group(key="effect_at").set_value("step").run())
     check(go_to(test, 3))
     assert drawn(test)[7, 3] == pytest.approx(without("cross", 1, 3)[2], abs=1e-4)
-    check(test.selectbox(key="effect").set_value("pieces").run())
+    check(test.selectbox(key=MEASURE).set_value("pieces").run())
     assert set(np.unique(drawn(test)[~np.isnan(drawn(test))])) <= {0.0, 1.0}
     assert not begun
 
@@ -81,10 +82,9 @@ def test_a_head_that_is_taken_away_stays_away_in_every_number(page):
 
 def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
     monkeypatch.setattr(measurement_jobs, "SMALL", 0)
-    test = open_page(MATTERS, model="reverse", src="stop")
-    keys = keys_of(test)
-    assert "matters_effects" not in keys
-    assert "matters_grid" in keys
+    test = open_page(ATTENTION, model="reverse", src="stop", **TABLE)
+    assert "matters_effects" not in keys_of(test)
+    assert "kl" not in test.dataframe[0].value
     assert "parameters, so this may take" in sentences(test)
     check(test.button(key=heads.MEASURE).click().run())
     until_measured(test)
@@ -92,7 +92,9 @@ def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_
 
 
 def test_hidden_steps_are_not_summed(open_page):
-    test = check(go_to(open_page(MATTERS, model="reverse", src=SOURCE, guess=1, layer=1, head=1), 3))
+    test = check(
+        go_to(open_page(ATTENTION, model="reverse", src=SOURCE, kind="cross", guess=1, layer=1, head=1, **TABLE), 3)
+    )
     assert "matters_effects" not in keys_of(test)  # it would tell about the piece
     until_measured(check(test.button(key="matters_heads_reveal").click().run()))
     assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
@@ -106,14 +108,29 @@ def test_hidden_steps_are_not_summed(open_page):
 @pytest.mark.parametrize("stack", ["decoder", "encoder"])
 def test_a_model_of_one_stack_has_a_block_for_its_attention(open_one_stack, stack):
     """An encoder alone writes nothing: its vectors move."""
-    test = until_measured(open_one_stack(stack, MATTERS, layer=1, head=2))
+    measure = "log_prob" if stack == "decoder" else "vectors"
+    test = until_measured(open_one_stack(stack, ATTENTION, panel="table", measure=measure, layer=1, head=2))
     checkpoint = loading.open_checkpoint(loading.usable()[f"{stack} alone"])
     effect = head_effects(checkpoint, run(checkpoint, checkpoint.query("ba lo mi"))).of[stack]
     expected = effect.log_prob.sum(-1) if stack == "decoder" else effect.vectors.mean(-1)
     np.testing.assert_allclose(drawn(test), expected, atol=1e-5)
-    keys = {one.key for one in (*test.selectbox, *test.button_group)}
-    assert ({"effect", "effect_at"} <= keys) == (stack == "decoder")
+    assert ("effect_at" in {one.key for one in test.button_group}) == (stack == "decoder")
+    columns = ["log_prob", "probability", "kl", "pieces"] if stack == "decoder" else ["vectors"]
+    table = test.dataframe[0].value
+    assert list(table)[-len(columns) :] == columns
+    np.testing.assert_allclose(table[measure], expected.ravel(), atol=1e-4)
     bars = numbers(figure(test, "matters_steps")["data"][0]["y"])
     np.testing.assert_allclose(bars, (effect.log_prob if stack == "decoder" else effect.vectors)[0, 1], atol=1e-5)
     is_said = "This encoder-only model generates no output" in payload(test, "matters_effects")["caption"]
     assert is_said == (stack == "encoder")
+
+
+def test_an_old_address_of_the_heads_leads_to_the_table(open_page):
+    test = open_page(MAIN)
+    test.switch_page(str(MATTERS.relative_to(MAIN.parent)))
+    for name, value in {"model": "reverse", "src": SOURCE, "matters": "heads", "effect": "kl", "layer": "1"}.items():
+        test.query_params[name] = value
+    check(test.run())
+    assert test.button_group(key="panel").value == "table"
+    assert test.selectbox(key=MEASURE).value == "kl"
+    assert view(test).layer == 0

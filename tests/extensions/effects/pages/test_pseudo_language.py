@@ -2,10 +2,10 @@
 
 import pytest
 
-from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.mistake_cards import CARDS
-from glassformer.extensions.effects.wrong.mistake_figures import Side
-from glassformer.extensions.effects.wrong.mistake_panels import output
+from glassformer.extensions.effects import mistake_panels
+from glassformer.extensions.effects.mistake_cards import CARDS
+from glassformer.extensions.effects.mistake_figures import Side
+from glassformer.extensions.effects.mistake_panels import output
 from glassformer.runs import loading
 from tests.extensions.parts_of_pages import MISTAKES, PARTS, parts_of
 from tests.extensions.scripts import WRONG
@@ -39,6 +39,6 @@ def test_each_visitor_reads_a_mistake_in_their_language(open_page):
     read_in_each_language(open_page, WRONG, {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重")
 
 
-@pytest.mark.parametrize("part", ["heads", "pieces", "logit"])
+@pytest.mark.parametrize("part", ["pieces", "logit"])
 def test_every_part_can_be_drawn_twice(part):
-    draws_twice("matters", {"matters_panel": part}, "glassformer.extensions.effects")
+    draws_twice("matters", {"matters_panel": part}, "glassformer.extensions.effects.matters_panels")

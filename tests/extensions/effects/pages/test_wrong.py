@@ -2,10 +2,10 @@
 
 import pytest
 
-from glassformer.extensions.effects.wrong import mistake_panels
-from glassformer.extensions.effects.wrong.mistake_cards import CARDS
-from glassformer.extensions.effects.wrong.mistake_figures import Side
-from glassformer.extensions.effects.wrong.mistake_panels import CHART, SEEN_ON
+from glassformer.extensions.effects import mistake_panels
+from glassformer.extensions.effects.mistake_cards import CARDS
+from glassformer.extensions.effects.mistake_figures import Side
+from glassformer.extensions.effects.mistake_panels import CHART, SEEN_ON
 from glassformer.state import session
 from tests.extensions.scripts import WRONG
 from tests.glassformer.waiting import until

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.attention import one_weight_panel as one_weight
 from glassformer.attention.maps_panel import EXPLAIN
-from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.extensions.huggingface.folder import FAMILIES
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE

@@ -132,8 +132,8 @@ def test_what_is_done_ahead_is_what_the_page_asks_for(grown):
 def test_a_leak_is_not_looked_for_in_a_snapshot(grown, monkeypatch, tmp_path):
     own = write_grown(tmp_path / "leaking", name="reverse-grown")
     monkeypatch.setenv(loading.ENVIRONMENT, str(own))
-    monkeypatch.setattr("glassformer.extensions.effects.wrong.mistake_cards.HEALTHY", "reverse-grown")
-    monkeypatch.setattr("glassformer.extensions.effects.wrong.mistake_cards.LEAK", "reverse-leak")
+    monkeypatch.setattr("glassformer.extensions.effects.mistake_cards.HEALTHY", "reverse-grown")
+    monkeypatch.setattr("glassformer.extensions.effects.mistake_cards.LEAK", "reverse-leak")
     loading.look_again()
     test = grown(WRONG, model="reverse-grown@219", mistake="leak")
     assert "reverse-grown@219 is a snapshot of a training" in said(sentences(test))

@@ -1,1 +1,0 @@
-"""Part of the Attention page: what heads do, measured."""

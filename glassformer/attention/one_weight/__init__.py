@@ -1,1 +1,0 @@
-"""Part of the Attention page: how one weight came to be."""

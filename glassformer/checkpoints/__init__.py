@@ -1,1 +1,0 @@
-"""The page Checkpoints: card, scores, training, and what else was found."""

@@ -1,0 +1,179 @@
+"""Columns and charts of the table of heads on the page Attention: what the output loses without each head."""
+
+from collections.abc import Hashable, Mapping
+from functools import partial
+from typing import Final, cast
+
+import numpy as np
+
+from glassformer.attention.head_table_panel import HeadColumn, HeadColumns
+from glassformer.attention.head_table_pictures import Heads
+from glassformer.extensions.effects import head_effect_pictures as pictures
+from glassformer.extensions.effects.effects_look import EffectAt
+from glassformer.extensions.effects.head_effect_pictures import (
+    LEAST,
+    NAMES,
+    WORDS,
+    MeasuredHeads,
+    Shown,
+    concentration,
+    in_numbers,
+    name_of,
+    names_of,
+    said,
+    step_of,
+    values,
+    verdict,
+    written,
+)
+from glassformer.extensions.what_if import head_effect_jobs
+from glassformer.extensions.what_if.head_effects import HeadEffects
+from glassformer.runs import loading
+from glassformer.runs.measurement_jobs import begins_by_itself, studies
+from glassformer.runs.open_run import AnyRun, OpenRun, attempt
+from glassformer.runs.show import ask_first, show
+from glassformer.runs.viewed_run import Viewed
+from glassformer.server.jobs import JobStatus
+from glassformer.shared import controls, drawing
+from glassformer.shared.i18n import st
+from transformer.i18n import Sentence, say
+
+MEASURE, STOP, REVEAL, VERDICT = "matters_measure", "matters_stop", "matters_heads_reveal", "matters_verdict"
+LOOK_SECONDS: Final = 0.5
+PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
+
+
+class HeadEffectColumns(HeadColumns):
+    """What the table of heads has of it."""
+
+    def measures(self, run: Viewed) -> Mapping[str, str]:
+        """Every measure, for the charts."""
+        return {str(name): _heading(name) for name in names_of(run)} if isinstance(run, OpenRun) else {}
+
+    def at_step(self, run: AnyRun) -> bool:
+        """Whether the reader has chosen the step and not the whole output."""
+        return isinstance(run, OpenRun) and step_of(run.visible) is not None
+
+    def controls(self, run: AnyRun) -> None:
+        """Draw the choice between both."""
+        if isinstance(run, OpenRun) and run.trace.n_steps:
+            controls.choose(controls.field(run.slot, "effect_at"), say("Measured on"), PLACES)
+
+    def charts(self, found: Heads, measure: str) -> None:
+        """Draw all heads, one head at each step, and how attention and effect compare."""
+        run = cast("OpenRun", found.run)
+        if run.visible.covered:
+            ask_first(run, say("This chart would give the answer away."), key=REVEAL)
+        elif (effects := _result(head_effect_jobs.look(run.trace))) is not None:
+            measured = MeasuredHeads(run, found.measures, effects)
+            one = run.view.layer is not None and run.view.head is not None
+            parts = (pictures.effects, pictures.steps) if one else (pictures.effects,)
+            drawing.beside(*(partial(show, part, measured) for part in parts), gap="medium")
+            attempt(lambda: _verdict(run, effects, cast("Shown", measure)))
+
+    def columns(self, found: Heads) -> Mapping[str, HeadColumn]:
+        """One for each measure, of the whole output or of the step."""
+        run = found.run
+        if not isinstance(run, OpenRun) or run.visible.covered or (effects := _result(_begun(run))) is None:
+            return {}
+        step, n_steps = step_of(run.visible), run.visible.n_steps
+        return {
+            str(name): HeadColumn(
+                values(effects, run.view.kind, name, n_steps=n_steps, step=step),
+                _heading(name),
+                WORDS[name, step is not None].meaning,
+                "%d" if name == "pieces" else "%.4f",
+            )
+            for name in names_of(run)
+        }
+
+    def under_table(self, found: Heads) -> None:
+        """Draw how far the measurement is, or what begins it."""
+        run = found.run
+        if isinstance(run, OpenRun) and not run.visible.covered:
+            _progress(run, head_effect_jobs.look(run.trace))
+
+
+HEADS = HeadEffectColumns()
+
+
+def _heading(name: Shown) -> Sentence:
+    return say("Without it: {what}", what=NAMES[name])
+
+
+# ---------------------------------------------------------------- how far it is
+
+
+def _begun(run: OpenRun) -> JobStatus | None:
+    """The measurement, begun by itself where a model is small; None where nobody has asked for it."""
+    seen = attempt(lambda: head_effect_jobs.begun(run.checkpoint, run.trace))
+    if seen is not None and seen.is_under_way:
+        seen = head_effect_jobs.look(run.trace, patience=head_effect_jobs.PATIENCE_SECONDS)
+    return seen
+
+
+def _result(seen: JobStatus | None) -> HeadEffects | None:
+    return None if seen is None or seen.state == "failed" or seen.is_under_way else cast("HeadEffects", seen.result)
+
+
+def _progress(run: OpenRun, seen: JobStatus | None) -> None:
+    if _result(seen) is not None:
+        return
+    if seen is not None and seen.is_under_way:
+        st.fragment(_follow, run_every=LOOK_SECONDS)(head_effect_jobs.key_of(run.trace))
+        return
+    if seen is not None and seen.state == "failed":
+        st.error(drawing.with_code(seen.problem or ""))
+    if not begins_by_itself(run.checkpoint):
+        n = run.checkpoint.config.count_parameters()
+        said = say(
+            "This model has {n:,} parameters, so this may take a minute; other visitors' requests run first.", n=n
+        )
+        st.info(said, icon=":material/hourglass_top:")
+    st.button(
+        say("Measure every head"),
+        key=run.key(MEASURE),
+        type="primary",
+        icon=":material/science:",
+        on_click=head_effect_jobs.want,
+        args=(head_effect_jobs.key_of(run.trace),),
+    )
+
+
+def _follow(key: Hashable) -> None:
+    """Draw how far it is, again and again; once it is over, the page is drawn with what was found."""
+    seen = studies().look(key, loading.visitor())
+    if seen is None or not seen.is_under_way:
+        st.rerun()
+    done, whole = (seen.so_far.done, seen.so_far.whole) if seen.so_far else (0, 0)
+    said = say("Measuring: {done} of {whole} heads", done=done, whole=whole)
+    st.progress(done / max(whole, 1), text=said if whole else say("Waiting for the model"))
+    st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=head_effect_jobs.stop, args=(key,))
+
+
+# ---------------------------------------------------------------- in words
+
+
+def _verdict(run: OpenRun, found: HeadEffects, asked: Shown) -> None:
+    """Say whether the head that looks most sharply is the one that the output owes most to, and a head's place."""
+    measure = in_numbers(asked)
+    step, kind = step_of(run.visible), run.view.kind
+    effects = values(found, kind, measure, n_steps=run.visible.n_steps, step=step)
+    sharp = concentration(run.visible, kind, step=step)
+    if (one := verdict(effects, sharp, least=LEAST[measure])) is not None:
+        icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
+        with st.container(key=run.key(VERDICT)):
+            st.info(drawing.plain(said(one, kind, effects, sharp, measure, step)), icon=icon)
+    if run.view.layer is not None and run.view.head is not None:
+        st.markdown(drawing.plain(_sums_up(run, found, asked, run.view.layer, run.view.head)))
+
+
+def _sums_up(run: OpenRun, found: HeadEffects, measure: Shown, layer: int, head: int) -> Sentence:
+    """The head's number, and its place among all heads."""
+    step, n_steps = step_of(run.visible), run.visible.n_steps
+    every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
+    own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
+    sizes = np.concatenate(every)
+    return say("{head}: {effect}. By the size of this effect, the head has rank {rank} among all {n} heads.",
+               head=name_of(run.view.kind, layer, head), effect=written(own, measure),
+               rank=int((sizes > abs(own)).sum()) + 1, n=sizes.size)  # fmt: skip

@@ -1,0 +1,234 @@
+"""The page What matters: what the current step owes to each piece, and its logit to each part of the decoder."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from glassformer.charts.theme import capitalised
+from glassformer.extensions.effects import attribution_pictures as pictures
+from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
+from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects, hiding
+from glassformer.extensions.effects.attribution.target import AttentionCredit, ask, ask_each
+from glassformer.extensions.effects.attribution_pictures import (
+    BASELINES,
+    MATTERS,
+    StepView,
+    bars,
+    completeness,
+    gradient_of,
+    in_all_steps,
+    in_words,
+    key_of,
+    open_logit,
+    parts,
+    pieces_of,
+    weighed_of,
+)
+from glassformer.extensions.effects.effects_look import EffectsLook
+from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
+from glassformer.extensions.what_if.what_if_panels import for_head
+from glassformer.frame.sentence_stepper import sentence
+from glassformer.runs.measurement_jobs import measured
+from glassformer.runs.open_run import OpenRun, address, attempt
+from glassformer.runs.show import ask_first, choose_part, show
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.i18n import st
+from transformer.i18n import say
+from transformer.model.anatomy import anatomy
+
+
+def lead_on() -> None:
+    """Lead an old address of the part Heads on to the table of the page Attention, which has its numbers now."""
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    if asked.pop("matters", None) == ["heads"]:
+        table = {"panel": ["table"], "measure": asked.pop("effect", ["log_prob"])}
+        st.switch_page("pages/explore/attention.py", query_params=asked | table)
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the sentence and the chosen part, which adds its own controls to the row of parts."""
+    sentence(run, compact=True)
+    row = controls.bar(run.slot)
+    with row:
+        choose_part(MATTERS, run.slot)
+        heads = address(run.checkpoint, run.link, panel="table", measure="log_prob")
+        menu.link("attention", say("What heads do"), heads, icon=":material/table_chart:")
+    MATTERS.entry(run).draw(run, row)
+
+
+REVEAL: Final = "matters_pieces_reveal"
+HIDING: Final = "matters_hiding"
+INTEGRATING: Final = "matters_integrating"
+_PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
+_POINTS: Final = 100  # of all lines together until the error is small, about
+
+
+def pieces(run: OpenRun, row: Any) -> None:
+    """Draw the part Pieces, with its controls in `row`."""
+    why_not = say("This encoder-only model generates no output, so there are no steps to explain.")
+    _part(run, row, _choices, _credit, why_not=why_not, key=REVEAL)
+
+
+def _part(
+    run: OpenRun,
+    row: Any,
+    draw_controls: Callable[[OpenRun], None],
+    drawn: Callable[[OpenRun], None],
+    *,
+    why_not: str,
+    key: str,
+) -> None:
+    """Draw a part of models that write, covered while its step is to be guessed."""
+    writes = anatomy(run.checkpoint.config).writes
+
+    def uncovered() -> None:
+        if not writes:
+            st.info(why_not)
+        elif run.visible.covered:
+            ask_first(run, say("This chart would give the answer away."), key=key)
+        else:
+            drawn(run)
+
+    if writes:
+        with row:
+            draw_controls(run)
+    cover_box.part(uncovered)
+
+
+def _credit(run: OpenRun) -> None:
+    weighed = attempt(lambda: weighed_of(run))
+    if weighed is None:
+        return
+    place = st.container()  # the chart comes first; what takes long is offered under it
+    hidden, gradient = _hiding(run), attempt(lambda: gradient_of(run))
+    integrated = _integrated(run)
+    with place:
+        show(pictures.pieces, pictures.Owed(run, weighed, hidden, gradient, integrated))
+        if hidden is not None:
+            _compare(run, weighed, hidden)
+    if integrated is not None:
+        drawing.explain(drawing.plain(completeness(integrated, run.view.of(EffectsLook).begin)))
+
+
+# ---------------------------------------------------------------- what may take long is measured when it is asked for
+
+
+def _hiding(run: OpenRun) -> OcclusionEffects | None:
+    """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
+    checkpoint, trace = run.checkpoint, run.trace
+    key = key_of(run, "hiding", trace.tgt_ids)
+    return measured(
+        key,
+        lambda: hiding(ask_each(checkpoint, trace)),
+        seconds=_seconds(run, trace.n_tokens("encoder") or len(trace.read_ids)),
+        wish=key,
+        widget=run.key(HIDING),
+        label=say("Hide each token in turn"),
+    )
+
+
+def _integrated(run: OpenRun) -> Integrated | None:
+    """Integrated gradients of this step; None as long as nobody has asked for them, where they take long."""
+    checkpoint, trace, step, baseline = run.checkpoint, run.trace, run.view.step, run.view.of(EffectsLook).begin
+    return measured(
+        key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
+        lambda: integrating(ask(checkpoint, trace, step), baseline=baseline),
+        seconds=_seconds(run, _POINTS),
+        wish=key_of(run, "integrated"),
+        widget=run.key(INTEGRATING),
+        label=say("Integrate gradients"),
+    )
+
+
+def _seconds(run: OpenRun, rows: int) -> float:
+    """How long it takes to read the run so many times, about: one product for each parameter of a layer and token."""
+    config = run.checkpoint.config
+    tables = (config.src_vocab_size + (0 if config.shared_vocab else config.tgt_vocab_size)) * config.d_model
+    n_tokens = run.trace.n_tokens("encoder") + len(run.trace.read_ids)
+    return max(config.count_parameters() - tables, 0) * n_tokens * rows / _PRODUCTS_A_SECOND
+
+
+# ---------------------------------------------------------------- do attention and hiding agree?
+
+
+def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> None:
+    """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
+    view, whole = run.visible.view, "encoder" in run.trace.kinds
+    here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
+    weights, first = run.visible.weights(), run.trace.first_row
+    steps = []
+    for step in range(run.visible.n_steps):
+        pieces = run.trace.src_tokens[: weights.shape[1]] if whole else run.trace.read_tokens[: first + step + 1]
+        steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
+    said = in_words(here, run.trace.tgt_tokens[run.view.step])
+    whose = say("{whose}.", whose=capitalised(run.visible.whose()))
+    drawing.explain(*map(drawing.plain, (said, whose, in_all_steps(steps))))
+
+
+def _choices(run: OpenRun) -> None:
+    """Whose weights, and where the line of integrated gradients begins."""
+    n_layers, n_heads = run.trace.maps(run.visible.kind).shape[:2]
+    controls.let_go(run.slot, n_layers, n_heads)
+    layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
+    controls.menu_of_heads(controls.field(run.slot, "head"), n_heads, disabled=layer is None)
+    controls.menu(controls.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
+
+
+N_RIVALS: Final = 10
+REVEAL_LOGIT: Final = "matters_logit_reveal"
+
+
+def draw_logit(run: OpenRun, row: Any) -> None:
+    """Draw the part Logit, with its controls in `row`."""
+    _part(run, row, _rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
+
+
+def _rival(run: OpenRun) -> None:
+    """The other piece that a logit is compared with: one of the step's candidates, or one that was."""
+    if run.visible.covered:
+        return
+    trace, kept = run.trace, rival_of(run)
+    ids = [one.id for one in trace.step(run.view.step, top_k=N_RIVALS).candidates if not one.chosen]
+    ids += [kept] if kept is not None and kept not in ids else []
+    options: dict[int | None, str] = {None: say("Its logit")}
+    options |= {i: say("Minus the logit of “{piece}”", piece=trace.vocabulary[i]) for i in ids}
+    controls.menu(controls.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
+
+
+def _logit(run: OpenRun) -> None:
+    """Draw what each part of the decoder adds to the logit of the piece that was written."""
+    scene = attempt(lambda: open_logit(run))
+    if scene is None:
+        return
+    drawing.beside(partial(show, parts, scene), partial(show, bars, scene), widths=(3, 2))
+    _chosen(run, scene.grid)
+    drawing.explain(drawing.plain(sums(run, scene.found, scene.values)), drawing.plain(what_it_is(run)))
+
+
+def _why_not(run: OpenRun) -> str:
+    if anatomy(run.checkpoint.config).fills:
+        return say(
+            "This encoder-only model generates no output. The MLM head between its stream and its logits is not "
+            "linear, so a logit is not a sum of contributions."
+        )
+    return say("This encoder-only model generates no output, so it has no logits to break down.")
+
+
+def _chosen(run: OpenRun, grid: Grid) -> None:
+    """Offer actions for the selected head."""
+    view = run.view
+    cell = grid.cell_of(view.kind, view.layer, view.head)
+    if cell is None or view.layer is None or view.head is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            drawing.plain(say("{part}: {value:+.3f}.", part=grid.names[cell[0]][cell[1]], value=grid.values[cell])),
+            width="content",
+        )
+        menu.link(
+            "attention",
+            say("Open its map"),
+            address(run.checkpoint, run.link, kind=view.kind, layer=view.layer, head=view.head, panel="head"),
+            icon=":material/grid_on:",
+        )
+    for_head(run, view.kind, view.layer, view.head)

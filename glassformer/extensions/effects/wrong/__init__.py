@@ -1,1 +1,0 @@
-"""The page What goes wrong: a card a mistake, as data."""

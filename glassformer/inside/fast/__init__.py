@@ -1,1 +1,0 @@
-"""Part of the Inside page: what makes attention fast."""

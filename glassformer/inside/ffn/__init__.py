@@ -1,1 +1,0 @@
-"""Part of the Inside page: the feed-forward sub-layers."""

@@ -1,1 +1,0 @@
-"""Part of the Inside page: the tables of embeddings."""

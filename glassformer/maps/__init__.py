@@ -1,1 +1,0 @@
-"""Attention maps shared by several pages."""

@@ -1,1 +1,0 @@
-"""Parts of the Positions page: positions that act inside attention."""
