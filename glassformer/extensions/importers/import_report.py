@@ -20,7 +20,7 @@ from glassformer.shared import controls, drawing
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
-from glassformer.state.link import Answer, Answers, value_of, with_answer, without, without_answer
+from glassformer.state.link import Answer, Answers, value_of, with_answer, without_answer
 from transformer.checkpoint.listing import Entry
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, joined, say, say_n
@@ -335,7 +335,7 @@ def _with(entry: Entry, given: Answers) -> ImportReport:
     except CheckpointError:
         if half is None:
             raise
-        return third_party_models.preview(entry, without(given, half[0])).report
+        return third_party_models.preview(entry, without_answer(given, half[0])).report
 
 
 def steps(report: ImportReport, *, has_pieces: bool) -> None:
