@@ -186,7 +186,7 @@ def _open(entry: Entry, title: str) -> Checkpoint:
         except UnansweredError as error:
             source.ask(entry, title, error)
 
-    return _opened(entry.name, title, opening, say("The checkpoint's folder cannot be read."))
+    return _opened(entry.title, title, opening, say("The checkpoint's folder cannot be read."))
 
 
 def _opened(name: str, title: str, opening: Callable[[], _Opened], unread: Sentence) -> _Opened:

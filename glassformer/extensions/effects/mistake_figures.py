@@ -48,8 +48,15 @@ class Side:
     query: Query
 
     def changed(self, changes: tuple[Intervention, ...]) -> Side:
-        """The same with changes besides its own."""
-        return replace(self, query=replace(self.query, interventions=(*self.query.interventions, *changes)))
+        """The same with changes besides its own, or in the place of those of the same thing."""
+        own = self.without(changes).query.interventions
+        return replace(self, query=replace(self.query, interventions=(*own, *changes)))
+
+    def without(self, changes: tuple[Intervention, ...]) -> Side:
+        """The same without its own changes of what some others change."""
+        targets = {one.target for one in changes}
+        own = tuple(one for one in self.query.interventions if one.target not in targets)
+        return replace(self, query=replace(self.query, interventions=own))
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,12 @@ def look(card: Card, side: Side) -> MistakeResult:
 
 
 def _sides(card: Card, side: Side) -> RunSides:
+    made = card.change(side.checkpoint.config)
+    right_side = side.without(made)  # a reader may have made the mistake already
     if card.sides is not None:
-        return card.sides(side)
-    wrong_side = side.changed(card.change(side.checkpoint.config))
-    return RunSides(side, wrong_side, side, wrong_side)
+        return card.sides(right_side)
+    wrong_side = right_side.changed(made)
+    return RunSides(right_side, wrong_side, right_side, wrong_side)
 
 
 def changes(card: Card, side: Side) -> bool:

@@ -119,10 +119,10 @@ def _unwritten(report: "ImportReport") -> CheckpointError:
     """Print what is asked, in the form of answers; the error says how much it is."""
     from glassformer.extensions.importers.library.answer_ranking import best_answers
     from glassformer.extensions.importers.library.kept_answers import as_said
-    from glassformer.extensions.importers.library.opening import incomplete
+    from glassformer.extensions.importers.library.opening import obstacle
 
-    if not report.asked:
-        return incomplete(report)
+    if report.lacks_embeddings or not report.asked:
+        return obstacle(report)
     print("\nTo be answered:")
     for field in report.asked:
         choices = [as_said(one.value) + ("" if one.score is None else f" ({one.score:.3f})") for one in field.choices]

@@ -12,7 +12,7 @@ from glassformer.extensions.importers import imported_model, third_party_models
 from glassformer.extensions.importers.library.answer_ranking import NOT_TRIED, best_answers
 from glassformer.extensions.importers.library.kept_answers import YOU, as_told
 from glassformer.extensions.importers.library.parts import PARTS
-from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
+from glassformer.extensions.importers.library.report import NO_EMBEDDINGS, Choice, Field, ImportReport
 from glassformer.extensions.importers.library.unknown_tensors import IGNORED
 from glassformer.extensions.tokenizers.options import language_name
 from glassformer.runs.open_run import attempt
@@ -354,6 +354,9 @@ def summary(report: ImportReport) -> None:
     st.markdown(drawing.plain(report.recognised))
     if report.notes:
         st.caption(drawing.plain(joined(" ", report.notes)))
+    if report.lacks_embeddings:
+        st.error(NO_EMBEDDINGS)
+        return
     asked = {one.name for one in report.asked}
     _names(
         () if asked & set(PARTS) else report.missing,  # the questions are about them

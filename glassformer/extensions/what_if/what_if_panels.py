@@ -69,6 +69,7 @@ _PANEL: Final = styled("""
 """)
 assert set(GROUPS) == set(get_args(Group))
 FIRST: Final[Group] = "heads"
+OF_PAGE: Final[dict[str, Group]] = {"masks": "masks", "positions": "positions", "inside": "layers"}  # first there
 
 
 def button(checkpoint: Checkpoint) -> None:
@@ -109,17 +110,18 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
     trace = _trace(checkpoint, slot)
     st.html(_PANEL)
     most = _most(checkpoint, slot, trace)
+    first = OF_PAGE.get(menu.current(), FIRST)
     group: Group = (
         st.segmented_control(
             say("What to change"),
             list(GROUPS),
             format_func=GROUPS.__getitem__,
-            default=FIRST,
+            default=first,
             required=True,
             key=f"{FIELD}group",
             label_visibility="collapsed",
         )
-        or FIRST
+        or first
     )
     here = [kind for kind in kinds().values() if kind.group == group]
     fits = {kind.word: kind for kind in here if kind.unfit(config) is None}

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from glassformer.extensions.importers.library import import_inputs
 from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs
-from glassformer.extensions.importers.library.opening import QuestionsError, import_opened, incomplete, made
+from glassformer.extensions.importers.library.opening import import_opened, made, obstacle
 from glassformer.extensions.weight_files import weights
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.consistency import Places, Shapes, check_shapes, digest_of, fill, hash_of
@@ -160,7 +160,7 @@ def _of_tutorial(model: nn.Module, tokenizer: object, answers: Mapping[str, Any]
     with opened() as now, _given(() if own else pair) as given:
         imported = import_opened(now, opened, answers=answers, also=given)
     if imported.content is None:
-        raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
+        raise obstacle(imported.report)
     found = replace(made(imported.content, Path(name)), name=name)
     return replace(found, src_tokenizer=pair[0], tgt_tokenizer=pair[-1]) if own and pair else found
 

@@ -41,7 +41,14 @@ from glassformer.extensions.importers.library.readers import (
     why_unopened,
 )
 from glassformer.extensions.importers.library.renaming import check_agreement
-from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport, inferred
+from glassformer.extensions.importers.library.report import (
+    NO_EMBEDDINGS,
+    Content,
+    Field,
+    Imported,
+    ImportReport,
+    inferred,
+)
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
@@ -342,7 +349,7 @@ def load(
     device = device_of(device)
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
-        raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
+        raise obstacle(imported.report)
     return made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
 
 
@@ -363,8 +370,12 @@ def made(
         )
 
 
-def incomplete(report: ImportReport) -> CheckpointError:
-    """The obstacle to loading if there is no question to answer."""
+def obstacle(report: ImportReport) -> CheckpointError:
+    """What keeps a model from being loaded: questions, or else what is missing or unknown."""
+    if report.lacks_embeddings:
+        return CheckpointError("{source}: {reason}", source=report.source, reason=NO_EMBEDDINGS)
+    if report.asked:
+        return QuestionsError(report)
     said = [say("{source}: {verdict}", source=report.source, verdict=report.verdict())]
     if report.missing:
         said.append(say("The file has no tensors for {names}.", names=first(report.missing)))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor
@@ -129,6 +129,12 @@ class ImportReport:
         return tuple(one for one in self.fields if one.how == "asked")
 
     @property
+    def lacks_embeddings(self) -> bool:
+        """Whether it is the layers of a model without its embeddings, as `torch.nn.Transformer` is: no answer helps."""
+        asked = (one.name for one in self.asked)
+        return "src_table" in self.missing and not self.left_over and "src_table" not in asked
+
+    @property
     def tried(self) -> tuple[Field, ...]:
         """Fields whose choices texts can rank: those that are asked, and those that are assumed."""
         return tuple(one for one in self.fields if one.how == "asked" or one.is_assumed)
@@ -193,6 +199,10 @@ class ImportReport:
         return "\n".join(self.lines())
 
 
+NO_EMBEDDINGS: Final = say(
+    "The file has layers, but no table of token embeddings, so the model cannot read a text. PyTorch’s "
+    "`nn.Transformer` holds none: save the module that it is a part of, with its embeddings and its output layer."
+)
 HOW: dict[How, Sentence] = {
     "read": say("read"),
     "inferred": say("inferred"),

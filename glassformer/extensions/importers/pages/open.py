@@ -38,7 +38,8 @@ found = import_report.examined(entry)
 if found is not None:
     import_report.steps(found, has_pieces=import_report.has_pieces(entry, found))
     import_report.summary(found)
-    import_report.questions(entry, found)
+    if not found.lacks_embeddings:
+        import_report.questions(entry, found)
     if found.can_be_written and imported_model.trying(entry) is not None:
         imported_model.going_on(entry)
     import_report.details(found)

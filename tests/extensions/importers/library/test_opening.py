@@ -47,6 +47,17 @@ def test_what_is_open_is_an_error_with_its_choices(tmp_path):
     assert preview(path).content is None
 
 
+def test_layers_without_embeddings_are_refused_before_anything_is_asked(tmp_path):
+    path = saved(tmp_path / "m.pt", torch.nn.Transformer(16, 2, 1, 1, 32).state_dict())
+    for answers in ({}, {"n_heads": 2, "positions": "sinusoidal", "tie_output": True}):
+        with pytest.raises(
+            CheckpointError, match=r"no table of token embeddings.* `nn.Transformer` holds none"
+        ) as caught:
+            load(path, answers=answers)
+        assert not isinstance(caught.value, QuestionsError)
+    assert preview(path).report.lacks_embeddings
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [

@@ -10,6 +10,7 @@ from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.extensions.what_if.what_if_panels import CHANGES, FIELD, GROUPS
 from glassformer.runs import loading
+from glassformer.shared import menu
 from glassformer.state import session
 from tests.pages.conftest import check
 from tests.pages.reading import address, opened
@@ -67,6 +68,12 @@ def test_what_is_looked_at_is_proposed_or_the_head_that_matters_most_which_is_on
     assert proposed(test) == [kind, layer, head] != ["cross", 0, 0]
     check(test.button(key=f"{FIELD}most").click().run())
     assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
+
+
+@pytest.mark.parametrize(("page", "group"), [("masks", "masks"), ("positions", "positions"), ("step", "heads")])
+def test_it_opens_on_what_the_page_is_about(open_page, monkeypatch, page, group):
+    monkeypatch.setattr(menu, "current", lambda: page)
+    assert open_page(APP, model="reverse", src="glass").segmented_control(key=f"{FIELD}group").value == group
 
 
 @pytest.mark.parametrize("group", GROUPS)
