@@ -46,7 +46,7 @@ CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (
     "watch_problem",
     "watch_from_card",
 )
-CHART: Final = "training_growing"
+CHART, LATEST = "training_growing", "training_latest"
 TEXT, FILE = "watch_text", "watch_file"
 LOOK_SECONDS: Final = 2.0
 _KEY: Final = "watch_"  # of the widget of each choice
@@ -283,12 +283,28 @@ def _follow(name: str, was_under_way: bool) -> None:
     draw_below(watch_pictures.Watched(training, seen.is_under_way))
     scene = watch_pictures.growing(training)
     if scene is not None:
-        told = joined(" ", watch_pictures.told(scene))
-        chart = watch_pictures.losses(scene)
-        drawing.chart(chart, key=CHART, alt=told, how_to_read=watch_pictures.HOW_TO_READ, of_sentence=False)
-        st.caption(drawing.plain(told))
+        newest = watch_pictures.latest(training)
+        draw = [partial(_loss, scene), *([partial(_newest_map, newest)] if newest is not None else [])]
+        drawing.beside(*draw, widths=(3, 2)[: len(draw)])
     with st.expander(say("The commands that were run")):
         st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell")
+
+
+def _loss(scene: watch_pictures.GrowingCurve) -> None:
+    told = joined(" ", watch_pictures.told(scene))
+    chart = watch_pictures.losses(scene)
+    drawing.chart(chart, key=CHART, alt=told, how_to_read=watch_pictures.HOW_TO_READ, of_sentence=False)
+    st.caption(drawing.plain(told))
+
+
+def _newest_map(newest: watch_pictures.LatestRun) -> None:
+    """Draw what the newest snapshot makes of a sentence, beside the loss."""
+    alt = say(
+        "At step {step:,} the newest snapshot makes “{output}” of “{source}”; the map shows one of its heads.",
+        step=newest.step, output=newest.output, source=newest.source,
+    )  # fmt: skip
+    chart = watch_pictures.latest_map(newest)
+    drawing.chart(chart, key=LATEST, alt=alt, how_to_read=watch_pictures.HOW_TO_READ_LATEST, of_sentence=False)
 
 
 def _choose(training: Training, name: str) -> None:

@@ -1,27 +1,42 @@
 """Pictures of a training in progress."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from glassformer.charts.grammar import Kind, stroke
+from glassformer.charts.grammar import Kind as LineKind
+from glassformer.charts.grammar import stroke
+from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.runs import loading
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Part
+from glassformer.runs.viewed_run import VisibleTrace
+from glassformer.server.model_runner import BusyError
+from glassformer.state.view import View
+from transformer.analysis.head_statistics import entropy
+from transformer.checkpoint import snapshots
 from transformer.checkpoint.curve import load_curve
+from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import say
+from transformer.model.anatomy import Kind
 
 HOW_TO_READ = say(
     "The line is the loss of the last steps; the squares are the loss on the dev pairs, which are not trained on. "
     "The right edge is the end of the training."
+)
+HOW_TO_READ_LATEST = say(
+    "The newest snapshot reads the first example. The map is that of the head of its last layer whose rows are the "
+    "sharpest: which head that is may change from one snapshot to the next."
 )
 Points = Sequence[tuple[int, float]]
 _LINE = stroke(GUIDE_COLOR, 2, "solid")
@@ -72,6 +87,65 @@ def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[S
     return sorted({**found, **dict(zip(steps, values, strict=False))}.items())
 
 
+@dataclass(frozen=True, eq=False)
+class LatestRun:
+    """What the newest snapshot makes of one sentence, and the map of the sharpest head in its last layer."""
+
+    step: int  # of the training
+    kind: Kind
+    layer: int  # from 0
+    head: int  # from 0
+    weights: np.ndarray  # [query, key]
+    allowed: np.ndarray  # bool [query, key], whether the mask leaves them open
+    axes: MapAxes
+    source: str
+    output: str
+
+
+def latest(training: Training) -> LatestRun | None:
+    """The run of the newest snapshot, made once; None before the first, or while it cannot be read or run."""
+    step = max(snapshots.steps(training.out), default=None)
+    if step is None:
+        return None
+    with suppress(GlassformerError, BusyError, OSError):  # it may be on its way out: too many are thinned
+        key = ("watched", str(training.out), step)
+        return loading.compute(key, lambda: _latest(training, step), nbytes=lambda one: 9 * one.weights.size)
+    return None
+
+
+def _latest(training: Training, step: int) -> LatestRun:
+    folder = training.out.with_name(snapshots.at_step(training.out.name, step))
+    checkpoint = load(folder, inside=training.folder)
+    trace = checkpoint.run(checkpoint.query(checkpoint.card.first_example()))
+    kind: Kind = "cross" if "cross" in trace.kinds else trace.kinds[0]
+    layer = trace.maps(kind).shape[0] - 1
+    maps, allowed = trace.maps(kind)[layer], trace.mask(kind)
+    head = int(entropy(maps).mean(axis=-1).argmin())
+    axes = sides(VisibleTrace(trace, View()), kind)
+    return LatestRun(
+        step, kind, layer, head, maps[head], allowed, axes, checkpoint.card.first_example(), trace.output_text
+    )
+
+
+def latest_map(found: LatestRun) -> Spec:
+    """The map, and above it what was written at which step."""
+    title = say(
+        "Step {step:,}: “{source}” becomes “{output}”", step=found.step, source=found.source, output=found.output
+    )
+    named = say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[found.kind], layer=found.layer + 1,
+                head=found.head + 1)  # fmt: skip
+    return heatmap_spec(
+        found.weights,
+        queries=found.axes.queries,
+        keys=found.axes.keys,
+        title=title,
+        note=named,
+        query_axis=found.axes.query_axis,
+        key_axis=found.axes.key_axis,
+        allowed=found.allowed,
+    )
+
+
 # It has no picture of a run: what it shows is of a process.
 WATCH: Final[Part[Any]] = TRAINING.part("watch", lambda run: None, of_sentence=False)
 
@@ -95,7 +169,7 @@ def losses(scene: GrowingCurve) -> Spec:
     return lines(say("Loss so far"), across, scales, series, height=300, top=76)["spec"]
 
 
-def _series(name: str, points: Points, look: Spec, kind: Kind, number: str, *, scale: int = 0) -> Series:
+def _series(name: str, points: Points, look: Spec, kind: LineKind, number: str, *, scale: int = 0) -> Series:
     values = [value if np.isfinite(value) else np.nan for _, value in points]
     return Series(name, values, look, kind, number, at=[step for step, _ in points], scale=scale)
 

@@ -1,17 +1,27 @@
 """*Watch it learn* starts, stops and goes on with a training, and says what it refuses and whose turn it is."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
+from glassformer.charts.theme import figure_in
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.trainings import Trainings
+from glassformer.extensions.training_page.watch import watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import PRESETS, plan
 from glassformer.server import replicas, server_options
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
 from tests.pages.conftest import PAGES, check
+from transformer.analysis.head_statistics import entropy
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.load import load
 
+SHIPPED = Path(__file__).parents[4] / "checkpoints"
 TRAINING = PAGES["training"]
 FAKE = "tests.extensions.training_page.fake_training"
 
@@ -164,3 +174,21 @@ def test_a_visitor_has_one_training_at_a_time_and_finds_back_to_it(watch, server
     assert len(server._found) == 1
     check(button(test, "Back to the training").click().run())
     assert "Stop the training" in labels(test)
+
+
+def test_beside_the_loss_stands_a_map_of_the_newest_snapshot(tmp_path):
+    shipped = SimpleNamespace(out=SHIPPED / "reverse", folder=SHIPPED)
+    found = watch_pictures.latest(shipped)
+    assert found.step == max(snapshots.steps(shipped.out))
+    checkpoint = load(SHIPPED / f"reverse@{found.step}", inside=SHIPPED)
+    trace = checkpoint.run(checkpoint.query(checkpoint.card.first_example()))
+    last = trace.maps("cross")[-1]
+    assert (found.kind, found.output, found.head) == ("cross", trace.output_text, entropy(last).mean(axis=-1).argmin())
+    np.testing.assert_array_equal(found.weights, last[found.head])
+    title = figure_in(watch_pictures.latest_map(found), "en")["layout"]["title"]["text"]
+    assert title == f"Step {found.step:,}: “{found.source}” becomes “{found.output}”"
+
+    (tmp_path / "reverse.snapshots").mkdir()
+    (tmp_path / "reverse.snapshots" / f"7{snapshots.FILE}").write_bytes(b"half of it")
+    assert watch_pictures.latest(SimpleNamespace(out=tmp_path / "reverse", folder=tmp_path)) is None
+    assert watch_pictures.latest(SimpleNamespace(out=tmp_path / "none", folder=tmp_path)) is None
