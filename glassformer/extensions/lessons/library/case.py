@@ -18,7 +18,7 @@ import numpy as np
 from glassformer.extensions.lessons.library.lesson import ALWAYS, DisplayNumber
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SentenceError
-from transformer.i18n import say, say_n
+from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
@@ -48,6 +48,12 @@ NOT_FINITE: Final = say("Some logits of this model are not finite, so they canno
 
 class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  not an error, but an answer that is not one
     """A question that this sentence or this model cannot answer; the message says why."""
+
+
+def refuse_if(so: object, why: Sentence) -> None:
+    """Raise `QuestionNotApplicable` with the reason, if something is so."""
+    if so:
+        raise QuestionNotApplicable(why)
 
 
 @dataclass(frozen=True)
@@ -122,8 +128,7 @@ VISIBLE: Final = 10  # times as much is not rounding; between the two nobody kno
 
 def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
     """Whether a number is above a bar."""
-    if abs(value - bar) <= by * (abs(bar) or 1.0):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(abs(value - bar) <= by * (abs(bar) or 1.0), NEAR)
     return value > bar
 
 
@@ -134,8 +139,7 @@ def between(bars: Sequence[float], value: float, words: Sequence[str], *, by: fl
 
 def only_rounding(apart: float, limit: float = ROUNDING) -> bool:
     """Whether numbers that are so far apart are the same but for rounding."""
-    if limit < apart < VISIBLE * limit:
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(limit < apart < VISIBLE * limit, NEAR)
     return apart <= limit
 
 
@@ -156,8 +160,7 @@ def clear(rows: np.ndarray) -> np.ndarray:
 
 def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> str:
     """The word for how many hits there are, if it is the same whatever those come to that are not sure."""
-    if word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())), NEAR)
     return word(int(hits.sum()))
 
 
@@ -182,8 +185,7 @@ def outputs(before: Trace, after: Trace) -> dict[str, Any]:
 def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
-    if not anatomy(case.checkpoint.config).writes:
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, WRITES_NOTHING)
     if n_steps < least:
         raise QuestionNotApplicable(
             say_n(
@@ -211,12 +213,10 @@ def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
         QuestionNotApplicable: The runs have no step, or numbers that are not finite, or the difference may be rounding.
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
-    if not n_steps:
-        raise QuestionNotApplicable(EMPTY_OUTPUT)
+    refuse_if(not n_steps, EMPTY_OUTPUT)
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
-    if not np.isfinite(by):
-        raise QuestionNotApplicable(NOT_FINITE)
+    refuse_if(not np.isfinite(by), NOT_FINITE)
     same = only_rounding(by / max(1.0, float(np.abs(before).max())))
     return AnswerDifference(by, "rounding" if same else "visible")
 
