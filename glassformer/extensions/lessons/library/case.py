@@ -25,25 +25,30 @@ from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
 
-NEAR: Final = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
-NO_WINNER: Final = say(
-    "For this sentence, two possible answers are about equally right, so there is no single answer; try another one."
-)
-NO_EFFECT: Final = say("For this sentence, the change in this step has no visible effect; try another one.")
-TOO_SHORT: Final = say("This sentence is too short for this step; try a longer one.")
-TOO_LONG: Final = say("This sentence is too long for this step; try a shorter one.")
-ONLY_SPECIAL: Final = say("The source has only special tokens; type a sentence.")
-EMPTY_OUTPUT: Final = say("The model writes nothing for this sentence; try another one.")
-NEEDS_BOTH: Final = say("This step needs a model that reads one text and writes another.")
-NO_ENCODER: Final = say("This model has no encoder; choose a model that reads the whole source in one pass.")
-WRITES_NOTHING: Final = say("This encoder-only model writes nothing; choose a model with a decoder.")
-ONE_HEAD: Final = say("This model has one head per layer; choose a checkpoint with more heads.")
-OTHER_HEADS: Final = say(
-    "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
-)
-NO_TABLE: Final = say("This model does not add a table of positions to its embeddings; choose another checkpoint.")
-NO_PADS: Final = say("This model has no padding token, so its batches are never padded.")
-NOT_FINITE: Final = say("Some logits of this model are not finite, so they cannot be compared.")
+
+class Reason:
+    """Why a question cannot be asked, where several subjects say so."""
+
+    NEAR = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
+    NO_WINNER = say(
+        "For this sentence, two possible answers are about equally right, so there is no single answer; try another "
+        "one."
+    )
+    NO_EFFECT = say("For this sentence, the change in this step has no visible effect; try another one.")
+    TOO_SHORT = say("This sentence is too short for this step; try a longer one.")
+    TOO_LONG = say("This sentence is too long for this step; try a shorter one.")
+    ONLY_SPECIAL = say("The source has only special tokens; type a sentence.")
+    EMPTY_OUTPUT = say("The model writes nothing for this sentence; try another one.")
+    NEEDS_BOTH = say("This step needs a model that reads one text and writes another.")
+    NO_ENCODER = say("This model has no encoder; choose a model that reads the whole source in one pass.")
+    WRITES_NOTHING = say("This encoder-only model writes nothing; choose a model with a decoder.")
+    ONE_HEAD = say("This model has one head per layer; choose a checkpoint with more heads.")
+    OTHER_HEADS = say(
+        "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+    )
+    NO_TABLE = say("This model does not add a table of positions to its embeddings; choose another checkpoint.")
+    NO_PADS = say("This model has no padding token, so its batches are never padded.")
+    NOT_FINITE = say("Some logits of this model are not finite, so they cannot be compared.")
 
 
 class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  not an error, but an answer that is not one
@@ -113,7 +118,7 @@ class Case:
         query = replace(self.trace.query, **changes)
         trace = self.checkpoint.run(query) if self.run is None else self.run(query)
         if trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure:
-            raise QuestionNotApplicable(NEAR)
+            raise QuestionNotApplicable(Reason.NEAR)
         return trace
 
     def changed(self, *interventions: Intervention) -> Trace:
@@ -128,7 +133,7 @@ VISIBLE: Final = 10  # times as much is not rounding; between the two nobody kno
 
 def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
     """Whether a number is above a bar."""
-    refuse_if(abs(value - bar) <= by * (abs(bar) or 1.0), NEAR)
+    refuse_if(abs(value - bar) <= by * (abs(bar) or 1.0), Reason.NEAR)
     return value > bar
 
 
@@ -139,7 +144,7 @@ def between(bars: Sequence[float], value: float, words: Sequence[str], *, by: fl
 
 def only_rounding(apart: float, limit: float = ROUNDING) -> bool:
     """Whether numbers that are so far apart are the same but for rounding."""
-    refuse_if(limit < apart < VISIBLE * limit, NEAR)
+    refuse_if(limit < apart < VISIBLE * limit, Reason.NEAR)
     return apart <= limit
 
 
@@ -160,7 +165,7 @@ def clear(rows: np.ndarray) -> np.ndarray:
 
 def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> str:
     """The word for how many hits there are, if it is the same whatever those come to that are not sure."""
-    refuse_if(word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())), NEAR)
+    refuse_if(word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())), Reason.NEAR)
     return word(int(hits.sum()))
 
 
@@ -185,7 +190,7 @@ def outputs(before: Trace, after: Trace) -> dict[str, Any]:
 def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
-    refuse_if(not anatomy(case.checkpoint.config).writes, WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, Reason.WRITES_NOTHING)
     if n_steps < least:
         raise QuestionNotApplicable(
             say_n(
@@ -213,10 +218,10 @@ def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
         QuestionNotApplicable: The runs have no step, or numbers that are not finite, or the difference may be rounding.
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
-    refuse_if(not n_steps, EMPTY_OUTPUT)
+    refuse_if(not n_steps, Reason.EMPTY_OUTPUT)
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
-    refuse_if(not np.isfinite(by), NOT_FINITE)
+    refuse_if(not np.isfinite(by), Reason.NOT_FINITE)
     same = only_rounding(by / max(1.0, float(np.abs(before).max())))
     return AnswerDifference(by, "rounding" if same else "visible")
 
