@@ -117,8 +117,7 @@ class Case:
         """
         query = replace(self.trace.query, **changes)
         trace = self.checkpoint.run(query) if self.run is None else self.run(query)
-        if trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure:
-            raise QuestionNotApplicable(Reason.NEAR)
+        refuse_if(trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure, Reason.NEAR)
         return trace
 
     def changed(self, *interventions: Intervention) -> Trace:

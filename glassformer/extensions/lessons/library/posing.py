@@ -31,7 +31,7 @@ from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, Le
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 from glassformer.extensions.lessons.library.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.errors import GlassformerError, shown
-from transformer.i18n import Sentence
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind, anatomy
 
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
@@ -181,8 +181,7 @@ def _check_options(options: tuple[Option, ...]) -> None:
             raise QuestionNotApplicable(
                 "Two of the choices would look the same: {choices}.", choices=" · ".join(labels)
             )
-    if len(options) < 2:
-        raise QuestionNotApplicable("With this sentence, the question has only one choice left.")
+    refuse_if(len(options) < 2, say("With this sentence, the question has only one choice left."))
 
 
 def _place(option: Option, step: LessonStep, case: Case) -> bytes:

@@ -46,8 +46,7 @@ def read_piece(case: Case) -> Answer:
     """What the decoder reads before it has written anything."""
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
     written(case, least=1)
-    if trace.first_row:
-        raise QuestionNotApplicable("A decoder-only model reads the prompt first and has no start mark of its own.")
+    refuse_if(trace.first_row, say("A decoder-only model reads the prompt first and has no start mark of its own."))
     start = trace.read_tokens[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it

@@ -222,8 +222,7 @@ def pads_until_it_shows(case: Case) -> Answer:
     """From how many pads on an unmasked source gives another output."""
     _writes(case)
     config, trace = case.checkpoint.config, case.trace
-    if config.pad_id is None:
-        raise QuestionNotApplicable(Reason.NO_PADS)
+    refuse_if(config.pad_id is None, Reason.NO_PADS)
     tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
     refuse_if(len(tried) < 2, Reason.TOO_LONG)
     right, shown, other = "never", tried[-1], trace

@@ -90,8 +90,7 @@ def costliest_head(case: Case) -> dict[str, Any]:
     picked = last_writer(case)
     effects = without_heads(case, picked["kind"], picked["layer"] - 1, range(int(picked["n_heads"])))
     head = [*effects][largest(-np.array([*effects.values()]))]
-    if effects[head] >= 0:
-        raise QuestionNotApplicable("No head of this layer makes the output more probable; try another sentence.")
+    refuse_if(effects[head] >= 0, say("No head of this layer makes the output more probable; try another sentence."))
     return {**picked, "head": head + 1, "cost": -effects[head]}
 
 

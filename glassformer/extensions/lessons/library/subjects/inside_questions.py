@@ -101,8 +101,7 @@ def top_neuron(case: Case) -> dict[str, Any]:
     after, before = (replay(case.checkpoint, case.trace, sites)[site] for site in sites)
     here, told = after[place.row], before[: case.trace.n_tokens(place.stack)]
     neuron = int(neurons.most_active(here, 1)[0])
-    if not here[neuron] > 0:
-        raise QuestionNotApplicable("No neuron is active at this token; try another sentence.")
+    refuse_if(not here[neuron] > 0, say("No neuron is active at this token; try another sentence."))
     return picked | {
         "layer": place.n_layers,
         "neuron": neuron + 1,
@@ -466,6 +465,5 @@ def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]
     table, allowed = table_of(case), np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)])
     norms = neighbours.row_norms(table)
     found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)
-    if len(found.ids) < FAR:
-        raise QuestionNotApplicable("This embedding table has too few non-zero vectors to compare.")
+    refuse_if(len(found.ids) < FAR, say("This embedding table has too few non-zero vectors to compare."))
     return own, found, tokenizer.piece

@@ -277,8 +277,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     """What the model reads for a sign that its vocabulary lacks."""
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
     unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
-    if not unknown:
-        raise QuestionNotApplicable("This vocabulary has a token for every byte, so it can read any character.")
+    refuse_if(not unknown, say("This vocabulary has a token for every byte, so it can read any character."))
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
     return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
 

@@ -66,8 +66,7 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
     refuse_if(not (parts.reads and parts.writes), Reason.NEEDS_BOTH)
-    if config.pad_id is None:
-        raise QuestionNotApplicable(Reason.NO_PADS)
+    refuse_if(config.pad_id is None, Reason.NO_PADS)
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
     refuse_if(room < 1, Reason.TOO_LONG)
     return {"pads": min(PADS, room)}

@@ -192,8 +192,7 @@ def guessing(case: Case) -> Answer:
     """What the loss of a model is that gives all pieces the same probability."""
     refuse_if(not anatomy(case.checkpoint.config).gives_logits, Reason.WRITES_NOTHING)
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
-    if n < 8:
-        raise QuestionNotApplicable("The vocabulary of this model is so small that the choices would hardly differ.")
+    refuse_if(n < 8, say("The vocabulary of this model is so small that the choices would hardly differ."))
     numbers = {"share": 1 - 1 / n, "nats": -math.log(1 / n), "bits": math.log2(n), "pieces": n}
     options = tuple(Option(word, f"{number:,.2f}") for word, number in numbers.items())
     values: dict[str, Any] = {"n": n, "nats": numbers["nats"], "bits": numbers["bits"], "dev": 0.0}
