@@ -26,7 +26,7 @@ from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
 
 
-class Reason:
+class Refusal:
     """Why a question cannot be asked, where several subjects say so."""
 
     NEAR = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
@@ -117,7 +117,7 @@ class Case:
         """
         query = replace(self.trace.query, **changes)
         trace = self.checkpoint.run(query) if self.run is None else self.run(query)
-        refuse_if(trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure, Reason.NEAR)
+        refuse_if(trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure, Refusal.NEAR)
         return trace
 
     def changed(self, *interventions: Intervention) -> Trace:
@@ -132,7 +132,7 @@ VISIBLE: Final = 10  # times as much is not rounding; between the two nobody kno
 
 def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
     """Whether a number is above a bar."""
-    refuse_if(abs(value - bar) <= by * (abs(bar) or 1.0), Reason.NEAR)
+    refuse_if(abs(value - bar) <= by * (abs(bar) or 1.0), Refusal.NEAR)
     return value > bar
 
 
@@ -143,7 +143,7 @@ def between(bars: Sequence[float], value: float, words: Sequence[str], *, by: fl
 
 def only_rounding(apart: float, limit: float = ROUNDING) -> bool:
     """Whether numbers that are so far apart are the same but for rounding."""
-    refuse_if(limit < apart < VISIBLE * limit, Reason.NEAR)
+    refuse_if(limit < apart < VISIBLE * limit, Refusal.NEAR)
     return apart <= limit
 
 
@@ -164,7 +164,7 @@ def clear(rows: np.ndarray) -> np.ndarray:
 
 def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> str:
     """The word for how many hits there are, if it is the same whatever those come to that are not sure."""
-    refuse_if(word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())), Reason.NEAR)
+    refuse_if(word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())), Refusal.NEAR)
     return word(int(hits.sum()))
 
 
@@ -189,7 +189,7 @@ def outputs(before: Trace, after: Trace) -> dict[str, Any]:
 def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
-    refuse_if(not anatomy(case.checkpoint.config).writes, Reason.WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, Refusal.WRITES_NOTHING)
     if n_steps < least:
         raise QuestionNotApplicable(
             say_n(
@@ -217,10 +217,10 @@ def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
         QuestionNotApplicable: The runs have no step, or numbers that are not finite, or the difference may be rounding.
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
-    refuse_if(not n_steps, Reason.EMPTY_OUTPUT)
+    refuse_if(not n_steps, Refusal.EMPTY_OUTPUT)
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
-    refuse_if(not np.isfinite(by), Reason.NOT_FINITE)
+    refuse_if(not np.isfinite(by), Refusal.NOT_FINITE)
     same = only_rounding(by / max(1.0, float(np.abs(before).max())))
     return AnswerDifference(by, "rounding" if same else "visible")
 

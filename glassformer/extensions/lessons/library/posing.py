@@ -23,7 +23,7 @@ from glassformer.extensions.lessons.library.case import (
     Case,
     Option,
     QuestionNotApplicable,
-    Reason,
+    Refusal,
     refuse_if,
     worded,
 )
@@ -220,7 +220,7 @@ def words_on(case: Case) -> dict[str, Any]:
     kind: Kind = "encoder" if anatomy(config).reads else "decoder"
     found = walk_of(case, {"kind": kind, "layer": 1, "head": 1, "query": 1})
     order = [int(key) for key in np.argsort(-found.weights, kind="stable") if found.allowed[key]]
-    refuse_if(len(order) < 2, Reason.TOO_SHORT)
+    refuse_if(len(order) < 2, Refusal.TOO_SHORT)
     best, other, pieces = order[0], order[-1], keys_of(case, kind)
     return {
         "sentence": trace.query.source,

@@ -14,7 +14,7 @@ from glassformer.extensions.lessons.library.case import (
     Case,
     Option,
     QuestionNotApplicable,
-    Reason,
+    Refusal,
     above,
     between,
     numbered,
@@ -50,7 +50,7 @@ def read_piece(case: Case) -> Answer:
     start = trace.read_tokens[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
-    refuse_if(not pieces, Reason.ONLY_SPECIAL)
+    refuse_if(not pieces, Refusal.ONLY_SPECIAL)
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
@@ -101,7 +101,7 @@ def hardest_step(case: Case) -> Answer:
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
-        raise QuestionNotApplicable(Reason.NO_WINNER)
+        raise QuestionNotApplicable(Refusal.NO_WINNER)
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_tokens[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
@@ -152,7 +152,7 @@ def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "le
     beam = case.another(decoding=Beam(size=size, length_penalty=0.0))
     if beam.tgt_ids == case.trace.tgt_ids:
         return beam, "same"
-    refuse_if(math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS), Reason.NEAR)
+    refuse_if(math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS), Refusal.NEAR)
     return beam, "more" if beam.log_prob > case.trace.log_prob else "less"
 
 
@@ -210,7 +210,7 @@ def kept_by_top_p(case: Case) -> Answer:
         return "share" if n >= nine else next(word for word, (low, high) in BINS.items() if low <= n <= high)
 
     right = word(kept)
-    refuse_if(not word(least) == right == word(most), Reason.NEAR)
+    refuse_if(not word(least) == right == word(most), Refusal.NEAR)
     values = {"n": kept, "top": _at(case, Sampling()).top}
     variant = right if right in ("one", "share") else "several"
     return Answer(right=right, options=(*options, Option("share")), values=values, variant=variant)

@@ -12,7 +12,7 @@ from glassformer.extensions.lessons.library.case import (
     Case,
     Option,
     QuestionNotApplicable,
-    Reason,
+    Refusal,
     between,
     clear,
     counted,
@@ -86,8 +86,8 @@ def looked_at(case: Case) -> dict[str, Any]:
 def cross_maps(case: Case) -> np.ndarray:
     """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
     trace = case.trace
-    refuse_if("cross" not in anatomy(case.checkpoint.config).kinds, Reason.NEEDS_BOTH)
-    refuse_if(not trace.keeps_maps, Reason.TOO_LONG)
+    refuse_if("cross" not in anatomy(case.checkpoint.config).kinds, Refusal.NEEDS_BOTH)
+    refuse_if(not trace.keeps_maps, Refusal.TOO_LONG)
     return trace.maps("cross")[:, :, : trace.n_steps, : trace.n_tokens("encoder")]
 
 
@@ -96,7 +96,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
     trace, tokenizer = case.trace, case.checkpoint.src_tokenizer
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
-    refuse_if(not own, Reason.ONLY_SPECIAL)
+    refuse_if(not own, Refusal.ONLY_SPECIAL)
     return own
 
 
@@ -131,8 +131,8 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
     """The key with the largest weight of a row [key], if one stands out."""
     trace, own = case.trace, own_pieces(case)
     order = [int(key) for key in np.argsort(-row, kind="stable")]
-    refuse_if(len(order) < 3, Reason.TOO_SHORT)
-    refuse_if(row[order[0]] - row[order[1]] < CLEAR, Reason.NO_WINNER)
+    refuse_if(len(order) < 3, Refusal.TOO_SHORT)
+    refuse_if(row[order[0]] - row[order[1]] < CLEAR, Refusal.NO_WINNER)
     step = case.at("step")
     roles = _roles(own, step, len(row))
     chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
@@ -168,7 +168,7 @@ def weight_on_end(case: Case) -> Answer:
         raise QuestionNotApplicable(
             "In this model, the source does not end with an end mark; choose another checkpoint."
         )
-    refuse_if(n_keys < 3, Reason.TOO_SHORT)
+    refuse_if(n_keys < 3, Refusal.TOO_SHORT)
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
     values = {"mark": case.trace.src_tokens[n_keys - 1], "share": share, "even": even, "n": n_keys}
@@ -180,8 +180,8 @@ def heads_that_agree(case: Case) -> Answer:
     own = list(own_pieces(case))
     rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
-    refuse_if(n_heads < 2, Reason.ONE_HEAD)
-    refuse_if(n_own < 2, Reason.TOO_SHORT)
+    refuse_if(n_heads < 2, Refusal.ONE_HEAD)
+    refuse_if(n_own < 2, Refusal.TOO_SHORT)
     agree = rows.argmax(axis=-1) == own.index(case.at("key"))
     count = int(agree.sum())
     right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
@@ -219,7 +219,7 @@ def made_word(case: Case) -> dict[str, Any]:
     letters = [sign for sign in "".join(pieces) if sign.isalpha() and tokenizer.id_of(sign) is not None]
     made = "".join(reversed(letters))[:LETTERS]
     if len(set(made)) < 2 or tokenizer.id_of(SPACE_MARK + made) is not None or tokenizer.id_of(made) is not None:
-        raise QuestionNotApplicable(Reason.TOO_SHORT)
+        raise QuestionNotApplicable(Refusal.TOO_SHORT)
     return {"made": made, "size": tokenizer.size}
 
 

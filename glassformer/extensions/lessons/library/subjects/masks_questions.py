@@ -14,7 +14,7 @@ from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
     QuestionNotApplicable,
-    Reason,
+    Refusal,
     amount,
     largest,
     numbered,
@@ -65,10 +65,10 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     """How many pads are appended to the source."""
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
-    refuse_if(not (parts.reads and parts.writes), Reason.NEEDS_BOTH)
-    refuse_if(config.pad_id is None, Reason.NO_PADS)
+    refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
+    refuse_if(config.pad_id is None, Refusal.NO_PADS)
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
-    refuse_if(room < 1, Reason.TOO_LONG)
+    refuse_if(room < 1, Refusal.TOO_LONG)
     return {"pads": min(PADS, room)}
 
 
@@ -99,9 +99,9 @@ def closed_key(case: Case) -> dict[str, Any]:
 
 def positions_read(case: Case) -> int:
     """How many tokens the decoder reads."""
-    refuse_if(not anatomy(case.checkpoint.config).writes, Reason.WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, Refusal.WRITES_NOTHING)
     n = len(case.trace.read_ids)
-    refuse_if(n < LEAST_READ, Reason.TOO_SHORT)
+    refuse_if(n < LEAST_READ, Refusal.TOO_SHORT)
     return n
 
 
@@ -123,7 +123,7 @@ def rows_moved(case: Case) -> Answer:
     """Which rows' logits move where a token is replaced."""
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
-    refuse_if(not beyond[at + 1 :].any(), Reason.NO_EFFECT)
+    refuse_if(not beyond[at + 1 :].any(), Refusal.NO_EFFECT)
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
     if not only_rounding(before, moved.rounding):
@@ -135,7 +135,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     """Which rows' logits move where a token is replaced and no causal mask closes the future."""
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
-    refuse_if(taken <= moved.rounding, Reason.NO_EFFECT)
+    refuse_if(taken <= moved.rounding, Refusal.NO_EFFECT)
     values = {"taken": amount(taken), "before": at}
     return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
 
@@ -158,7 +158,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     """On which side pads move the logits where nothing closes padding."""
     found = _padding(case)
     moves = {side: not only_rounding(float(one.taken.max()), one.rounding) for side, one in found.items()}
-    refuse_if(not moves["source"], Reason.NO_EFFECT)
+    refuse_if(not moves["source"], Refusal.NO_EFFECT)
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=right)

@@ -19,7 +19,7 @@ from glassformer.extensions.lessons.library.case import (
     Case,
     Option,
     QuestionNotApplicable,
-    Reason,
+    Refusal,
     above,
     amount,
     between,
@@ -50,7 +50,7 @@ MOST_SEEDS: Final = 20
 def added_positions(case: Case) -> dict[str, Any]:
     """The stack that reads the sentence, where vectors of positions are added to it."""
     config = case.checkpoint.config
-    refuse_if(config.placing.adds != "table", Reason.NO_TABLE)
+    refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
     stack = anatomy(config).stacks[0].name
     return {"stack": stack, "side": "source" if stack == "encoder" else "target"}
 
@@ -68,7 +68,7 @@ def shuffled(case: Case) -> dict[str, Any]:
     shuffles = (Shuffle(seed) for seed in range(1, MOST_SEEDS + 1))
     found = next((one for one in shuffles if one.edited(ids, config) != ids), None)
     if found is None:
-        raise QuestionNotApplicable(Reason.TOO_SHORT)
+        raise QuestionNotApplicable(Refusal.TOO_SHORT)
     both = write((NoPositions("encoder"), found))
     beside = urlencode({"do": both})  # the second run of a comparison, as an address says it
     return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed, "beside": beside}
@@ -81,7 +81,7 @@ def twice(case: Case) -> dict[str, Any]:
     first = own[0]
     other = next((place for place in reversed(own) if ids[place] != ids[first]), None)
     if other is None:
-        raise QuestionNotApplicable(Reason.TOO_SHORT)
+        raise QuestionNotApplicable(Refusal.TOO_SHORT)
     return {
         "a": first + 1,
         "b": other + 1,
@@ -97,7 +97,7 @@ def two_tokens(case: Case) -> dict[str, Any]:
     """Two tokens that a stack reads: its first and its last."""
     trace, stack = case.trace, anatomy(case.checkpoint.config).stacks[0].name
     n = trace.n_tokens(stack)
-    refuse_if(n < 3, Reason.TOO_SHORT)
+    refuse_if(n < 3, Refusal.TOO_SHORT)
     side, pieces = ("source", trace.src_tokens) if stack == "encoder" else ("target", trace.read_tokens)
     return {"stack": stack, "side": side, "a": 1, "b": n, "piece_a": pieces[0], "piece_b": pieces[n - 1]}
 
@@ -129,7 +129,7 @@ def embedding_and_position(case: Case) -> Answer:
     n = case.trace.n_tokens(stack)
     values = replay(case.checkpoint, case.trace, [f"{stack}.embedding.*"])
     tokens, positions = (float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions"))
-    refuse_if(not positions, Reason.NO_TABLE)
+    refuse_if(not positions, Refusal.NO_TABLE)
     times = tokens / positions
     words = "position", "equal", "token", "token_much"
     right = between((1 / NEARLY, NEARLY, MUCH), times, words)
@@ -291,7 +291,7 @@ def lengths(case: Case) -> dict[str, Any]:
 def table_of(case: Case) -> np.ndarray:
     """The table of positions of the stack that reads the sentence, [position, d_model]."""
     config = case.checkpoint.config
-    refuse_if(config.placing.adds != "table", Reason.NO_TABLE)
+    refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
     return own_table(case.checkpoint.model, anatomy(config).stacks[0].name)
 
 
@@ -368,7 +368,7 @@ def where_from(case: Case) -> Answer:
 def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
-    refuse_if(longest + k > len(table_of(case)), Reason.TOO_LONG)  # behind the last row comes the first again
+    refuse_if(longest + k > len(table_of(case)), Refusal.TOO_LONG)  # behind the last row comes the first again
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))

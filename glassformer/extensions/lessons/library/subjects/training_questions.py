@@ -20,7 +20,7 @@ from glassformer.extensions.lessons.library.case import (
     Case,
     Option,
     QuestionNotApplicable,
-    Reason,
+    Refusal,
     amount,
     clear,
     counted,
@@ -51,8 +51,8 @@ LENGTH_PENALTY: Final = 0.6
 def reference(case: Case) -> dict[str, Any]:
     """An output to be read instead of the model's own, and the first piece that it would not have written there."""
     parts = anatomy(case.checkpoint.config)
-    refuse_if(not (parts.reads and parts.writes), Reason.NEEDS_BOTH)
-    refuse_if(not case.trace.n_steps, Reason.EMPTY_OUTPUT)
+    refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
+    refuse_if(not case.trace.n_steps, Refusal.EMPTY_OUTPUT)
     for text in _texts(case):
         score = judge(case.checkpoint, case.trace.query, text)
         missed = first_miss(score)
@@ -190,7 +190,7 @@ def _score(curve: Curve, measure: str, row: int) -> Sentence:
 
 def guessing(case: Case) -> Answer:
     """What the loss of a model is that gives all pieces the same probability."""
-    refuse_if(not anatomy(case.checkpoint.config).gives_logits, Reason.WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).gives_logits, Refusal.WRITES_NOTHING)
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
     refuse_if(n < 8, say("The vocabulary of this model is so small that the choices would hardly differ."))
     numbers = {"share": 1 - 1 / n, "nats": -math.log(1 / n), "bits": math.log2(n), "pieces": n}
@@ -212,8 +212,8 @@ def costliest_piece(case: Case) -> Answer:
     score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
-    refuse_if(len(order) < 3, Reason.TOO_SHORT)
-    refuse_if(score.losses[top] - score.losses[order[1]] < CLEAR_NATS, Reason.NO_WINNER)
+    refuse_if(len(order) < 3, Refusal.TOO_SHORT)
+    refuse_if(score.losses[top] - score.losses[order[1]] < CLEAR_NATS, Refusal.NO_WINNER)
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
     options = tuple(Option(f"piece-{place + 1}", f"{place + 1} · {score.pieces[place]}") for place in sorted(chosen))
     values = {
