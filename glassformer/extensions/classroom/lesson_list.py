@@ -24,7 +24,7 @@ def draw() -> None:
         "look. The answers come from your own sentence and the open checkpoint."
     )
     st.markdown(said)
-    path, begins = step_links.places(there, "", short=True), step_links.first(there, "", short=True)
+    path, begins = step_links.places(there), step_links.first(there)
     if begins is not None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
             begin = say("Begin the {n}-minute path", n=step_links.SHORT_MINUTES)
@@ -62,11 +62,11 @@ def _lesson(one: Lesson) -> None:
 def _where_to_go_on(one: Lesson) -> tuple[LessonStepRef, Sentence]:
     """The first step without an answer, whatever sentence it was about."""
     done = {name for name, _ in predictions.kept()}
-    places = step_links.places(lesson.known(), one.name, short=False)
+    places = step_links.places(lesson.known(), one.name)
     ahead = [place for place in places if place.name not in done]
     if ahead and len(ahead) < len(places):
         return ahead[0], say("Continue at step {n}", n=ahead[0].step)
-    begins = step_links.first(lesson.known(), one.name, short=False) or places[0]
+    begins = step_links.first(lesson.known(), one.name) or places[0]
     return begins, say("Begin") if ahead else say("Once more")
 
 
@@ -91,7 +91,7 @@ def _summary() -> None:
     """Draw what was met on the path, how many answers were right, and what comes next; at its end."""
     if not step_links.has_summary(lesson.place()):
         return
-    path = step_links.places(lesson.known(), "", short=True)
+    path = step_links.places(lesson.known())
     last = {name: one.right for (name, _), one in predictions.kept().items()}
     given = [last[place.name] for place in path if place.name in last]
     with st.container(key="path_summary", border=True):
@@ -115,7 +115,7 @@ def _summary() -> None:
             menu.ways([step_links.into(_called(place), place) for place in wrong])
         st.caption(say("More lessons"))
         names = [name for name in ("building", "pieces", "recipe") if name in known]
-        further = [place for name in names if (place := step_links.first(known, name, short=False)) is not None]
+        further = [place for name in names if (place := step_links.first(known, name)) is not None]
         menu.ways([step_links.into(known[place.lesson].title.said({}), place) for place in further])
 
 

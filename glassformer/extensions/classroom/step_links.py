@@ -32,9 +32,9 @@ SUMMARY: Final = say("What you have learnt")
 BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, room_session.PARAMETER}
 
 
-def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[LessonStepRef, ...]:
-    """The steps of a lesson, or all of the short path, in their order."""
-    if not short:
+def places(lessons: Mapping[str, Lesson], name: str = "") -> tuple[LessonStepRef, ...]:
+    """The steps of a lesson, or of the short path (""), in their order."""
+    if name:
         return tuple(LessonStepRef(name, n) for n in range(1, len(lessons[name].steps) + 1))
     return tuple(
         LessonStepRef(one.name, n, short=True)
@@ -51,25 +51,25 @@ def around(
 
     The number of an opening is 0, and the count leaves it out.
     """
-    row = _row(lessons, here.lesson, short=here.short)
+    row = _row(lessons, "" if here.short else here.lesson)
     if here.name not in [place.name for place in row]:
-        row = _row(lessons, here.lesson, short=False)
+        row = _row(lessons, here.lesson)
     at, opens = [place.name for place in row].index(here.name), not row[0].step
     before = row[at - 1] if at else None
     after = row[at + 1] if at + 1 < len(row) else None
     return at + 1 - opens, len(row) - opens, before, after
 
 
-def _row(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[LessonStepRef, ...]:
+def _row(lessons: Mapping[str, Lesson], name: str) -> tuple[LessonStepRef, ...]:
     """The opening, if there is one, and the steps."""
-    steps = places(lessons, name, short=short)
+    steps = places(lessons, name)
     opens = bool(steps) and lessons[steps[0].lesson].opening is not None
     return (replace(steps[0], step=0), *steps) if opens else steps
 
 
-def first(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> LessonStepRef | None:
+def first(lessons: Mapping[str, Lesson], name: str = "") -> LessonStepRef | None:
     """Where a lesson or the short path begins; None for a path without steps."""
-    return next(iter(_row(lessons, name, short=short)), None)
+    return next(iter(_row(lessons, name)), None)
 
 
 def run_of(place: LessonStepRef) -> tuple[LessonStepRef, str, str | None]:
@@ -133,13 +133,13 @@ def into(label: str, place: LessonStepRef) -> Way:
 
 def way_out(here: LessonStepRef) -> Way:
     """The link from the last step to the page with all lessons, with the learner's own run."""
-    _, label, own = into(SUMMARY if here.short else say("All lessons"), first(lesson.known(), "", short=True) or here)
+    _, label, own = into(SUMMARY if here.short else say("All lessons"), first(lesson.known()) or here)
     return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
 
 
 def has_summary(here: LessonStepRef | None) -> bool:
     """Whether the page says what was met, and the panel asks nothing."""
-    path = places(lesson.known(), "", short=True)
+    path = places(lesson.known())
     if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
         return False
     return replace(here, own="") == path[-1]

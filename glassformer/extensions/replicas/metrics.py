@@ -109,12 +109,6 @@ def routes(base: str = "") -> list[Route]:
     return [Route(f"/{base.strip('/')}/{PATH}".replace("//", "/"), told)]
 
 
-def route_of(path: str) -> str:
-    """The label of a path."""
-    found = _ROUTES.search(f"{path}/")
-    return found.lastgroup or PAGE if found else PAGE
-
-
 class MetricsMiddleware:
     """The middleware that counts requests."""
 
@@ -127,7 +121,8 @@ class MetricsMiddleware:
         if kept is None or scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        route = route_of(scope["path"])
+        found = _ROUTES.search(f"{scope['path']}/")
+        route = (found and found.lastgroup) or PAGE
 
         async def counted(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.accept"):

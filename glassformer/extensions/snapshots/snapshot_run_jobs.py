@@ -157,6 +157,10 @@ def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInf
     return All(tuple(every))
 
 
+def _same(found: AtSnapshot) -> AtSnapshot:
+    return found
+
+
 def _at(name: str, of: Checkpoint, final: Trace, moment: SnapshotInfo, job: Job) -> AtSnapshot:
     try:
         snapshot = snapshot_of(name, of, moment.step)

@@ -41,7 +41,7 @@ def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path,
 
 def test_every_lesson_is_walked_from_its_first_step_to_its_last():
     for name, one in LESSONS.items():
-        here, seen = first(LESSONS, name, short=False), []
+        here, seen = first(LESSONS, name), []
         assert here.name == f"{name}.0"
         while here is not None:
             number, count, before, after = around(LESSONS, here)
@@ -56,17 +56,17 @@ def test_a_lesson_without_an_opening_begins_with_its_first_step(monkeypatch):
     bare = {"bare": replace(LESSONS["masks"], name="bare", opening=None)}
     monkeypatch.setattr(lesson, "known", lambda: bare)
     assert lesson.read(parameters({"lesson": "bare.0"})) == (LessonStepRef("bare", 1), ())
-    assert first(bare, "bare", short=False) == LessonStepRef("bare", 1)
+    assert first(bare, "bare") == LessonStepRef("bare", 1)
     assert around(bare, LessonStepRef("bare", 1))[:3] == (1, 7, None)
 
 
 def test_the_short_path_goes_through_all_short_steps_and_no_others():
-    row = places(LESSONS, "", short=True)
+    row = places(LESSONS)
     assert {place.name for place in row} == {
         f"{name}.{n}" for name, one in LESSONS.items() for n, step in enumerate(one.steps, 1) if step.short
     }
     assert all(place.short for place in row)
-    walked = [first(LESSONS, "", short=True)]
+    walked = [first(LESSONS)]
     while (after := around(LESSONS, walked[-1])[3]) is not None:
         walked.append(after)
     assert walked == [replace(row[0], step=0), *row]

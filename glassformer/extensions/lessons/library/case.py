@@ -18,36 +18,47 @@ import numpy as np
 from glassformer.extensions.lessons.library.lesson import ALWAYS, DisplayNumber
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SentenceError
-from transformer.i18n import say, say_n
+from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
 
-NEAR: Final = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
-NO_WINNER: Final = say(
-    "For this sentence, two possible answers are about equally right, so there is no single answer; try another one."
-)
-NO_EFFECT: Final = say("For this sentence, the change in this step has no visible effect; try another one.")
-TOO_SHORT: Final = say("This sentence is too short for this step; try a longer one.")
-TOO_LONG: Final = say("This sentence is too long for this step; try a shorter one.")
-ONLY_SPECIAL: Final = say("The source has only special tokens; type a sentence.")
-EMPTY_OUTPUT: Final = say("The model writes nothing for this sentence; try another one.")
-NEEDS_BOTH: Final = say("This step needs a model that reads one text and writes another.")
-NO_ENCODER: Final = say("This model has no encoder; choose a model that reads the whole source in one pass.")
-WRITES_NOTHING: Final = say("This encoder-only model writes nothing; choose a model with a decoder.")
-ONE_HEAD: Final = say("This model has one head per layer; choose a checkpoint with more heads.")
-OTHER_HEADS: Final = say(
-    "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
-)
-NO_TABLE: Final = say("This model does not add a table of positions to its embeddings; choose another checkpoint.")
-NO_PADS: Final = say("This model has no padding token, so its batches are never padded.")
-NOT_FINITE: Final = say("Some logits of this model are not finite, so they cannot be compared.")
+
+class Refusal:
+    """Why a question cannot be asked, where several subjects say so."""
+
+    NEAR = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
+    NO_WINNER = say(
+        "For this sentence, two possible answers are about equally right, so there is no single answer; try another "
+        "one."
+    )
+    NO_EFFECT = say("For this sentence, the change in this step has no visible effect; try another one.")
+    TOO_SHORT = say("This sentence is too short for this step; try a longer one.")
+    TOO_LONG = say("This sentence is too long for this step; try a shorter one.")
+    ONLY_SPECIAL = say("The source has only special tokens; type a sentence.")
+    EMPTY_OUTPUT = say("The model writes nothing for this sentence; try another one.")
+    NEEDS_BOTH = say("This step needs a model that reads one text and writes another.")
+    NO_ENCODER = say("This model has no encoder; choose a model that reads the whole source in one pass.")
+    WRITES_NOTHING = say("This encoder-only model writes nothing; choose a model with a decoder.")
+    ONE_HEAD = say("This model has one head per layer; choose a checkpoint with more heads.")
+    OTHER_HEADS = say(
+        "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+    )
+    NO_TABLE = say("This model does not add a table of positions to its embeddings; choose another checkpoint.")
+    NO_PADS = say("This model has no padding token, so its batches are never padded.")
+    NOT_FINITE = say("Some logits of this model are not finite, so they cannot be compared.")
 
 
 class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  not an error, but an answer that is not one
     """A question that this sentence or this model cannot answer; the message says why."""
+
+
+def refuse_if(so: object, why: Sentence) -> None:
+    """Raise `QuestionNotApplicable` with the reason, if something is so."""
+    if so:
+        raise QuestionNotApplicable(why)
 
 
 @dataclass(frozen=True)
@@ -106,8 +117,7 @@ class Case:
         """
         query = replace(self.trace.query, **changes)
         trace = self.checkpoint.run(query) if self.run is None else self.run(query)
-        if trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure:
-            raise QuestionNotApplicable(NEAR)
+        refuse_if(trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure, Refusal.NEAR)
         return trace
 
     def changed(self, *interventions: Intervention) -> Trace:
@@ -122,8 +132,7 @@ VISIBLE: Final = 10  # times as much is not rounding; between the two nobody kno
 
 def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
     """Whether a number is above a bar."""
-    if abs(value - bar) <= by * (abs(bar) or 1.0):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(abs(value - bar) <= by * (abs(bar) or 1.0), Refusal.NEAR)
     return value > bar
 
 
@@ -134,8 +143,7 @@ def between(bars: Sequence[float], value: float, words: Sequence[str], *, by: fl
 
 def only_rounding(apart: float, limit: float = ROUNDING) -> bool:
     """Whether numbers that are so far apart are the same but for rounding."""
-    if limit < apart < VISIBLE * limit:
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(limit < apart < VISIBLE * limit, Refusal.NEAR)
     return apart <= limit
 
 
@@ -156,8 +164,7 @@ def clear(rows: np.ndarray) -> np.ndarray:
 
 def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> str:
     """The word for how many hits there are, if it is the same whatever those come to that are not sure."""
-    if word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())), Refusal.NEAR)
     return word(int(hits.sum()))
 
 
@@ -182,8 +189,7 @@ def outputs(before: Trace, after: Trace) -> dict[str, Any]:
 def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
-    if not anatomy(case.checkpoint.config).writes:
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, Refusal.WRITES_NOTHING)
     if n_steps < least:
         raise QuestionNotApplicable(
             say_n(
@@ -211,12 +217,10 @@ def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
         QuestionNotApplicable: The runs have no step, or numbers that are not finite, or the difference may be rounding.
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
-    if not n_steps:
-        raise QuestionNotApplicable(EMPTY_OUTPUT)
+    refuse_if(not n_steps, Refusal.EMPTY_OUTPUT)
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
-    if not np.isfinite(by):
-        raise QuestionNotApplicable(NOT_FINITE)
+    refuse_if(not np.isfinite(by), Refusal.NOT_FINITE)
     same = only_rounding(by / max(1.0, float(np.abs(before).max())))
     return AnswerDifference(by, "rounding" if same else "visible")
 

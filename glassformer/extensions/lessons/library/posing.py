@@ -18,12 +18,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import TOO_SHORT, Answer, Case, Option, QuestionNotApplicable, worded
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    Option,
+    QuestionNotApplicable,
+    Refusal,
+    refuse_if,
+    worded,
+)
 from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, LessonStep, Opening, Text
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 from glassformer.extensions.lessons.library.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.errors import GlassformerError, shown
-from transformer.i18n import Sentence
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind, anatomy
 
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
@@ -173,8 +181,7 @@ def _check_options(options: tuple[Option, ...]) -> None:
             raise QuestionNotApplicable(
                 "Two of the choices would look the same: {choices}.", choices=" · ".join(labels)
             )
-    if len(options) < 2:
-        raise QuestionNotApplicable("With this sentence, the question has only one choice left.")
+    refuse_if(len(options) < 2, say("With this sentence, the question has only one choice left."))
 
 
 def _place(option: Option, step: LessonStep, case: Case) -> bytes:
@@ -213,8 +220,7 @@ def words_on(case: Case) -> dict[str, Any]:
     kind: Kind = "encoder" if anatomy(config).reads else "decoder"
     found = walk_of(case, {"kind": kind, "layer": 1, "head": 1, "query": 1})
     order = [int(key) for key in np.argsort(-found.weights, kind="stable") if found.allowed[key]]
-    if len(order) < 2:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(len(order) < 2, Refusal.TOO_SHORT)
     best, other, pieces = order[0], order[-1], keys_of(case, kind)
     return {
         "sentence": trace.query.source,

@@ -316,7 +316,7 @@ def test_the_path_opens_with_something_that_moves_beside_its_folded_words_and_th
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
-    path = step_links.places(lessons(), "", short=True)
+    path = step_links.places(lessons())
     given = {
         (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
     }

@@ -39,7 +39,7 @@ def test_lessons_and_the_short_path_take_about_as_many_minutes_as_are_estimated(
     for lesson in lessons().values():
         estimate = sum(minutes(step, language) for step in lesson.steps) + reading(lesson.opening.says, language)
         assert 1 / NEAR < lesson.minutes / estimate < NEAR, lesson.name
-    steps = [lessons()[place.lesson].steps[place.step - 1] for place in step_links.places(lessons(), "", short=True)]
+    steps = [lessons()[place.lesson].steps[place.step - 1] for place in step_links.places(lessons())]
     path = short_path()
     read = sum(reading(text, language) for text in (*(one for pair in path.words for one in pair), *path.met.values()))
     assert abs(step_links.SHORT_MINUTES - sum(minutes(step, language) for step in steps) - read) < 2.5

@@ -160,7 +160,7 @@ def test_the_numbers_are_those_of_the_first_row():
 
 
 def test_the_path_goes_through_lessons_in_their_order_and_its_summary_names_each():
-    path = step_links.places(lessons(), "", short=True)
+    path = step_links.places(lessons())
     assert [place.name for place in path] == [
         "one-piece.1", "looking.1", "one-weight.1", "one-weight.3", "scaling.1", "scaling.2", "scaling.4",
         "order.2", "order.4", "clocks.3", "masks.1", "masks.2", "masks.3", "masks.5", "masks.6", "training.6",

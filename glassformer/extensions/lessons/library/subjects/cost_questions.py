@@ -15,19 +15,14 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import (
-    NEAR,
-    NEEDS_BOTH,
-    NO_TABLE,
-    NO_WINNER,
-    NOT_FINITE,
-    TOO_LONG,
     Answer,
     Case,
-    QuestionNotApplicable,
+    Refusal,
     amount,
     clear,
     numbered,
     only_rounding,
+    refuse_if,
     worded,
     written,
 )
@@ -47,18 +42,15 @@ MOST_PIECES: Final = 8
 def sentence_lengths(case: Case) -> dict[str, Any]:
     """How many tokens each stack reads."""
     parts = anatomy(case.checkpoint.config)
-    if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(NEEDS_BOTH)
+    refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
     return {"n_source": len(case.trace.src_ids), "n_target": len(case.trace.read_ids)}
 
 
 def parts_to_take(case: Case) -> dict[str, Any]:
     """How many pieces of the output are looked at while parts are taken away."""
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
-    if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(NEEDS_BOTH)
-    if config.placing.adds != "table":
-        raise QuestionNotApplicable(NO_TABLE)
+    refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
+    refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
     return {"pieces": min(written(case, least=2), MOST_PIECES)}
 
 
@@ -138,8 +130,7 @@ def parts_that_can_go(case: Case) -> Answer:
     """How many of four parts can be taken away, one at a time, and the model still writes the same."""
     own, found = _without(case, PARTS)
     best = own.log_probs.argmax(-1)
-    if not all(clear(trace.log_probs).all() for trace in (own, *found.values())):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(not all(clear(trace.log_probs).all() for trace in (own, *found.values())), Refusal.NEAR)
     kept = {word: bool((trace.log_probs.argmax(-1) == best).all()) for word, trace in found.items()}
     k = sum(kept.values())
     values = {"k": k, "change": str(PARTS["residual"]), **_told(own, found)}
@@ -153,8 +144,7 @@ def most_missed(case: Case) -> Answer:
     own, found = _without(case, [word for word in PARTS if word != "residual"])
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])
-    if second - worst < CLEAR:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(second - worst < CLEAR, Refusal.NO_WINNER)
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
     return Answer(right=order[0], options=worded(*found), values=values, variant=order[0])
 
@@ -164,8 +154,7 @@ def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]
     forced = case.trace.tgt_ids[: int(case.picked["pieces"])]
     own = case.another(forced=forced, max_new=len(forced))
     found = {word: case.another(forced=forced, max_new=len(forced), interventions=(PARTS[word],)) for word in parts}
-    if not all(np.isfinite(trace.log_prob) for trace in found.values()):
-        raise QuestionNotApplicable(NOT_FINITE)
+    refuse_if(not all(np.isfinite(trace.log_prob) for trace in found.values()), Refusal.NOT_FINITE)
     return own, found
 
 
@@ -193,10 +182,8 @@ def write_again(case: Case, *, cached: bool) -> WrittenOutput:
         QuestionNotApplicable: The model does not write, or wrote too much.
     """
     n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
-    if n_steps > MOST_STEPS:
-        raise QuestionNotApplicable(TOO_LONG)
-    if not anatomy(config).reads:
-        raise QuestionNotApplicable(NEEDS_BOTH)
+    refuse_if(n_steps > MOST_STEPS, Refusal.TOO_LONG)
+    refuse_if(not anatomy(config).reads, Refusal.NEEDS_BOTH)
     counted: Counter[str] = Counter()
     tap = tap_of(Replacer({name: _counting(counted, word) for word, name in _SITES.items()}, causal=True))
     cache = KVCache(config.n_decoder_layers) if cached else None

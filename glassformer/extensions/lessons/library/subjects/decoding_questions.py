@@ -9,19 +9,18 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
-    NEAR,
-    NO_WINNER,
-    ONLY_SPECIAL,
     ROUNDING,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     above,
     between,
     numbered,
     only_rounding,
     outputs,
+    refuse_if,
     worded,
     written,
 )
@@ -47,13 +46,11 @@ def read_piece(case: Case) -> Answer:
     """What the decoder reads before it has written anything."""
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
     written(case, least=1)
-    if trace.first_row:
-        raise QuestionNotApplicable("A decoder-only model reads the prompt first and has no start mark of its own.")
+    refuse_if(trace.first_row, say("A decoder-only model reads the prompt first and has no start mark of its own."))
     start = trace.read_tokens[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_tokens, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
-    if not pieces:
-        raise QuestionNotApplicable(ONLY_SPECIAL)
+    refuse_if(not pieces, Refusal.ONLY_SPECIAL)
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
@@ -104,7 +101,7 @@ def hardest_step(case: Case) -> Answer:
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
-        raise QuestionNotApplicable(NO_WINNER)
+        raise QuestionNotApplicable(Refusal.NO_WINNER)
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_tokens[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
@@ -155,8 +152,7 @@ def _by_beams(case: Case, size: int) -> tuple[Trace, Literal["more", "same", "le
     beam = case.another(decoding=Beam(size=size, length_penalty=0.0))
     if beam.tgt_ids == case.trace.tgt_ids:
         return beam, "same"
-    if math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS), Refusal.NEAR)
     return beam, "more" if beam.log_prob > case.trace.log_prob else "less"
 
 
@@ -166,8 +162,7 @@ NINE_TENTHS: Final = 0.9
 def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
     trace, n_steps = case.trace, written(case, least=1)
-    if trace.n_forced >= n_steps:
-        raise QuestionNotApplicable(ALL_FORCED)
+    refuse_if(trace.n_forced >= n_steps, ALL_FORCED)
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
     return {
         "step": at + 1,
@@ -186,8 +181,7 @@ N_DRAWS: Final = 1_000
 def sharpened(case: Case) -> Answer:
     """What half the temperature makes of the favourite."""
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
-    if abs(cold.top - warm.top) < SEEN:
-        raise QuestionNotApplicable(UNMOVED)
+    refuse_if(abs(cold.top - warm.top) < SEEN, UNMOVED)
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
     return Answer(right=right, options=worded("surer", "less", "other"), values=values)
@@ -196,8 +190,7 @@ def sharpened(case: Case) -> Answer:
 def flattened(case: Case) -> Answer:
     """How near twice the temperature brings the entropy to the most that there can be."""
     warm, hot, most = _at(case, Sampling()), _at(case, Sampling(temperature=2.0)), float(case.picked["most"])
-    if abs(hot.entropy - warm.entropy) < SEEN:
-        raise QuestionNotApplicable(UNMOVED)
+    refuse_if(abs(hot.entropy - warm.entropy) < SEEN, UNMOVED)
     share = hot.entropy / most
     if hot.entropy < warm.entropy:
         right = "falls"
@@ -217,8 +210,7 @@ def kept_by_top_p(case: Case) -> Answer:
         return "share" if n >= nine else next(word for word, (low, high) in BINS.items() if low <= n <= high)
 
     right = word(kept)
-    if not word(least) == right == word(most):
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(not word(least) == right == word(most), Refusal.NEAR)
     values = {"n": kept, "top": _at(case, Sampling()).top}
     variant = right if right in ("one", "share") else "several"
     return Answer(right=right, options=(*options, Option("share")), values=values, variant=variant)
@@ -260,8 +252,7 @@ def draws_like_greedy(case: Case) -> Answer:
         float(reshaped(trace.log_probs[step], trace.scores_at(step), Sampling()).tempered[trace.tgt_ids[step]])
         for step in range(trace.n_forced, n_steps)
     ]
-    if not at_steps:
-        raise QuestionNotApplicable(ALL_FORCED)
+    refuse_if(not at_steps, ALL_FORCED)
     product, mean, least = math.prod(at_steps), sum(at_steps) / len(at_steps), min(at_steps)
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}

@@ -13,28 +13,19 @@ import torch
 
 import transformer
 from glassformer.extensions.lessons.library.case import (
-    EMPTY_OUTPUT,
-    NEAR,
-    NEEDS_BOTH,
-    NO_EFFECT,
-    NO_PADS,
-    NO_WINNER,
-    ONLY_SPECIAL,
-    OTHER_HEADS,
-    TOO_LONG,
-    TOO_SHORT,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     amount,
     between,
     first_difference,
     largest_difference,
     only_rounding,
     outputs,
+    refuse_if,
     worded,
-    written,
 )
 from glassformer.extensions.lessons.library.subjects.masks_questions import exchanged, positions_read
 from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
@@ -65,22 +56,21 @@ def wrong_heads(case: Case) -> dict[str, Any]:
     """A number of heads that the checkpoint was not trained with."""
     config = case.checkpoint.config
     told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
-    if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
-        raise QuestionNotApplicable(OTHER_HEADS)
+    refuse_if(
+        told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads, Refusal.OTHER_HEADS
+    )
     return {"told": told, "own": config.n_heads}
 
 
 def mask_evidence(case: Case) -> dict[str, Any]:
     """Which rows move when a token is replaced, under a mask that a fault may have been planted in."""
     n = positions_read(case)
-    if n < LEAST_ROWS:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n < LEAST_ROWS, Refusal.TOO_SHORT)
     at = n - 2
     seen = {name: _span(_rows_moved(case, at, *changes)) for name, changes in MASK_FAULTS.items()}
     spans = {span: name for name, span in reversed(seen.items()) if span}  # the first of those that look alike
     apart = [name for name in MASK_FAULTS if name in spans.values()]
-    if len(apart) < 3 or seen["none"] != (at + 1, n):
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(len(apart) < 3 or seen["none"] != (at + 1, n), Refusal.TOO_SHORT)
     planted = apart[hashlib.sha256(case.trace.query.to_json().encode()).digest()[0] % len(apart)]
     first, last = next(span for span, name in spans.items() if name == planted)
     return exchanged(case, at) | {"a": first, "b": last, "planted": planted, "apart": apart}
@@ -115,10 +105,8 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     """Every piece of the source as its neighbour in the vocabulary: as if one piece had been added in front."""
     config, trace = case.checkpoint.config, case.trace
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
-    if not places:
-        raise QuestionNotApplicable(ONLY_SPECIAL)
-    if len(places) > MOST_REPLACED:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(not places, Refusal.ONLY_SPECIAL)
+    refuse_if(len(places) > MOST_REPLACED, Refusal.TOO_LONG)
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
     return {"first": trace.src_tokens[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}
@@ -164,10 +152,8 @@ def _own_loss(case: Case, *changes: Intervention) -> float:
 
 
 def _writes(case: Case) -> None:
-    if not case.trace.n_steps:
-        raise QuestionNotApplicable(EMPTY_OUTPUT)
-    if not anatomy(case.checkpoint.config).reads:
-        raise QuestionNotApplicable(NEEDS_BOTH)
+    refuse_if(not case.trace.n_steps, Refusal.EMPTY_OUTPUT)
+    refuse_if(not anatomy(case.checkpoint.config).reads, Refusal.NEEDS_BOTH)
 
 
 def _changed(before: Trace, after: Trace) -> dict[str, Any]:
@@ -184,8 +170,7 @@ def evidence_for_heads(case: Case) -> Answer:
     _writes(case)
     config = case.checkpoint.config
     own, width = config.n_heads, config.n_heads * config.d_head
-    if config.n_kv_heads != own or config.n_decoder_heads:
-        raise QuestionNotApplicable(OTHER_HEADS)
+    refuse_if(config.n_kv_heads != own or config.n_decoder_heads, Refusal.OTHER_HEADS)
     tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
     texts: list[tuple[str, Reference]] = [*_given(case)]
     given = len(texts)
@@ -195,8 +180,7 @@ def evidence_for_heads(case: Case) -> Answer:
     changes = {n: () if n == own else (HeadsTold(n),) for n in tried}
     losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
     others = [loss for n, loss in losses.items() if n != own]
-    if not others or min(others) - losses[own] < CLEAR_NATS:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(not others or min(others) - losses[own] < CLEAR_NATS, Refusal.NO_WINNER)
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
     options = worded("loss", "shapes", "count", "fluent")
@@ -237,11 +221,9 @@ def pads_until_it_shows(case: Case) -> Answer:
     """From how many pads on an unmasked source gives another output."""
     _writes(case)
     config, trace = case.checkpoint.config, case.trace
-    if config.pad_id is None:
-        raise QuestionNotApplicable(NO_PADS)
+    refuse_if(config.pad_id is None, Refusal.NO_PADS)
     tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
-    if len(tried) < 2:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(len(tried) < 2, Refusal.TOO_LONG)
     right, shown, other = "never", tried[-1], trace
     for n in tried:
         other = case.changed(Pads(n), PaddingMask("all", "off"))
@@ -249,8 +231,7 @@ def pads_until_it_shows(case: Case) -> Answer:
             right, shown = f"pads-{n}", n
             break
     kept = case.changed(Pads(shown))
-    if kept.tgt_ids != trace.tgt_ids:
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(kept.tgt_ids != trace.tgt_ids, Refusal.NEAR)
     values = {
         **_changed(trace, other),
         "k": shown,
@@ -267,9 +248,8 @@ def pads_until_it_shows(case: Case) -> Answer:
 def first_nan(case: Case) -> Answer:
     """Where the first number that is none appears, if a row of decoder self-attention has no open key."""
     checkpoint, parts = case.checkpoint, anatomy(case.checkpoint.config)
-    written(case, least=1)
-    if len(case.trace.read_ids) < 2:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(not parts.writes, Refusal.WRITES_NOTHING)
+    refuse_if(len(case.trace.read_ids) < 2, Refusal.TOO_SHORT)
     tap = tap_for((CausalMask("hidden"), NoGuard("decoder")), checkpoint)
     src, tgt = torch.tensor([case.trace.src_ids]), torch.tensor([case.trace.read_ids])
     recorder = Recorder(["decoder.*", "logits"])
@@ -294,8 +274,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     _writes(case)
     changes = case.picked["changes"]
     other = case.changed(*changes)
-    if not other.n_steps or other.output_text == case.trace.output_text:
-        raise QuestionNotApplicable(NO_EFFECT)
+    refuse_if(not other.n_steps or other.output_text == case.trace.output_text, Refusal.NO_EFFECT)
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}

@@ -12,15 +12,11 @@ import numpy as np
 import torch
 
 from glassformer.extensions.lessons.library.case import (
-    NO_WINNER,
-    ONE_HEAD,
-    OTHER_HEADS,
-    TOO_LONG,
-    TOO_SHORT,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     above,
     amount,
     between,
@@ -32,6 +28,7 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     outputs,
+    refuse_if,
     worded,
     written,
 )
@@ -81,8 +78,7 @@ def two_writers(case: Case) -> dict[str, Any]:
 def sharpest(case: Case) -> dict[str, Any]:
     """The head of that layer whose rows have most on one key in the mean, beside the one that writes most."""
     picked = two_writers(case)
-    if not case.trace.keeps_maps:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(not case.trace.keeps_maps, Refusal.TOO_LONG)
     first = case.trace.first_row
     rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
     tops = rows.max(axis=-1).mean(axis=-1)  # [head]
@@ -94,19 +90,16 @@ def costliest_head(case: Case) -> dict[str, Any]:
     picked = last_writer(case)
     effects = without_heads(case, picked["kind"], picked["layer"] - 1, range(int(picked["n_heads"])))
     head = [*effects][largest(-np.array([*effects.values()]))]
-    if effects[head] >= 0:
-        raise QuestionNotApplicable("No head of this layer makes the output more probable; try another sentence.")
+    refuse_if(effects[head] >= 0, say("No head of this layer makes the output more probable; try another sentence."))
     return {**picked, "head": head + 1, "cost": -effects[head]}
 
 
 def self_maps(case: Case, kind: Kind) -> np.ndarray:
     """The weights of a self-attention, [layer, head, query, key], without a batch's padding."""
     _at_least_two(case, kind)
-    if not case.trace.keeps_maps:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(not case.trace.keeps_maps, Refusal.TOO_LONG)
     n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
-    if n < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n < 3, Refusal.TOO_SHORT)
     return case.trace.maps(kind)[:, :, :n, :n]
 
 
@@ -125,8 +118,7 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
 
     Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
     """
-    if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS, Refusal.TOO_LONG)
     measured = list(heads)[:MOST_HEADS]
     reading = EffectReading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
@@ -137,8 +129,7 @@ def _at_least_two(case: Case, kind: Kind) -> int:
     """How many heads a layer of an attention has."""
     config = case.checkpoint.config
     n_heads = config.of(anatomy(config).attention(kind).stack).n_heads
-    if n_heads < 2:
-        raise QuestionNotApplicable(ONE_HEAD)
+    refuse_if(n_heads < 2, Refusal.ONE_HEAD)
     return n_heads
 
 
@@ -177,8 +168,7 @@ def entropy_of_mean(case: Case) -> Answer:
     """
     maps = _layer(case).astype(np.float64)
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
-    if mixed - own < CLEAR_BITS:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(mixed - own < CLEAR_BITS, Refusal.NO_WINNER)
     values = {"own": own, "mixed": mixed, "more": mixed - own}
     return Answer(right="above", options=worded("above", "same", "below"), values=values)
 
@@ -187,8 +177,7 @@ def furthest_head(case: Case) -> Answer:
     """Which head of the layer looks furthest in the mean over its rows."""
     far = distance(_layer(case)).mean(axis=-1)  # [head]
     order = [int(head) for head in np.argsort(-far, kind="stable")]
-    if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(far[order[0]] - far[order[1]] < CLEAR_TOKENS, Refusal.NO_WINNER)
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
@@ -199,8 +188,7 @@ def sharpest_writes_most(case: Case) -> Answer:
     """Whether the head with the sharpest map is the one that writes most."""
     sharp, most = case.at("sharp"), case.at("most")
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
-    if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE, Refusal.NO_WINNER)
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
@@ -252,8 +240,7 @@ def width_of_a_head(case: Case) -> Answer:
     """How many numbers the query of one head has."""
     n, width = _cut(case)
     numbers = {"share": width, "heads": n, "whole": n * width, "times": n * n * width}
-    if len(set(numbers.values())) < len(numbers):
-        raise QuestionNotApplicable(_NO_SHARES)
+    refuse_if(len(set(numbers.values())) < len(numbers), _NO_SHARES)
     return Answer(right="share", options=numbered(numbers), values={"width": width, "n": n})
 
 
@@ -262,8 +249,7 @@ def _cut(case: Case) -> tuple[int, int]:
     site = place(case.picked["kind"], case.at("layer"))
     queries = replay(case.checkpoint, case.trace, [f"{site}.queries"])[f"{site}.queries"]  # [head, query, d_head]
     n, width = queries.shape[0], queries.shape[-1]
-    if n * width != case.checkpoint.config.d_model:
-        raise QuestionNotApplicable(_NO_SHARES)
+    refuse_if(n * width != case.checkpoint.config.d_model, _NO_SHARES)
     return n, width
 
 
@@ -281,8 +267,7 @@ def twice_the_heads(case: Case) -> Answer:
     """What becomes of the number of parameters if there are twice as many heads, each half as wide."""
     config = case.checkpoint.config
     shared = config.n_kv_heads != config.n_heads
-    if config.d_model % (2 * config.n_heads) or shared or config.n_decoder_heads:
-        raise QuestionNotApplicable(OTHER_HEADS)
+    refuse_if(config.d_model % (2 * config.n_heads) or shared or config.n_decoder_heads, Refusal.OTHER_HEADS)
     halved = replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0)
     own, other = _parameters(config), _parameters(halved)
     right = "same" if own == other else ("more" if other > own else "fewer")

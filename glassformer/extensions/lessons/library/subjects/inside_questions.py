@@ -13,22 +13,18 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import (
-    NEAR,
-    NO_ENCODER,
-    NO_WINNER,
-    NOT_FINITE,
-    TOO_SHORT,
-    WRITES_NOTHING,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     above,
     amount,
     between,
     clear,
     largest,
     only_rounding,
+    refuse_if,
     worded,
     written,
 )
@@ -75,15 +71,13 @@ def first_norm(case: Case) -> dict[str, Any]:
 
 def lens_step(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure."""
-    if not anatomy(case.checkpoint.config).writes:
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, Refusal.WRITES_NOTHING)
     return stream_row(case)
 
 
 def source_token(case: Case) -> dict[str, Any]:
     """A piece of text in the middle of what the encoder reads."""
-    if not anatomy(case.checkpoint.config).reads:
-        raise QuestionNotApplicable(NO_ENCODER)
+    refuse_if(not anatomy(case.checkpoint.config).reads, Refusal.NO_ENCODER)
     key = _middle(case)
     return {"key": key + 1, "token": case.trace.src_tokens[key]}
 
@@ -108,8 +102,7 @@ def top_neuron(case: Case) -> dict[str, Any]:
     after, before = (replay(case.checkpoint, case.trace, sites)[site] for site in sites)
     here, told = after[place.row], before[: case.trace.n_tokens(place.stack)]
     neuron = int(neurons.most_active(here, 1)[0])
-    if not here[neuron] > 0:
-        raise QuestionNotApplicable("No neuron is active at this token; try another sentence.")
+    refuse_if(not here[neuron] > 0, say("No neuron is active at this token; try another sentence."))
     return picked | {
         "layer": place.n_layers,
         "neuron": neuron + 1,
@@ -167,8 +160,7 @@ def largest_addition(case: Case) -> Answer:
         largest[PARTS[place.part]] = max(largest.get(PARTS[place.part], here), here)
     order = sorted(largest, key=lambda part: -largest[part][0])
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
-    if most < CLEAR * second:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(most < CLEAR * second, Refusal.NO_WINNER)
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
     return Answer(right=order[0], options=worded(*largest), values=values, variant=order[0])
 
@@ -195,8 +187,7 @@ def standardised(case: Case) -> Answer:
     if config.norm_kind in ("none", "rms"):
         raise QuestionNotApplicable("This model has no layer norm that subtracts the mean; choose another checkpoint.")
     n_tokens = case.trace.n_tokens(place.stack)
-    if n_tokens < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n_tokens < 3, Refusal.TOO_SHORT)
     norm = stream.norm_places(config, place.stack)[case.at("norm")]
     recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
     found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
@@ -221,8 +212,7 @@ def settled_depth(case: Case) -> Answer:
     """After which layer the piece that is written is on top to stay."""
     step = case.at("step")
     lens = logit_lens(case.checkpoint, case.trace, top=2).by_layer()
-    if not clear(lens.top_probs[:, step]).all():
-        raise QuestionNotApplicable(NEAR)
+    refuse_if(not clear(lens.top_probs[:, step]).all(), Refusal.NEAR)
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
         raise QuestionNotApplicable(
@@ -249,12 +239,10 @@ def _depth(depth: int) -> Option:
 
 def stream_or_sublayer(case: Case) -> Answer:
     """What harms more in the decoder's first layer: no feed-forward, or nothing but feed-forward."""
-    if case.picked["side"] != "target":
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(case.picked["side"] != "target", Refusal.WRITES_NOTHING)
     alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
     lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
-    if not all(np.isfinite(cost) for cost in lost.values()):
-        raise QuestionNotApplicable(NOT_FINITE)
+    refuse_if(not all(np.isfinite(cost) for cost in lost.values()), Refusal.NOT_FINITE)
     right = between((-EQUAL_NATS, EQUAL_NATS), lost["alone"] - lost["skip"], ("skip", "equal", "alone"))
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
     values = {**lost, "do": str(alone), "shown": shown}
@@ -289,8 +277,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
     """An example of the checkpoint's card, and what puts its pieces in the places of the others."""
     trace, checkpoint = case.trace, case.checkpoint
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
-    if len(others) < 2:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(len(others) < 2, Refusal.TOO_SHORT)
     for sentence in reversed(checkpoint.card.examples):
         ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
         pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
@@ -347,8 +334,7 @@ def ffn_alone(case: Case) -> Answer:
     """Which other tokens a feed-forward sub-layer reads for one."""
     place, trace = place_of(case, case.picked), case.trace
     n_tokens = trace.n_tokens(place.stack)
-    if n_tokens < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n_tokens < 3, Refusal.TOO_SHORT)
     layer = case.at("layer")
     output = neurons.site(place.stack, layer, "output")
     moved = {}
@@ -401,8 +387,7 @@ def active_elsewhere(case: Case) -> Answer:
     place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
     activation = _activations(case, place)[:, case.at("neuron")]
     n_others = len(activation) - 1
-    if n_others < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n_others < 3, Refusal.TOO_SHORT)
     active = ~neurons.silent(activation, kind)
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")
@@ -412,8 +397,7 @@ def active_elsewhere(case: Case) -> Answer:
 
 def pushes(case: Case) -> Answer:
     """Whether the most active neuron raises the logit of the piece that is written."""
-    if case.picked["side"] != "target":
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(case.picked["side"] != "target", Refusal.WRITES_NOTHING)
     model, trace, config = case.checkpoint.model, case.trace, case.checkpoint.config
     place, layer, neuron = place_of(case, case.picked), case.at("layer"), case.at("neuron")
     inputs = replay(case.checkpoint, trace, neurons.effect_sites(config, layer))
@@ -434,8 +418,7 @@ def pushes(case: Case) -> Answer:
 
 def without_ffn(case: Case) -> Answer:
     """What becomes of the output if the last layer's feed-forward writes nothing."""
-    if case.picked["side"] != "target":
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(case.picked["side"] != "target", Refusal.WRITES_NOTHING)
     change, trace = NoFeedForward(stack="decoder", layer=case.at("layer")), case.trace
     other = case.changed(change)
     same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
@@ -454,8 +437,7 @@ def without_ffn(case: Case) -> Answer:
 def nearest_piece(case: Case) -> Answer:
     """Which piece's embedding has the largest cosine with that of a piece."""
     own, found, piece = _near(case)
-    if found.cosine[0] - found.cosine[1] < CLEARLY_NEARER:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(found.cosine[0] - found.cosine[1] < CLEARLY_NEARER, Refusal.NO_WINNER)
     nearest = int(found.ids[0])
     beside = [case.trace.src_ids[place] for place in own_pieces(case)]
     alike = [int(i) for i in found.ids[1:] if spelled_alike(piece(own), piece(int(i)))]
@@ -484,6 +466,5 @@ def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]
     table, allowed = table_of(case), np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)])
     norms = neighbours.row_norms(table)
     found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)
-    if len(found.ids) < FAR:
-        raise QuestionNotApplicable("This embedding table has too few non-zero vectors to compare.")
+    refuse_if(len(found.ids) < FAR, say("This embedding table has too few non-zero vectors to compare."))
     return own, found, tokenizer.piece

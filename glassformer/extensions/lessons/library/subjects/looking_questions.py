@@ -8,21 +8,18 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
-    NEEDS_BOTH,
-    NO_WINNER,
-    ONLY_SPECIAL,
-    TOO_LONG,
-    TOO_SHORT,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     between,
     clear,
     counted,
     first_difference,
     largest,
     outputs,
+    refuse_if,
     worded,
     written,
 )
@@ -89,10 +86,8 @@ def looked_at(case: Case) -> dict[str, Any]:
 def cross_maps(case: Case) -> np.ndarray:
     """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
     trace = case.trace
-    if "cross" not in anatomy(case.checkpoint.config).kinds:
-        raise QuestionNotApplicable(NEEDS_BOTH)
-    if not trace.keeps_maps:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if("cross" not in anatomy(case.checkpoint.config).kinds, Refusal.NEEDS_BOTH)
+    refuse_if(not trace.keeps_maps, Refusal.TOO_LONG)
     return trace.maps("cross")[:, :, : trace.n_steps, : trace.n_tokens("encoder")]
 
 
@@ -101,8 +96,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
     trace, tokenizer = case.trace, case.checkpoint.src_tokenizer
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
-    if not own:
-        raise QuestionNotApplicable(ONLY_SPECIAL)
+    refuse_if(not own, Refusal.ONLY_SPECIAL)
     return own
 
 
@@ -137,10 +131,8 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
     """The key with the largest weight of a row [key], if one stands out."""
     trace, own = case.trace, own_pieces(case)
     order = [int(key) for key in np.argsort(-row, kind="stable")]
-    if len(order) < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
-    if row[order[0]] - row[order[1]] < CLEAR:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(len(order) < 3, Refusal.TOO_SHORT)
+    refuse_if(row[order[0]] - row[order[1]] < CLEAR, Refusal.NO_WINNER)
     step = case.at("step")
     roles = _roles(own, step, len(row))
     chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
@@ -176,8 +168,7 @@ def weight_on_end(case: Case) -> Answer:
         raise QuestionNotApplicable(
             "In this model, the source does not end with an end mark; choose another checkpoint."
         )
-    if n_keys < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n_keys < 3, Refusal.TOO_SHORT)
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
     values = {"mark": case.trace.src_tokens[n_keys - 1], "share": share, "even": even, "n": n_keys}
@@ -189,8 +180,8 @@ def heads_that_agree(case: Case) -> Answer:
     own = list(own_pieces(case))
     rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
-    if n_heads < 2 or n_own < 2:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n_heads < 2, Refusal.ONE_HEAD)
+    refuse_if(n_own < 2, Refusal.TOO_SHORT)
     agree = rows.argmax(axis=-1) == own.index(case.at("key"))
     count = int(agree.sum())
     right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
@@ -228,7 +219,7 @@ def made_word(case: Case) -> dict[str, Any]:
     letters = [sign for sign in "".join(pieces) if sign.isalpha() and tokenizer.id_of(sign) is not None]
     made = "".join(reversed(letters))[:LETTERS]
     if len(set(made)) < 2 or tokenizer.id_of(SPACE_MARK + made) is not None or tokenizer.id_of(made) is not None:
-        raise QuestionNotApplicable(TOO_SHORT)
+        raise QuestionNotApplicable(Refusal.TOO_SHORT)
     return {"made": made, "size": tokenizer.size}
 
 
@@ -263,8 +254,7 @@ def new_word(case: Case) -> Answer:
     """What becomes of a word that is not in the vocabulary, but whose letters are."""
     tokenizer = case.checkpoint.src_tokenizer
     found = tokenizer.encode(str(case.picked["made"]))
-    if any(tokenizer.is_special(i) for i in found.ids):
-        raise QuestionNotApplicable(NOT_IN_VOCABULARY)
+    refuse_if(any(tokenizer.is_special(i) for i in found.ids), NOT_IN_VOCABULARY)
     right = "smaller" if len(found.ids) > 1 else "left_out"
     values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
     return Answer(right=right, options=worded("smaller", "unknown", "error", "left_out"), values=values)
@@ -287,8 +277,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     """What the model reads for a sign that its vocabulary lacks."""
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
     unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
-    if not unknown:
-        raise QuestionNotApplicable("This vocabulary has a token for every byte, so it can read any character.")
+    refuse_if(not unknown, say("This vocabulary has a token for every byte, so it can read any character."))
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
     return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
 

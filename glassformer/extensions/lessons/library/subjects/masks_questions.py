@@ -11,19 +11,15 @@ import numpy as np
 import torch
 
 from glassformer.extensions.lessons.library.case import (
-    NEEDS_BOTH,
-    NO_EFFECT,
-    NO_PADS,
-    TOO_LONG,
-    TOO_SHORT,
-    WRITES_NOTHING,
     Answer,
     Case,
     QuestionNotApplicable,
+    Refusal,
     amount,
     largest,
     numbered,
     only_rounding,
+    refuse_if,
     worded,
 )
 from transformer.analysis.mask_checks import (
@@ -69,13 +65,10 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     """How many pads are appended to the source."""
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
-    if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(NEEDS_BOTH)
-    if config.pad_id is None:
-        raise QuestionNotApplicable(NO_PADS)
+    refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
+    refuse_if(config.pad_id is None, Refusal.NO_PADS)
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
-    if room < 1:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(room < 1, Refusal.TOO_LONG)
     return {"pads": min(PADS, room)}
 
 
@@ -106,11 +99,9 @@ def closed_key(case: Case) -> dict[str, Any]:
 
 def positions_read(case: Case) -> int:
     """How many tokens the decoder reads."""
-    if not anatomy(case.checkpoint.config).writes:
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).writes, Refusal.WRITES_NOTHING)
     n = len(case.trace.read_ids)
-    if n < LEAST_READ:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n < LEAST_READ, Refusal.TOO_SHORT)
     return n
 
 
@@ -132,8 +123,7 @@ def rows_moved(case: Case) -> Answer:
     """Which rows' logits move where a token is replaced."""
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
-    if not beyond[at + 1 :].any():
-        raise QuestionNotApplicable(NO_EFFECT)
+    refuse_if(not beyond[at + 1 :].any(), Refusal.NO_EFFECT)
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
     if not only_rounding(before, moved.rounding):
@@ -145,8 +135,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     """Which rows' logits move where a token is replaced and no causal mask closes the future."""
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
-    if taken <= moved.rounding:
-        raise QuestionNotApplicable(NO_EFFECT)
+    refuse_if(taken <= moved.rounding, Refusal.NO_EFFECT)
     values = {"taken": amount(taken), "before": at}
     return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
 
@@ -169,8 +158,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     """On which side pads move the logits where nothing closes padding."""
     found = _padding(case)
     moves = {side: not only_rounding(float(one.taken.max()), one.rounding) for side, one in found.items()}
-    if not moves["source"]:
-        raise QuestionNotApplicable(NO_EFFECT)
+    refuse_if(not moves["source"], Refusal.NO_EFFECT)
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=right)

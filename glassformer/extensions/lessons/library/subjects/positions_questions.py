@@ -15,13 +15,11 @@ import numpy as np
 from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import (
-    NO_TABLE,
-    TOO_LONG,
-    TOO_SHORT,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     above,
     amount,
     between,
@@ -30,6 +28,7 @@ from glassformer.extensions.lessons.library.case import (
     numbered,
     only_rounding,
     outputs,
+    refuse_if,
     worded,
     written,
 )
@@ -51,8 +50,7 @@ MOST_SEEDS: Final = 20
 def added_positions(case: Case) -> dict[str, Any]:
     """The stack that reads the sentence, where vectors of positions are added to it."""
     config = case.checkpoint.config
-    if config.placing.adds != "table":
-        raise QuestionNotApplicable(NO_TABLE)
+    refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
     stack = anatomy(config).stacks[0].name
     return {"stack": stack, "side": "source" if stack == "encoder" else "target"}
 
@@ -70,7 +68,7 @@ def shuffled(case: Case) -> dict[str, Any]:
     shuffles = (Shuffle(seed) for seed in range(1, MOST_SEEDS + 1))
     found = next((one for one in shuffles if one.edited(ids, config) != ids), None)
     if found is None:
-        raise QuestionNotApplicable(TOO_SHORT)
+        raise QuestionNotApplicable(Refusal.TOO_SHORT)
     both = write((NoPositions("encoder"), found))
     beside = urlencode({"do": both})  # the second run of a comparison, as an address says it
     return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed, "beside": beside}
@@ -83,7 +81,7 @@ def twice(case: Case) -> dict[str, Any]:
     first = own[0]
     other = next((place for place in reversed(own) if ids[place] != ids[first]), None)
     if other is None:
-        raise QuestionNotApplicable(TOO_SHORT)
+        raise QuestionNotApplicable(Refusal.TOO_SHORT)
     return {
         "a": first + 1,
         "b": other + 1,
@@ -99,8 +97,7 @@ def two_tokens(case: Case) -> dict[str, Any]:
     """Two tokens that a stack reads: its first and its last."""
     trace, stack = case.trace, anatomy(case.checkpoint.config).stacks[0].name
     n = trace.n_tokens(stack)
-    if n < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(n < 3, Refusal.TOO_SHORT)
     side, pieces = ("source", trace.src_tokens) if stack == "encoder" else ("target", trace.read_tokens)
     return {"stack": stack, "side": side, "a": 1, "b": n, "piece_a": pieces[0], "piece_b": pieces[n - 1]}
 
@@ -132,8 +129,7 @@ def embedding_and_position(case: Case) -> Answer:
     n = case.trace.n_tokens(stack)
     values = replay(case.checkpoint, case.trace, [f"{stack}.embedding.*"])
     tokens, positions = (float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions"))
-    if not positions:
-        raise QuestionNotApplicable(NO_TABLE)
+    refuse_if(not positions, Refusal.NO_TABLE)
     times = tokens / positions
     words = "position", "equal", "token", "token_much"
     right = between((1 / NEARLY, NEARLY, MUCH), times, words)
@@ -248,8 +244,7 @@ def two_clocks(case: Case) -> dict[str, Any]:
     """A pair of dimensions that turns fast, and one that turns slowly."""
     waves = _waves(case)
     fast, slow = (int(np.abs(np.log(waves / length)).argmin()) for length in (FAST, SLOW))
-    if fast == slow:
-        raise QuestionNotApplicable(SMALL_TABLE)
+    refuse_if(fast == slow, SMALL_TABLE)
     return {"fast": fast, "slow": slow, "dims": f"{2 * fast + 1}.{2 * slow + 1}", "d": table_of(case).shape[1]}
 
 
@@ -268,16 +263,14 @@ def two_pairs(case: Case) -> dict[str, Any]:
     """Two pairs of positions that are equally far apart, one at the beginning of the table, one further back."""
     n = min(len(table_of(case)), MOST_POSITIONS)
     second = n - 2 * CLOCKS_APART
-    if second <= 1 + CLOCKS_APART:
-        raise QuestionNotApplicable(SMALL_TABLE)
+    refuse_if(second <= 1 + CLOCKS_APART, SMALL_TABLE)
     return {"p": 1, "q": 1 + CLOCKS_APART, "p2": second, "q2": second + CLOCKS_APART}
 
 
 def shift(case: Case) -> dict[str, Any]:
     """A shift by a few positions, and a pair of dimensions that turns once in the table: its points lie apart."""
     table = table_of(case)
-    if len(table) < SHIFT + 3:
-        raise QuestionNotApplicable(SMALL_TABLE)
+    refuse_if(len(table) < SHIFT + 3, SMALL_TABLE)
     pair = int(np.abs(np.log(study.wavelengths(table.shape[1]) / MOST_POSITIONS)).argmin())
     return {"k": SHIFT, "dims": f"{2 * pair + 1}.{2 * pair + 2}"}
 
@@ -298,8 +291,7 @@ def lengths(case: Case) -> dict[str, Any]:
 def table_of(case: Case) -> np.ndarray:
     """The table of positions of the stack that reads the sentence, [position, d_model]."""
     config = case.checkpoint.config
-    if config.placing.adds != "table":
-        raise QuestionNotApplicable(NO_TABLE)
+    refuse_if(config.placing.adds != "table", Refusal.NO_TABLE)
     return own_table(case.checkpoint.model, anatomy(config).stacks[0].name)
 
 
@@ -312,8 +304,7 @@ def angle_of(table: np.ndarray, pair: int) -> float:
 def _waves(case: Case) -> np.ndarray:
     """Wavelengths by pair, of a table that is the formula."""
     table = table_of(case)
-    if study.difference_from_formula(table) >= FOLLOWS:
-        raise QuestionNotApplicable(OTHER_FORMULA)
+    refuse_if(study.difference_from_formula(table) >= FOLLOWS, OTHER_FORMULA)
     return study.wavelengths(table.shape[1])[: table.shape[1] // 2]
 
 
@@ -360,8 +351,7 @@ def shift_map(case: Case) -> Answer:
     missed = float(study.rotation_errors(table, k).max())
     fit = study.fit_shift(table, k)
     right = "one" if only_rounding(missed, FOLLOWS) else "none"
-    if right == "none" and fit.held_out_error < 0.1:
-        raise QuestionNotApplicable(OTHER_FORMULA)
+    refuse_if(right == "none" and fit.held_out_error < 0.1, OTHER_FORMULA)
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
     return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)
 
@@ -369,8 +359,7 @@ def shift_map(case: Case) -> Answer:
 def where_from(case: Case) -> Answer:
     """Whether a table of positions was computed or learned."""
     learned, table = bool(case.checkpoint.config.placing.parameters), table_of(case)
-    if not learned and study.difference_from_formula(table) >= FOLLOWS:
-        raise QuestionNotApplicable(OTHER_FORMULA)
+    refuse_if(not learned and study.difference_from_formula(table) >= FOLLOWS, OTHER_FORMULA)
     right = "learned" if learned else "formula"
     values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
     return Answer(right=right, options=worded("formula", "learned", "random"), values=values, variant=right)
@@ -379,8 +368,7 @@ def where_from(case: Case) -> Answer:
 def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
-    if longest + k > len(table_of(case)):  # behind the last row comes the first again
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(longest + k > len(table_of(case)), Refusal.TOO_LONG)  # behind the last row comes the first again
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))

@@ -16,20 +16,17 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
-    EMPTY_OUTPUT,
-    NEEDS_BOTH,
-    NO_WINNER,
-    TOO_SHORT,
-    WRITES_NOTHING,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     amount,
     clear,
     counted,
     numbered,
     only_rounding,
+    refuse_if,
     worded,
     written,
 )
@@ -54,10 +51,8 @@ LENGTH_PENALTY: Final = 0.6
 def reference(case: Case) -> dict[str, Any]:
     """An output to be read instead of the model's own, and the first piece that it would not have written there."""
     parts = anatomy(case.checkpoint.config)
-    if not (parts.reads and parts.writes):
-        raise QuestionNotApplicable(NEEDS_BOTH)
-    if not case.trace.n_steps:
-        raise QuestionNotApplicable(EMPTY_OUTPUT)
+    refuse_if(not (parts.reads and parts.writes), Refusal.NEEDS_BOTH)
+    refuse_if(not case.trace.n_steps, Refusal.EMPTY_OUTPUT)
     for text in _texts(case):
         score = judge(case.checkpoint, case.trace.query, text)
         missed = first_miss(score)
@@ -141,8 +136,7 @@ def kept_epoch(case: Case) -> Answer:
     kept, epochs = case.checkpoint.card.training.get("epochs"), curve.epochs
     if kept not in epochs or len(epochs) < MOST_CHOICES:
         raise QuestionNotApplicable(NOT_RECORDED)
-    if kept != curve.best_epoch() or "loss" not in curve.columns:
-        raise QuestionNotApplicable(OTHER_TRAINING)
+    refuse_if(kept != curve.best_epoch() or "loss" not in curve.columns, OTHER_TRAINING)
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
@@ -196,11 +190,9 @@ def _score(curve: Curve, measure: str, row: int) -> Sentence:
 
 def guessing(case: Case) -> Answer:
     """What the loss of a model is that gives all pieces the same probability."""
-    if not anatomy(case.checkpoint.config).gives_logits:
-        raise QuestionNotApplicable(WRITES_NOTHING)
+    refuse_if(not anatomy(case.checkpoint.config).gives_logits, Refusal.WRITES_NOTHING)
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
-    if n < 8:
-        raise QuestionNotApplicable("The vocabulary of this model is so small that the choices would hardly differ.")
+    refuse_if(n < 8, say("The vocabulary of this model is so small that the choices would hardly differ."))
     numbers = {"share": 1 - 1 / n, "nats": -math.log(1 / n), "bits": math.log2(n), "pieces": n}
     options = tuple(Option(word, f"{number:,.2f}") for word, number in numbers.items())
     values: dict[str, Any] = {"n": n, "nats": numbers["nats"], "bits": numbers["bits"], "dev": 0.0}
@@ -220,10 +212,8 @@ def costliest_piece(case: Case) -> Answer:
     score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
-    if len(order) < 3:
-        raise QuestionNotApplicable(TOO_SHORT)
-    if score.losses[top] - score.losses[order[1]] < CLEAR_NATS:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(len(order) < 3, Refusal.TOO_SHORT)
+    refuse_if(score.losses[top] - score.losses[order[1]] < CLEAR_NATS, Refusal.NO_WINNER)
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
     options = tuple(Option(f"piece-{place + 1}", f"{place + 1} · {score.pieces[place]}") for place in sorted(chosen))
     values = {
@@ -315,8 +305,7 @@ def rate_at_the_end(case: Case) -> Answer:
     """What the learning rate does once it has been warmed up."""
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
-    if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise QuestionNotApplicable(OTHER_TRAINING)
+    refuse_if(not 0 < last < NEARLY_NOTHING * float(rates.max()), OTHER_TRAINING)
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -338,8 +327,7 @@ def training_above_dev(case: Case) -> Answer:
     """Why the loss in training is higher than that of sentences that were never learned from."""
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
-    if loss <= dev:
-        raise QuestionNotApplicable(OTHER_TRAINING)
+    refuse_if(loss <= dev, OTHER_TRAINING)
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
     options = worded("recipe", "seen", "easy", "overfitting")
     return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")
@@ -360,8 +348,7 @@ def run_twice(case: Case) -> Answer:
 def half_that_taught_more(case: Case) -> Answer:
     """In which half of the training the loss on the dev file fell more."""
     dev = _column(case, "dev_loss")
-    if len(dev) < 3:
-        raise QuestionNotApplicable(OTHER_TRAINING)
+    refuse_if(len(dev) < 3, OTHER_TRAINING)
     middle = len(dev) // 2
     first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
     values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}
@@ -373,8 +360,7 @@ def half_that_taught_more(case: Case) -> Answer:
 def _column(case: Case, name: str) -> np.ndarray:
     """A column of the learning curve without gaps."""
     found = np.asarray(curve_of(case).columns.get(name, ()), np.float64)
-    if not len(found) or not np.isfinite(found).all():
-        raise QuestionNotApplicable(NOT_RECORDED)
+    refuse_if(not len(found) or not np.isfinite(found).all(), NOT_RECORDED)
     return found
 
 

@@ -13,21 +13,17 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.extensions.lessons.library.case import (
-    NO_EFFECT,
-    NO_ENCODER,
-    NO_WINNER,
-    ONE_HEAD,
     ROUNDING,
-    TOO_LONG,
-    TOO_SHORT,
     Answer,
     Case,
     Option,
     QuestionNotApplicable,
+    Refusal,
     between,
     clear,
     counted,
     outputs,
+    refuse_if,
     worded,
     written,
 )
@@ -62,8 +58,7 @@ def built_head(case: Case) -> dict[str, Any]:
 
 def own_row(case: Case) -> dict[str, Any]:
     """A head of the first layer of self-attention over the source: the one whose largest weight is nearest to 0.6."""
-    if "encoder" not in case.trace.kinds:
-        raise QuestionNotApplicable(NO_ENCODER)
+    refuse_if("encoder" not in case.trace.kinds, Refusal.NO_ENCODER)
     return _weight(case, "encoder", layer=0)
 
 
@@ -85,15 +80,13 @@ def row_of_shares(case: Case) -> dict[str, Any]:
 
 def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, Any]:
     trace = case.trace
-    if not trace.keeps_maps:
-        raise QuestionNotApplicable(TOO_LONG)
+    refuse_if(not trace.keeps_maps, Refusal.TOO_LONG)
     if not plain_scores(case.checkpoint.config):
         raise QuestionNotApplicable(
             "This step is about scores computed as q·k / √d_head, but this model computes them differently."
         )
     cell = worth_seeing(trace, kind, layer=layer)
-    if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
-        raise QuestionNotApplicable(TOO_SHORT)
+    refuse_if(int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS, Refusal.TOO_SHORT)
     stack = EVERY_PART.attention(kind).stack
     d_head = case.checkpoint.config.of(stack).d_head
     return {
@@ -146,8 +139,7 @@ def best_key(case: Case) -> Answer:
     pieces = keys_of(case, found.kind)
     order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
     best, second = order[0], order[1]
-    if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])), Refusal.NO_WINNER)
     straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
@@ -172,8 +164,7 @@ def scaling_effect(case: Case) -> Answer:
     before_it = dots[np.argsort(dots * found.how.scale, kind="stable")]  # in the order that they have divided
     kept = bool((np.diff(before_it) >= -TINY * np.abs(dots).max()).all())
     before, after = float(raw.max()), float(scaled.max())
-    if abs(before - after) < ROUNDED:
-        raise QuestionNotApplicable(NO_EFFECT)
+    refuse_if(abs(before - after) < ROUNDED, Refusal.NO_EFFECT)
     right = "changes" if not kept else ("falls" if after < before else "rises")
     return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 
@@ -297,8 +288,7 @@ def undivided_output(case: Case) -> Answer:
 def divided_by_d_model(case: Case) -> Answer:
     """Whether the output stays the same if all attentions divide by √d_model."""
     config = case.checkpoint.config
-    if all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks):
-        raise QuestionNotApplicable(ONE_HEAD)
+    refuse_if(all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks), Refusal.ONE_HEAD)
     return _output(case, ScoreScale(how="model"))
 
 
@@ -306,8 +296,7 @@ def _output(case: Case, change: Intervention) -> Answer:
     written(case, least=1)
     trace, other = case.trace, case.changed(change)
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
-    if same_text and not same_ids:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(same_text and not same_ids, Refusal.NO_WINNER)
     longer = max(trace.n_steps, other.n_steps)
     differ = longer - sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
     values = {**outputs(trace, other), "do": str(change), "differ": differ, "longer": longer}
@@ -333,8 +322,7 @@ def nearest_similarity(case: Case) -> Answer:
     trained, is_open = found.weights[found.allowed], found.allowed
     apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
     first, second, _ = sorted(apart, key=lambda how: apart[how])
-    if apart[second] - apart[first] < CLEARLY:
-        raise QuestionNotApplicable(NO_WINNER)
+    refuse_if(apart[second] - apart[first] < CLEARLY, Refusal.NO_WINNER)
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
     values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}
     return Answer(right=first, options=worded(*apart), values=values, variant=first)
