@@ -419,8 +419,8 @@ def offer(report: Report) -> None:
     stem, text = Origin(checkpoint=report.checkpoint).stem("doctor"), here(report.to_markdown())
     with st.container(horizontal=True):
         for label, content, ending, kind, key in (
-            (say("Report as {format}", format="JSON"), report.to_json(), "json", "application/json", JSON),
-            (say("Report as {format}", format="Markdown"), text, "md", "text/markdown", MARKDOWN),
+            (say("Report as JSON"), report.to_json(), "json", "application/json", JSON),
+            (say("Report as Markdown"), text, "md", "text/markdown", MARKDOWN),
         ):
             name, icon = f"{stem}.{ending}", ":material/download:"
             st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)

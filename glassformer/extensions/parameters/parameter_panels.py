@@ -189,10 +189,9 @@ def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogra
 
 
 def _singular(scene: OneParameter) -> None:
-    if len(scene.one.numbers.shape) != 2:
-        st.info(say("Only a matrix has singular values; this tensor is not a matrix."), icon=":material/info:")
-    elif not scene.one.numbers.is_finite:
-        st.info(say("A matrix with NaN or infinite values has no singular values."), icon=":material/info:")
+    if len(scene.one.numbers.shape) != 2 or not scene.one.numbers.is_finite:
+        said = say("Only a matrix without NaN or infinite values has singular values.")
+        st.info(said, icon=":material/info:")
     else:
         decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
         if decomposed is not None:

@@ -139,7 +139,7 @@ TRAINING = Page(
 CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)
 
 
-@CURVES.picture("training_losses", say("Losses by epoch"), follows="still")
+@CURVES.picture("training_losses", say("Loss by epoch"), follows="still")
 def losses(scene: Curves) -> Plot | None:
     """The loss in training and on the dev file."""
     training, dev = scene.values("loss", "dev_loss")
@@ -147,10 +147,10 @@ def losses(scene: Curves) -> Plot | None:
     if training is None and dev is None and drawn["snapshots"] is None:
         return None
     spec = losses_spec(scene.curve.epochs, training=training, dev=dev, **drawn)
-    return _plot(scene, spec, {say("Training loss"): training, say("dev loss"): dev}, [HOW_TO_READ_LOSSES])
+    return _plot(scene, spec, {say("Training loss"): training, say("Dev loss"): dev}, [HOW_TO_READ_LOSSES])
 
 
-@CURVES.picture("training_scores", say("Scores by epoch"), follows="still")
+@CURVES.picture("training_scores", say("Dev scores by epoch"), follows="still")
 def scores(scene: Curves) -> Plot | None:
     """The scores on the dev file."""
     bleu, chrf, exact = scene.values("dev_bleu", "dev_chrf", "dev_exact")
@@ -220,7 +220,7 @@ def _label(curve: Curve, row: int) -> str:
     """The hover text of an epoch."""
     found = (curve.columns.get(name) for name in ("step", "tokens", "seconds"))
     step, tokens, seconds = (0.0 if one is None or math.isnan(one[row]) else one[row] for one in found)
-    said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
+    said = [say("Epoch {epoch}", epoch=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
     return joined(", ", [*said, *effort_of(tokens, seconds)])
 
 

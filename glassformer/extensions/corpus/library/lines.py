@@ -75,7 +75,7 @@ def n_empty(path: Path) -> int:
 
 def _check_most(most: int | None) -> None:
     if most is not None and most < 1:
-        raise DataError("--max-pairs: found {found}, expected 1 or more.", found=most)
+        raise DataError("{name} is {value}; expected at least {least}.", name="--max-pairs", value=most, least=1)
 
 
 def _lines_of(path: Path) -> Iterator[CorpusLine]:

@@ -333,13 +333,12 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "piece": text(here(say("Token")), width=110),
         "around": text(here(say("In its line")), width=420),
     }
-    alt = say("The selected tokens: line, side, place, token, and the tokens around it.")
-    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
+    title = say("selected queries and keys")
+    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, title, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
-    title = say("selected queries and keys")
     file = {"line": tokens.line[found], **_cells(layer, found)}
     drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
 

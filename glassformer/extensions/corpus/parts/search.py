@@ -76,7 +76,7 @@ def draw(corpus: OpenCorpus) -> None:
     choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
-    open_corpus_run.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
+    open_corpus_run.table(TABLE, found.hits, headings, title)
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     drawing.csv_button(

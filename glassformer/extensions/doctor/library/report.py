@@ -279,7 +279,7 @@ class Report:
         """The same in a few lines: the headline, a line for each finding, and how many others there are."""
         wrong = [
             f"{VERDICTS[one.verdict].upper():<15}{one.title} [{one.test}]: {' '.join(one.measured.said.split())}"
-            + f" {say('This follows from another finding.')}" * bool(one.follows)
+            + (f" {follows(one.follows)}" if one.follows else "")
             for one in filter(_is_wrong, self.worst_first)
         ]
         well, silent = len(self.only("well")), len(self.only("not_applicable"))
