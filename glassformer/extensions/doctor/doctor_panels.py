@@ -163,7 +163,6 @@ def _begun(checkpoint: Checkpoint, asked: ExaminationRequest, wish: ExaminationS
 
 
 def _offer(checkpoint: Checkpoint, wish: ExaminationSettings) -> None:
-    """Draw the button that begins an examination."""
     numbers = checkpoint.config.count_parameters()
     if wish.is_stopped:
         st.info(say("The examination was stopped."), icon=":material/stop_circle:")
@@ -332,7 +331,6 @@ def _whole(finding: Finding, link: Link) -> None:
 
 
 def _way(finding: Finding, link: Link) -> None:
-    """Draw the link to the view that shows it."""
     shown = finding.measured.shown
     if shown is not None:
         menu.link(shown.page, LABELS[shown.page], leads_to(shown, link), icon=":material/arrow_forward:")

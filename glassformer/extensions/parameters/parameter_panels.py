@@ -63,7 +63,6 @@ def names_of(found: Sequence[Known]) -> list[str]:
 
 
 def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | None:
-    """Draw the list's options; return the checkpoint to compare with, if any."""
     odd, constant = (sum(is_of(one, which) for one in found) for which in ("not_finite", "constant"))
     which: dict[Tensors, str] = {
         "all": say("All · {n}", n=len(found)),
@@ -128,7 +127,6 @@ DECOMPOSE: Final = "parameter_decompose"
 
 
 def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
-    """Draw the selected parameter."""
     name = one.parameter.name
     st.subheader(f"**{drawing.plain(name)}**")  # data, without glossary terms
     with bar("one_parameter"):

@@ -86,7 +86,8 @@ def check_can_run(checkpoint: Runnable) -> None:
 
 def batches(checkpoint: Runnable, lines: Sequence[SentenceLine], *, rows: int = ROWS) -> list[tuple[SentenceLine, ...]]:
     """Batches of lines of similar length, at most `rows` each, the batch with the first line first."""
-    ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
+    steps, encode = checkpoint.config.normalisation, checkpoint.src_tokenizer.encode
+    ordered = sorted(lines, key=lambda line: (len(encode(normalise(line.source, steps)).ids), line.number))
     cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
     return sorted(cut, key=lambda batch: min(line.number for line in batch))
 
@@ -145,10 +146,6 @@ def _mask(checkpoint: Runnable) -> int:
             names=", ".join(MASK_PIECES),
         )
     return found
-
-
-def _n_pieces(checkpoint: Runnable, text: str) -> int:
-    return len(checkpoint.src_tokenizer.encode(normalise(text, checkpoint.config.normalisation)).ids)
 
 
 def _failed(line: SentenceLine, error: Exception) -> LineResult:

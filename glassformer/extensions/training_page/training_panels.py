@@ -315,12 +315,10 @@ def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], *, n
 
 
 def _begin(key: Hashable, work: partial[Verdicts]) -> None:
-    """Callback: examine all of them."""
     attempt(lambda: studies().ask(key, work, visitor=loading.visitor()))
 
 
 def _follow_doctor(key: Hashable, n_drawn: int) -> None:
-    """Draw the progress, in a fragment that reruns."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
     found: Verdicts | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (found is not None and found.done > n_drawn):

@@ -25,7 +25,6 @@ from glassformer.extensions.training_page.charts.training import (
 )
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
-from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared.attention_notes import effort_of
 from glassformer.state.click import cell_of, fields, place_of
 from glassformer.state.fields import Look, choice, either
@@ -217,7 +216,6 @@ def _snapshots_said(steps: Sequence[int]) -> list[str]:
 
 
 def _label(curve: Curve, row: int) -> str:
-    """The hover text of an epoch."""
     found = (curve.columns.get(name) for name in ("step", "tokens", "seconds"))
     step, tokens, seconds = (0.0 if one is None or math.isnan(one[row]) else one[row] for one in found)
     said = [say("Epoch {epoch}", epoch=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
@@ -236,11 +234,7 @@ READS_THE_FINISHED: Final = say("Every snapshot reads the output of the finished
 CLICK: Final = say("Click a cell to open that head at that snapshot.")
 
 
-def _growth_of(run: ViewedRun) -> Growth | None:
-    return None if hides(run) else growth(run)
-
-
-SENTENCE = TRAINING.part("sentence", _growth_of)
+SENTENCE = TRAINING.part("sentence", lambda run: None if hides(run) else growth(run))
 
 
 @SENTENCE.picture("training_entropy", say("Entropy of the heads over training"), follows="still")

@@ -183,7 +183,10 @@ def _heads_of(
         "kind": one_word(kind, layer.size),
         "layer": pa.array(layer.ravel() + np.uint8(1)),
         "head": pa.array(head.ravel() + np.uint8(1)),
-        **{name: _known(column) for name, column in zip(NAMES, values.T, strict=True)},
+        **{
+            name: pa.array(column, pa.float32(), mask=np.isnan(column))  # NaN as null
+            for name, column in zip(NAMES, values.T, strict=True)
+        },
         "peak_query": _there(query, query >= 0, pa.int16()),
         "peak_key": _there(key, query >= 0, pa.int16()),
         "peak_step": _steps(kind, query, items),
@@ -207,11 +210,6 @@ def _pieces(
     starts = np.cumsum([0, *map(len, numbers)])[:-1]
     flat = np.array([*chain(*numbers)])
     return named_pieces(flat[starts + np.where(there, tokens, 0)].ravel(), pieces, ~there.ravel())
-
-
-def _known(values: np.ndarray) -> pa.Array:
-    """Numbers, NaN as null."""
-    return pa.array(values, pa.float32(), mask=np.isnan(values))
 
 
 def _there(values: np.ndarray, there: np.ndarray, kind: pa.DataType) -> pa.Array:

@@ -202,7 +202,6 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 
 
 def _scores(first: Run, second: Run) -> None:
-    """Draw the differences of the scores, each with its interval."""
     try:
         found, (log_prob, alike) = corpora.score_differences(first, second)
     except ModuleNotFoundError:

@@ -288,7 +288,6 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
 
 
 def _controls(scene: CorpusScene) -> None:
-    """Draw what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
         controls.menu(controls.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
         controls.menu(controls.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
@@ -301,7 +300,6 @@ def _controls(scene: CorpusScene) -> None:
 
 
 def _let_go() -> None:
-    """Callback: select nothing."""
     session.replace(MAIN, spot="", lit_piece="", line=None)
 
 
@@ -344,12 +342,10 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
 
 
 def _click(name: str) -> None:
-    """Callback: select a token by its name."""
     session.replace(MAIN, **clicked_on(name))
 
 
 def _cells(layer: Layer, tokens: Sequence[int]) -> dict[str, Sequence[Any]]:
-    """The columns of a table of tokens."""
     of = layer.tokens
     return {
         "side": [say("query") if of.is_query[token] else say("key") for token in tokens],

@@ -278,7 +278,6 @@ def _on_drawn(patient: ExaminationContext) -> DoctorTestResult | None:
 
 
 def _leaking(way: Way, said: Sentence, share: float, verdict: Verdict) -> DoctorTestResult:
-    """The finding that a model was trained so."""
     return DoctorTestResult(
         verdict=verdict,
         number=share,

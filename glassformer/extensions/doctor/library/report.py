@@ -81,6 +81,11 @@ Progress = Callable[[int, int, Sentence], None]
 """Told how many tests are done, how many there are, and what the next one tests."""
 
 
+def untested(test: DoctorTest, why: Sentence) -> Finding:
+    """The finding of a test that could not be made."""
+    return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(why))
+
+
 def run_test(test: DoctorTest, patient: ExaminationContext) -> Finding:
     """The finding of one test; a test that cannot run says why."""
     begun = time.perf_counter()
@@ -251,7 +256,11 @@ class Report:
             yield say("### Pairs ({n})", n=len(self.pairs))
             yield joined("\n", list(_table(self.pairs)))
         for verdict in ("well", "not_applicable"):
-            rows = [_row(one) for one in self.findings if one.verdict == verdict]
+            rows = [
+                say("- {title}: {said}", title=_quoted(one.title), said=_quoted(one.measured.said))
+                for one in self.findings
+                if one.verdict == verdict
+            ]
             if rows:
                 yield say("### {verdict} ({n})", verdict=VERDICTS[verdict], n=len(rows))
                 yield joined("\n", rows)
@@ -309,7 +318,6 @@ def follows(cause: str) -> Sentence:
 
 
 def _table(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Pairs as a table of Markdown."""
     yield joined("", ["| ", joined(" | ", COLUMNS_OF_PAIRS), " |"])
     yield "|---|---|---|---|"
     for one in pairs:
@@ -340,7 +348,6 @@ def _finite(number: float | None) -> float | None:
 
 
 def _in_full(finding: Finding) -> Iterator[str]:
-    """A finding as paragraphs of Markdown."""
     measured = finding.measured
     yield say(
         "### {verdict}: {title} ({area})", verdict=VERDICTS[finding.verdict], title=_quoted(finding.title),
@@ -362,10 +369,6 @@ def _in_full(finding: Finding) -> Iterator[str]:
         yield say("**Threshold:** {why}", why=_quoted(measured.why))
 
 
-def _row(finding: Finding) -> Sentence:
-    return say("- {title}: {said}", title=_quoted(finding.title), said=_quoted(finding.measured.said))
-
-
 @through
 def _quoted(text: str) -> str:
     """A text of ours with data in it, on one line; data is escaped for Markdown, code stays code."""
@@ -379,7 +382,6 @@ def _quoted(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Data as code."""
     flat = " ".join(text.split())
     longest = max((len(run) for run in flat.replace("`", " ` ").split() if set(run) == {"`"}), default=0)
     mark = "`" * (flat.count("`") + 1) if longest else "`"

@@ -244,7 +244,6 @@ class Trainer:
         self.optimizer.zero_grad()
 
     def _whole_step(self, batch: Batch) -> Tensor:
-        """A step from one batch, all on the GPU."""
         self.learner.train()
         loss = self.learn_part(batch, 1.0)
         self.change()

@@ -100,7 +100,6 @@ def prepare(job: Preparation) -> dict[str, object]:
 
 
 def _check_folder(job: Preparation) -> None:
-    """Refuse an unwritable folder before the work."""
     if job.out.exists() and not job.out.is_dir():
         raise DataError("{out}: is a file; --out must be the folder to write to.", out=str(job.out))
     if job.out.is_dir() and any(job.out.iterdir()) and not job.force:

@@ -62,8 +62,6 @@ class TrainingJob:
 
 @dataclass(frozen=True)
 class _Hashes:
-    """SHA-256 of a training's files at its start."""
-
     train: str
     dev: str
     start: str | None
@@ -71,8 +69,6 @@ class _Hashes:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """The input of a job."""
-
     pairs: list[Pair]
     dev_pairs: list[Pair]
     start: Checkpoint | None
