@@ -53,7 +53,6 @@ TESTS: tuple[DoctorTest, ...] = (
     *loss_tests.TESTS,
     *attention_tests.TESTS,
     *feed_forward_tests.TESTS,
-    *feed_forward_tests.EMBEDDING_TESTS,
     *tokenizer_tests.TESTS,
 )
 _BY_NAME = {test.name: test for test in TESTS}

@@ -62,6 +62,8 @@ class TrainingJob:
 
 @dataclass(frozen=True)
 class _Hashes:
+    """SHA-256 of a training's files at its start."""
+
     train: str
     dev: str
     start: str | None
