@@ -97,8 +97,8 @@ def _options(options: argparse.Namespace) -> CorpusOptions:
         found = getattr(options, name)
         if not least <= found <= most:
             raise DataError(
-                "--{name}: found {found}, expected {least:,} to {most:,}.",
-                name=name,
+                "{name}: found {found}, expected {least:,} to {most:,}.",
+                name=f"--{name}",
                 found=found,
                 least=least,
                 most=most,

@@ -164,8 +164,8 @@ def check(processes: int) -> None:
     """A `DataError` where so many processes make no sense."""
     if not 1 <= processes <= MOST:
         raise DataError(
-            "--{name}: found {found}, expected {least:,} to {most:,}.",
-            name="processes",
+            "{name}: found {found}, expected {least:,} to {most:,}.",
+            name="--processes",
             found=processes,
             least=1,
             most=MOST,
