@@ -123,9 +123,9 @@ def run_batch_of_lines(
         pause()
 
 
-def repeated_share(ids: Sequence[int], n: int = REPEATED_N) -> float:
+def repeated_share(ids: Sequence[int]) -> float:
     """Share of n-grams that repeat an earlier one, 0 to 1: 1 - different ones / all; 0 if there are none."""
-    grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    grams = [tuple(ids[i : i + REPEATED_N]) for i in range(len(ids) - REPEATED_N + 1)]
     return 1 - len(set(grams)) / len(grams) if grams else 0.0
 
 
