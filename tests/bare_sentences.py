@@ -42,6 +42,7 @@ _TERMINAL = re.compile(
 )
 _FOR_DEVELOPERS = ("transformer/model/sites.py",)  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them
+_OPTION = re.compile(r"--[a-z-]+$")  # of a command line, which is the same in every language
 
 
 # -------------------------------------------------------------------------------- how a sentence is said
@@ -124,7 +125,7 @@ def bare(source: Source) -> Iterator[str]:
             continue
         named = set(_WORD.findall(shown)) - _NOTATION and _is_read(node, parents)
         told = _TWO_WORDS.search(shown) and not _PLACE.match(shown)
-        if (named or told) and shown not in _VALUES:
+        if (named or told) and shown not in _VALUES and not _OPTION.match(shown):
             yield f"{source.path}:{node.lineno} does not go through say: {shown[:60]!r}"
 
 

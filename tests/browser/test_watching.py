@@ -50,7 +50,7 @@ def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, server, pac
     expect(page.locator(".st-key-training_growing .main-svg").first).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d+ snapshots so far"))).to_be_visible(timeout=TRAINED)
     page.get_by_role("button", name="Stop the training").click()
-    expect(page.get_by_text("The training was stopped. It is at step")).to_be_visible(timeout=TRAINED)
+    expect(page.get_by_text("The training was stopped. Step")).to_be_visible(timeout=TRAINED)
     page.get_by_role("button", name="Go on with the training").click()
     paced.may = 8
     # Meanwhile another page follows: the slider gets more stops by itself.

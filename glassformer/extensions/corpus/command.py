@@ -14,7 +14,7 @@ from transformer.commands import add_alignments, add_device
 from transformer.errors import DataError
 
 if TYPE_CHECKING:
-    from glassformer.extensions.corpus.library.lines import Corpus, Shard
+    from glassformer.extensions.corpus.library.lines import Corpus
     from glassformer.extensions.corpus.library.scores import Figure
     from glassformer.extensions.corpus.library.shards import Files, Plan
     from glassformer.extensions.corpus.library.tables import CorpusOptions
@@ -97,8 +97,8 @@ def _options(options: argparse.Namespace) -> CorpusOptions:
         found = getattr(options, name)
         if not least <= found <= most:
             raise DataError(
-                "--{name}: found {found}, expected {least:,} to {most:,}.",
-                name=name,
+                "{name}: found {found}, expected {least:,} to {most:,}.",
+                name=f"--{name}",
                 found=found,
                 least=least,
                 most=most,
@@ -151,14 +151,11 @@ def _measure(run: Plan, options: argparse.Namespace, *, processes: int, there: i
 
 
 def _engine(run: Plan, options: argparse.Namespace, processes: int) -> Iterator[tuple[int, Files]]:
-    shards: Iterator[Shard] = run.missing()
-    if options.engine == "ray":
-        from glassformer.extensions.corpus.library import pool
-
-        return pool.measured_with_ray(run.job, shards, processes=processes, address=options.address)
     from glassformer.extensions.corpus.library import pool
 
-    return pool.measured(run.job, shards, processes=processes)
+    if options.engine == "ray":
+        return pool.measured_with_ray(run.job, run.missing(), processes=processes, address=options.address)
+    return pool.measured(run.job, run.missing(), processes=processes)
 
 
 def _bar(total: int, there: int) -> Any:

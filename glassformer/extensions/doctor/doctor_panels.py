@@ -162,7 +162,6 @@ def _begun(checkpoint: Checkpoint, asked: ExaminationRequest, wish: ExaminationS
 
 
 def _offer(checkpoint: Checkpoint, wish: ExaminationSettings) -> None:
-    """Draw the button that begins an examination."""
     numbers = checkpoint.config.count_parameters()
     if wish.is_stopped:
         st.info(say("The examination was stopped."), icon=":material/stop_circle:")
@@ -331,7 +330,6 @@ def _whole(finding: Finding, link: Link) -> None:
 
 
 def _way(finding: Finding, link: Link) -> None:
-    """Draw the link to the view that shows it."""
     shown = finding.measured.shown
     if shown is not None:
         menu.link(shown.page, LABELS[shown.page], leads_to(shown, link), icon=":material/arrow_forward:")
@@ -418,8 +416,8 @@ def offer(report: Report) -> None:
     stem, text = Origin(checkpoint=report.checkpoint).stem("doctor"), here(report.to_markdown())
     with st.container(horizontal=True):
         for label, content, ending, kind, key in (
-            (say("Report as {format}", format="JSON"), report.to_json(), "json", "application/json", JSON),
-            (say("Report as {format}", format="Markdown"), text, "md", "text/markdown", MARKDOWN),
+            (say("Report as JSON"), report.to_json(), "json", "application/json", JSON),
+            (say("Report as Markdown"), text, "md", "text/markdown", MARKDOWN),
         ):
             name, icon = f"{stem}.{ending}", ":material/download:"
             st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)

@@ -23,8 +23,8 @@ from typing import Final, Literal
 import torch
 
 from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
-from glassformer.extensions.doctor.library.findings import Finding, not_applicable
-from glassformer.extensions.doctor.library.report import TESTS, Report, run_test
+from glassformer.extensions.doctor.library.findings import Finding
+from glassformer.extensions.doctor.library.report import TESTS, Report, run_test, untested
 from glassformer.runs import loading
 from glassformer.runs.open_run import Examiner
 from glassformer.server.jobs import Job, JobRegistry, JobStatus, StoppedError
@@ -44,6 +44,9 @@ END_SECONDS: Final = 20.0  # that a server which ends waits for the test at hand
 NICE: Final = 15  # of 19: how far the thread stands back, where the system lets one thread do so
 
 _LOG = logging.getLogger("glassformer.doctor")
+_LATE: Final = say(
+    "This was not tested because the examination reached its limit of {minutes:g} minutes.", minutes=MOST_SECONDS / 60
+)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Examinations(JobRegistry[ExaminationRequest]):
             job.tell(ExaminationProgress(test.title, findings))
             self._pause(job)
             late = time.monotonic() - begun > MOST_SECONDS
-            findings = (*findings, _not_in_time(test) if late else _run(test, patient))
+            findings = (*findings, untested(test, _LATE) if late else _run(test, patient))
             job.tell(ExaminationProgress(test.title, findings))
         self._pause(job)  # a user who stopped it during the last test wants no report
         report = Report.of(patient, findings)
@@ -178,16 +181,7 @@ def _run(test: DoctorTest, patient: ExaminationContext) -> Finding:
         return run_test(test, patient)
     except Exception:
         _LOG.exception("the test %s failed on %s", test.name, patient.checkpoint.name)
-        said = say("The test itself failed, so it has no result. The reason is in the server's log.")
-        return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
-
-
-def _not_in_time(test: DoctorTest) -> Finding:
-    said = say(
-        "This was not tested because the examination reached its limit of {minutes:g} minutes.",
-        minutes=MOST_SECONDS / 60,
-    )
-    return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
+        return untested(test, say("The test itself failed, so it has no result. The reason is in the server's log."))
 
 
 def _stand_back() -> None:

@@ -63,7 +63,6 @@ def names_of(found: Sequence[Known]) -> list[str]:
 
 
 def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | None:
-    """Draw the list's options; return the checkpoint to compare with, if any."""
     odd, constant = (sum(is_of(one, which) for one in found) for which in ("not_finite", "constant"))
     which: dict[Tensors, str] = {
         "all": say("All · {n}", n=len(found)),
@@ -128,7 +127,6 @@ DECOMPOSE: Final = "parameter_decompose"
 
 
 def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
-    """Draw the selected parameter."""
     name = one.parameter.name
     st.subheader(f"**{drawing.plain(name)}**")  # data, without glossary terms
     with bar("one_parameter"):
@@ -189,10 +187,9 @@ def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogra
 
 
 def _singular(scene: OneParameter) -> None:
-    if len(scene.one.numbers.shape) != 2:
-        st.info(say("Only a matrix has singular values; this tensor is not a matrix."), icon=":material/info:")
-    elif not scene.one.numbers.is_finite:
-        st.info(say("A matrix with NaN or infinite values has no singular values."), icon=":material/info:")
+    if len(scene.one.numbers.shape) != 2 or not scene.one.numbers.is_finite:
+        said = say("Only a matrix without NaN or infinite values has singular values.")
+        st.info(said, icon=":material/info:")
     else:
         decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
         if decomposed is not None:

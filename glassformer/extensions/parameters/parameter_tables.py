@@ -230,8 +230,9 @@ def _table(
     """Draw a table of tensors that open by name; `chosen` is marked. The keys are its own and its buttons'."""
     names = list(numbers["name"])
     opening = drawing.opening(
-        keys[1], say("Tensor"), names, _open, type="secondary", width=OPEN_WIDTH, alignment="left"
-    )
+        keys[1], say("Tensor"), names, lambda name: session.replace(MAIN, tensor=name), type="secondary",
+        width=OPEN_WIDTH, alignment="left",
+    )  # fmt: skip
     st.container(key=keys[0]).dataframe(
         numbers.assign(open=[f"● {name}" if name == chosen else name for name in names])[["open", *columns]],
         hide_index=True,
@@ -241,10 +242,6 @@ def _table(
         placeholder="–",
         alt=alt,
     )
-
-
-def _open(name: str) -> None:
-    session.replace(MAIN, tensor=name)
 
 
 def _numbers(columns: Mapping[str, TableColumn]) -> dict[str, Any]:

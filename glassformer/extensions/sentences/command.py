@@ -77,7 +77,6 @@ def _one_thread() -> Iterator[None]:
 
 
 def _check_csv(options: argparse.Namespace) -> None:
-    """Fail now and not after minutes."""
     if options.csv and not options.csv.parent.is_dir():
         raise DataError("{file}: its folder does not exist; create it first.", file=str(options.csv))
     if options.csv and options.csv.exists() and not options.force:

@@ -86,7 +86,8 @@ def check_can_run(checkpoint: Runnable) -> None:
 
 def batches(checkpoint: Runnable, lines: Sequence[SentenceLine], *, rows: int = ROWS) -> list[tuple[SentenceLine, ...]]:
     """Batches of lines of similar length, at most `rows` each, the batch with the first line first."""
-    ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
+    steps, encode = checkpoint.config.normalisation, checkpoint.src_tokenizer.encode
+    ordered = sorted(lines, key=lambda line: (len(encode(normalise(line.source, steps)).ids), line.number))
     cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
     return sorted(cut, key=lambda batch: min(line.number for line in batch))
 
@@ -122,9 +123,9 @@ def run_batch_of_lines(
         pause()
 
 
-def repeated_share(ids: Sequence[int], n: int = REPEATED_N) -> float:
+def repeated_share(ids: Sequence[int]) -> float:
     """Share of n-grams that repeat an earlier one, 0 to 1: 1 - different ones / all; 0 if there are none."""
-    grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    grams = [tuple(ids[i : i + REPEATED_N]) for i in range(len(ids) - REPEATED_N + 1)]
     return 1 - len(set(grams)) / len(grams) if grams else 0.0
 
 
@@ -145,10 +146,6 @@ def _mask(checkpoint: Runnable) -> int:
             names=", ".join(MASK_PIECES),
         )
     return found
-
-
-def _n_pieces(checkpoint: Runnable, text: str) -> int:
-    return len(checkpoint.src_tokenizer.encode(normalise(text, checkpoint.config.normalisation)).ids)
 
 
 def _failed(line: SentenceLine, error: Exception) -> LineResult:

@@ -52,10 +52,8 @@ class SentenceFile:
 class SentenceRuns(JobRegistry[str]):
     """The files of a server; each job is about a `SentenceFile`, and reports its results so far."""
 
-    def __init__(
-        self, runner: ModelRunner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None
-    ) -> None:
-        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+    def __init__(self, runner: ModelRunner, *, shared: Path | None = None) -> None:
+        super().__init__(_too_many, most=MOST_KEPT, at_once=AT_ONCE, keeps_stopped=True)
         self._runner, self._shared = runner, shared
 
     def start(self, checkpoint: Checkpoint, lines: Sequence[SentenceLine], link: Link, *, id: str = "") -> Job:

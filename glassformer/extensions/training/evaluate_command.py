@@ -88,7 +88,9 @@ def _decodings(options: argparse.Namespace) -> list[Greedy | Beam]:
 
 def _check_worst(options: argparse.Namespace) -> None:
     if options.worst_count < 1:
-        raise DataError("--worst-count: found {found}, expected 1 or more.", found=options.worst_count)
+        raise DataError(
+            "{name} is {value}; expected at least {least}.", name="--worst-count", value=options.worst_count, least=1
+        )
     if options.worst and not options.pairs:
         raise DataError("--worst needs --pairs FILE, because it lists sentence pairs.")
     if options.worst and not options.worst.parent.is_dir():

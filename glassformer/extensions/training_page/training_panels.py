@@ -72,8 +72,7 @@ def _axis(scene: Curves) -> None:
 def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> None:
     """Draw how a checkpoint was trained, as far as its folder says."""
     if isinstance(scene, CheckpointError):
-        said = joined(" ", [scene.sentence, say("No learning curve is shown.")])
-        st.warning(drawing.plain(said), icon=":material/warning:")
+        st.warning(drawing.plain(scene.sentence), icon=":material/warning:")
     elif scene is None:
         st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
     else:
@@ -144,6 +143,7 @@ def _open_head(meant: Mapping[str, int]) -> None:
 MOST_PIECES: Final = 40  # of an output that are shown
 MANY_ALIKE: Final = 4  # pieces in a row
 CSV: Final = "training_outputs_csv"
+COLUMNS: Final = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
 _RULES: Final = """
 <style>
 .gf-grown { border-collapse: collapse; font-size: 0.875rem; }
@@ -191,8 +191,7 @@ def matching(written: Sequence[int], right: Sequence[int]) -> list[bool]:
 def draw_outputs(found: Growth, verdicts: Mapping[int, str]) -> None:
     """Draw the table; the doctor's verdicts are by the step of a snapshot."""
     right, checkpoint = right_of(found), found.run.checkpoint
-    head = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
-    head += [say("Doctor")] * bool(verdicts)
+    head = [*COLUMNS, *[say("Doctor")] * bool(verdicts)]
     rows = [
         _row(moment, one, right, _link(checkpoint, moment), verdicts, moment.step == found.chosen)
         for moment, one in zip(found.moments, found.found, strict=True)
@@ -265,8 +264,7 @@ def _save(found: Growth, right: Right) -> None:
         [moment.step, moment.dev_loss, one.loss, sum(matching(one.ids, right.ids)), " ".join(one.pieces)]
         for moment, one in found.known()
     ]
-    columns: list[str] = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
-    drawing.csv_button(frame(rows, columns=columns), key=found.run.key(CSV), title=say("outputs over training"))
+    drawing.csv_button(frame(rows, columns=COLUMNS), key=found.run.key(CSV), title=say("outputs over training"))
 
 
 # ------------------------------------------------------------------------------------------------ the doctor
@@ -316,12 +314,10 @@ def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], *, n
 
 
 def _begin(key: Hashable, work: partial[Verdicts]) -> None:
-    """Callback: examine all of them."""
     attempt(lambda: studies().ask(key, work, visitor=loading.visitor()))
 
 
 def _follow_doctor(key: Hashable, n_drawn: int) -> None:
-    """Draw the progress, in a fragment that reruns."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
     found: Verdicts | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (found is not None and found.done > n_drawn):

@@ -25,7 +25,6 @@ from glassformer.extensions.training_page.charts.training import (
 )
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
-from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared.attention_notes import effort_of
 from glassformer.state.fields import Look, choice, either
 from glassformer.state.view import MAIN, Slot, View, cell_of, fields, place_of
@@ -138,7 +137,7 @@ TRAINING = Page(
 CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)
 
 
-@CURVES.picture("training_losses", say("Losses by epoch"), follows="still")
+@CURVES.picture("training_losses", say("Loss by epoch"), follows="still")
 def losses(scene: Curves) -> Plot | None:
     """The loss in training and on the dev file."""
     training, dev = scene.values("loss", "dev_loss")
@@ -146,10 +145,10 @@ def losses(scene: Curves) -> Plot | None:
     if training is None and dev is None and drawn["snapshots"] is None:
         return None
     spec = losses_spec(scene.curve.epochs, training=training, dev=dev, **drawn)
-    return _plot(scene, spec, {say("Training loss"): training, say("dev loss"): dev}, [HOW_TO_READ_LOSSES])
+    return _plot(scene, spec, {say("Training loss"): training, say("Dev loss"): dev}, [HOW_TO_READ_LOSSES])
 
 
-@CURVES.picture("training_scores", say("Scores by epoch"), follows="still")
+@CURVES.picture("training_scores", say("Dev scores by epoch"), follows="still")
 def scores(scene: Curves) -> Plot | None:
     """The scores on the dev file."""
     bleu, chrf, exact = scene.values("dev_bleu", "dev_chrf", "dev_exact")
@@ -216,10 +215,9 @@ def _snapshots_said(steps: Sequence[int]) -> list[str]:
 
 
 def _label(curve: Curve, row: int) -> str:
-    """The hover text of an epoch."""
     found = (curve.columns.get(name) for name in ("step", "tokens", "seconds"))
     step, tokens, seconds = (0.0 if one is None or math.isnan(one[row]) else one[row] for one in found)
-    said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
+    said = [say("Epoch {epoch}", epoch=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
     return joined(", ", [*said, *effort_of(tokens, seconds)])
 
 
@@ -235,11 +233,7 @@ READS_THE_FINISHED: Final = say("Every snapshot reads the output of the finished
 CLICK: Final = say("Click a cell to open that head at that snapshot.")
 
 
-def _growth_of(run: ViewedRun) -> Growth | None:
-    return None if hides(run) else growth(run)
-
-
-SENTENCE = TRAINING.part("sentence", _growth_of)
+SENTENCE = TRAINING.part("sentence", lambda run: None if hides(run) else growth(run))
 
 
 @SENTENCE.picture("training_entropy", say("Entropy of the heads over training"), follows="still")

@@ -74,7 +74,7 @@ def n_empty(path: Path) -> int:
 
 def _check_most(most: int | None) -> None:
     if most is not None and most < 1:
-        raise DataError("--max-pairs: found {found}, expected 1 or more.", found=most)
+        raise DataError("{name} is {value}; expected at least {least}.", name="--max-pairs", value=most, least=1)
 
 
 def _lines_of(path: Path) -> Iterator[CorpusLine]:
@@ -210,7 +210,7 @@ def read_items(
     return items, problems, pieces
 
 
-def batches(checkpoint: Checkpoint, items: Sequence[Item], tokens: int = TOKENS) -> Iterator[list[Item]]:
+def batches(checkpoint: Checkpoint, items: Sequence[Item]) -> Iterator[list[Item]]:
     """Items of similar lengths; of equal sources where the model knows no padding."""
     fixed = checkpoint.config.pad_id is None
 
@@ -222,7 +222,7 @@ def batches(checkpoint: Checkpoint, items: Sequence[Item], tokens: int = TOKENS)
     longest = 0, 0
     for item in sorted(items, key=order):
         widths = max(longest[0], len(item.src_ids)), max(longest[1], len(item.read_ids))
-        if batch and ((len(batch) + 1) * sum(widths) > tokens or order(item)[0] != order(batch[0])[0]):
+        if batch and ((len(batch) + 1) * sum(widths) > TOKENS or order(item)[0] != order(batch[0])[0]):
             yield batch
             batch, widths = [], (len(item.src_ids), len(item.read_ids))
         batch, longest = [*batch, item], widths

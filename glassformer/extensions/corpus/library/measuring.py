@@ -19,21 +19,19 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from glassformer.extensions.corpus.library.layer import (
+from glassformer.extensions.corpus.library.lines import Item, LinePieces, batches, read_items
+from glassformer.extensions.corpus.library.measures import (
     Fixed,
     LayerTokens,
     Linking,
     Measures,
+    ResultArrays,
+    Side,
+    heads_table,
     linking,
     measure_layer,
     norm_shares,
     output_factors,
-)
-from glassformer.extensions.corpus.library.lines import Item, LinePieces, batches, read_items
-from glassformer.extensions.corpus.library.result_arrays import (
-    ResultArrays,
-    Side,
-    heads_table,
     room_for,
     sentences_table,
     vectors_table,

@@ -163,7 +163,13 @@ def _serve(job: CorpusJob, pipe: Connection, parents: Connection | None) -> None
 def check(processes: int) -> None:
     """A `DataError` where so many processes make no sense."""
     if not 1 <= processes <= MOST:
-        raise DataError("--processes: found {found}, expected 1 to {most}.", found=processes, most=MOST)
+        raise DataError(
+            "{name}: found {found}, expected {least:,} to {most:,}.",
+            name="--processes",
+            found=processes,
+            least=1,
+            most=MOST,
+        )
 
 
 def measured_with_ray(

@@ -31,8 +31,8 @@ import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import Run, open_run
+from glassformer.extensions.corpus.library.measures import LINKS
 from glassformer.extensions.corpus.library.queries import Head
-from glassformer.extensions.corpus.library.result_arrays import LINKS
 from glassformer.extensions.corpus.library.tables import NAMES, Name
 from transformer.analysis.alignment import GoldPair, count_links, diagonal_sources
 from transformer.analysis.sampled_outputs import NORMAL_95, interval

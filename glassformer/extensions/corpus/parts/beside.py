@@ -202,7 +202,6 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 
 
 def _scores(first: Run, second: Run) -> None:
-    """Draw the differences of the scores, each with its interval."""
     try:
         found, (log_prob, alike) = corpora.score_differences(first, second)
     except ModuleNotFoundError:
@@ -262,7 +261,8 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     """Draw the lines on which the chosen head differs most; the one that is opened in both runs."""
     scene = corpus.scene
     head = scene.key.whose
-    st.subheader(say("Lines on which a head differs most"), anchor=False)
+    title = say("Lines on which a head differs most")
+    st.subheader(title, anchor=False)
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
         return
@@ -275,9 +275,8 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)
-    open_corpus_run.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
+    open_corpus_run.table(LINES, listed, headings, title)
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))
-    title = say("lines on which a head differs most in two runs")
     file = pd.DataFrame({"line": [one.line for one in found]} | open_corpus_run.columns(listed, 3))
     drawing.csv_button(here(file), key=SAVED, title=title, of=open_corpus_run.origin(corpus.run, title))
 

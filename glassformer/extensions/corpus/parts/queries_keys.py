@@ -287,7 +287,6 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
 
 
 def _controls(scene: CorpusScene) -> None:
-    """Draw what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
         controls.menu(controls.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
         controls.menu(controls.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
@@ -300,7 +299,6 @@ def _controls(scene: CorpusScene) -> None:
 
 
 def _let_go() -> None:
-    """Callback: select nothing."""
     session.replace(MAIN, spot="", lit_piece="", line=None)
 
 
@@ -332,24 +330,21 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "piece": text(here(say("Token")), width=110),
         "around": text(here(say("In its line")), width=420),
     }
-    alt = say("The selected tokens: line, side, place, token, and the tokens around it.")
-    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
+    title = say("selected queries and keys")
+    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, title, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
-    title = say("selected queries and keys")
     file = {"line": tokens.line[found], **_cells(layer, found)}
     drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
 
 
 def _click(name: str) -> None:
-    """Callback: select a token by its name."""
     session.replace(MAIN, **clicked_on(name))
 
 
 def _cells(layer: Layer, tokens: Sequence[int]) -> dict[str, Sequence[Any]]:
-    """The columns of a table of tokens."""
     of = layer.tokens
     return {
         "side": [say("query") if of.is_query[token] else say("key") for token in tokens],

@@ -76,7 +76,7 @@ def draw(corpus: OpenCorpus) -> None:
     choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
-    open_corpus_run.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
+    open_corpus_run.table(TABLE, found.hits, headings, title)
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     drawing.csv_button(
@@ -114,7 +114,6 @@ def _conditions(run: Run, scene: CorpusScene) -> tuple[list[Condition], list[Hea
 
 
 def _of_head(run: Run, scene: CorpusScene) -> list[_Asked]:
-    """Draw what a head shall do."""
     known = {name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")}
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="corpus_of_a_head"):
         kept = controls.field(MAIN, "sought", forgets=("bound", "below", "leaf", "line"))
@@ -135,7 +134,6 @@ def _of_head(run: Run, scene: CorpusScene) -> list[_Asked]:
 
 
 def _bound(sought: Sought, scene: CorpusScene) -> float:
-    """Draw the box for the bound of a head's number."""
     mean = None if scene.summary is None else round(scene.summary.mean, 2)
     proposed = PROPOSED_WEIGHT if sought in ("punctuation", "piece") else PROPOSED
     if sought == "measure" and mean is not None:
@@ -162,7 +160,6 @@ def _asked(sought: Sought, scene: CorpusScene, bound: float) -> list[_Asked]:
 
 
 def _of_lines(run: Run) -> Iterator[_Asked]:
-    """Draw what lines shall be."""
     rank = controls.box(
         of("least_rank"),
         say("Rank of a token, at least"),

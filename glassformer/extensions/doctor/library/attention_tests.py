@@ -103,10 +103,6 @@ def dead_heads(patient: ExaminationContext) -> DoctorTestResult:
         "together. In the shipped checkpoints, no two heads are closer than {least:g}.",
         least=at_least("equal_heads"),
     ),
-    meaning=say(
-        "The two heads of each pair look at the same tokens in every sentence, so one of their attention maps is "
-        "redundant."
-    ),
     causes=say(
         "When the file was converted, one head's parameters overwrote another's, or shared key-value heads were "
         "repeated wrongly; or both heads started with the same values and always got the same gradients. Compare "
@@ -229,10 +225,6 @@ def uniform_heads(patient: ExaminationContext) -> DoctorTestResult:
     say("Every head depends on the query"),
     threshold=FLAT,
     why=_WHY_FLAT,
-    meaning=say(
-        "A head that ignores the query gives every token the same mixture of values, as if all tokens had the same "
-        "query."
-    ),
     causes=_CAUSES_FLAT,
     of_a_leak=True,
     sees=("mask-shows-one-too-few",),
@@ -313,9 +305,6 @@ def attention_sinks(patient: ExaminationContext) -> DoctorTestResult:
     )
     most = max(max(float(one.on_first.max()), float(one.on_last.max())) for one in found.values())
     resting = [*first, *last]
-    if not resting:
-        said = say("No head puts more than {share:.0%} of its weight on the first or last token.", share=RESTS)
-        return DoctorTestResult(verdict="well", number=most, said=said)
     return DoctorTestResult(
         verdict="well",
         number=most,
@@ -328,9 +317,11 @@ def attention_sinks(patient: ExaminationContext) -> DoctorTestResult:
             "A first or last token that gets most of the weight is called an attention sink. Weights add up to 1, "
             "so a head with nothing to do in a sentence still has to put its weight somewhere. Healthy trained "
             "models have such heads, too."
-        ),
+        )
+        if resting
+        else "",
         places=tuple(map(str, resting)),
-        shown=shown(patient, resting[0]),
+        shown=shown(patient, resting[0]) if resting else None,
     )
 
 

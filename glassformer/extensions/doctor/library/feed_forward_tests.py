@@ -159,7 +159,13 @@ def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     return DoctorTestResult(
         verdict="broken" if whole else "look",
         number=share,
-        said=_where(stack, layer, n_dead, share),
+        said=say_n(
+            "{n:,} neuron is dead. The layer with the most dead neurons is {layer}, where {share:.0%} are dead.",
+            "{n:,} neurons are dead. The layer with the most dead neurons is {layer}, where {share:.0%} are dead.",
+            n_dead,
+            layer=f"{stack}.{layer + 1}",
+            share=share,
+        ),
         why=why,
         meaning=_WHOLE if whole else _SOME,
         places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:, 0]),
@@ -188,18 +194,6 @@ def _farthest(seen: dict[str, ActivationSpread]) -> float:
     return max(float((-one.mean / one.deviation)[one.deviation > 0].max()) for one in read)
 
 
-def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
-    if stack == "encoder":
-        return say_n("{n:,} neuron is dead. The layer with the most dead neurons is encoder layer {layer}, where "
-                     "{share:.0%} are dead.",
-                     "{n:,} neurons are dead. The layer with the most dead neurons is encoder layer {layer}, where "
-                     "{share:.0%} are dead.", n_dead, layer=layer + 1, share=share)  # fmt: skip
-    return say_n("{n:,} neuron is dead. The layer with the most dead neurons is decoder layer {layer}, where "
-                 "{share:.0%} are dead.",
-                 "{n:,} neurons are dead. The layer with the most dead neurons is decoder layer {layer}, where "
-                 "{share:.0%} are dead.", n_dead, layer=layer + 1, share=share)  # fmt: skip
-
-
 _SOME: Sentence = say(
     "Each of these neurons adds the same vector at every token, so the feed-forward network is effectively "
     "narrower than the config says."
@@ -208,9 +202,6 @@ _WHOLE: Sentence = say(
     "In one feed-forward network, each neuron adds the same vector at every token, so the network only adds a "
     "constant vector."
 )
-
-
-TESTS = (dead_neurons,)
 
 
 NARROW = 0.9
@@ -332,7 +323,6 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
     say("Every token has its own row"),
     threshold=1.0,
     why=say("Each row is learned separately, and no two rows start with the same values."),
-    meaning=say("The model cannot distinguish these tokens, because it reads the same vector for all of them."),
     causes=say(
         "Tokens were added to the vocabulary later and given the same row, rows started at 0 and were never "
         "trained, or the table was put together from parts and some of them were used twice. Tokens that no text "
@@ -366,4 +356,4 @@ def _equal_rows(rows: Tensor) -> list[list[int]]:
     return [group for group in found.values() if len(group) > 1]
 
 
-EMBEDDING_TESTS = (collapsed_embeddings, equal_embeddings)
+TESTS = (dead_neurons, collapsed_embeddings, equal_embeddings)

@@ -96,7 +96,15 @@ OPEN = Way(
         "layers were used, `tgt_mask` was missing or inverted (in PyTorch, True means “may not attend”)."
     ),
 )
-IN_A_BATCH = replace(OPEN, width=1)
+IN_A_BATCH = replace(
+    OPEN,
+    width=1,
+    said=lambda closed, seeing: say(
+        "On the pairs, the loss is {closed:.3g} nats per token with the causal mask. Without it, and with the end "
+        "marks and padding that a batch's rows contain, it is {open:.3g}.",
+        closed=closed, open=seeing,
+    ),
+)  # fmt: skip
 WIDER = tuple(replace(IN_A_BATCH, width=1.3**n) for n in range(1, 9))  # of batches that are padded to a fixed length
 WAYS = (
     OPEN,
@@ -270,7 +278,6 @@ def _on_drawn(patient: ExaminationContext) -> DoctorTestResult | None:
 
 
 def _leaking(way: Way, said: Sentence, share: float, verdict: Verdict) -> DoctorTestResult:
-    """The finding that a model was trained so."""
     return DoctorTestResult(
         verdict=verdict,
         number=share,

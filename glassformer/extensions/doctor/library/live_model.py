@@ -166,7 +166,6 @@ def _of_tutorial(model: nn.Module, tokenizer: object, answers: Mapping[str, Any]
 
 
 def _opened(tokenizer: object, model: Transformer) -> tuple[AnyTokenizer, AnyTokenizer]:
-    """The tokenizers of a model of ours."""
     pair, config = _pair(tokenizer), model.config
     if pair and all(isinstance(one, AnyTokenizer) for one in pair):
         return pair[0], pair[-1]

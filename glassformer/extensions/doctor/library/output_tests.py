@@ -153,7 +153,6 @@ def ending(patient: ExaminationContext) -> DoctorTestResult:
 
 @of_outputs(
     say("Outputs do not loop"),
-    meaning=say("The model has lost the thread: from what it has written, it no longer knows what comes next."),
     causes=say(
         "The model does not know where the output ends and fills what is left, it was trained on texts that repeat "
         "themselves, or there was too little training."

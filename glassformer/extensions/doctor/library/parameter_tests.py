@@ -223,7 +223,6 @@ def constant(patient: ExaminationContext) -> DoctorTestResult:
         "(Matrices initialised from a normal distribution look like trained ones in this test.)",
         least=at_least("initial"),
     ),
-    meaning=say("These matrices are random noise, and so is everything computed with them."),
     causes=say(
         "The names of these matrices did not match when weights were loaded with `strict=False` (transformers then "
         "reports them as newly initialized), the matrices got no gradient (they were frozen, not used, or not "
@@ -257,10 +256,6 @@ def initial(patient: ExaminationContext) -> DoctorTestResult:
         "shares (Roy and Vetterli, 2007). If n singular values are equal and the rest are 0, the effective rank is "
         "n. In the shipped checkpoints, it is at least {least:g}.",
         least=at_least("rank"),
-    ),
-    meaning=say(
-        "Whatever vector is multiplied by one of these matrices, the result lies almost on one line, so it carries "
-        "little more than a single number."
     ),
     causes=say(
         "Training collapsed (weight decay far too strong, or a learning rate that was too high for a while), or "
@@ -466,7 +461,6 @@ _WHY_COPIES: Final = say(
     say("Every token has an embedding"),
     threshold=0,
     why=say("The rows of an embedding table are initialised at random; only the padding row is set to 0 on purpose."),
-    meaning=say("The embeddings of these tokens contain only zeros, so the model gets no information from them."),
     causes=say(
         "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
         "no text uses these rows, which only bring the table to a round size."

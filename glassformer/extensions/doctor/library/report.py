@@ -53,7 +53,6 @@ TESTS: tuple[DoctorTest, ...] = (
     *loss_tests.TESTS,
     *attention_tests.TESTS,
     *feed_forward_tests.TESTS,
-    *feed_forward_tests.EMBEDDING_TESTS,
     *tokenizer_tests.TESTS,
 )
 _BY_NAME = {test.name: test for test in TESTS}
@@ -79,6 +78,11 @@ def _following(one: Finding, cause: Finding, *, from_leak: bool) -> Finding:
 
 Progress = Callable[[int, int, Sentence], None]
 """Told how many tests are done, how many there are, and what the next one tests."""
+
+
+def untested(test: DoctorTest, why: Sentence) -> Finding:
+    """The finding of a test that could not be made."""
+    return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(why))
 
 
 def run_test(test: DoctorTest, patient: ExaminationContext) -> Finding:
@@ -251,7 +255,11 @@ class Report:
             yield say("### Pairs ({n})", n=len(self.pairs))
             yield joined("\n", list(_table(self.pairs)))
         for verdict in ("well", "not_applicable"):
-            rows = [_row(one) for one in self.findings if one.verdict == verdict]
+            rows = [
+                say("- {title}: {said}", title=_quoted(one.title), said=_quoted(one.measured.said))
+                for one in self.findings
+                if one.verdict == verdict
+            ]
             if rows:
                 yield say("### {verdict} ({n})", verdict=VERDICTS[verdict], n=len(rows))
                 yield joined("\n", rows)
@@ -279,7 +287,7 @@ class Report:
         """The same in a few lines: the headline, a line for each finding, and how many others there are."""
         wrong = [
             f"{VERDICTS[one.verdict].upper():<15}{one.title} [{one.test}]: {' '.join(one.measured.said.split())}"
-            + f" {say('This follows from another finding.')}" * bool(one.follows)
+            + (f" {follows(one.follows)}" if one.follows else "")
             for one in filter(_is_wrong, self.worst_first)
         ]
         well, silent = len(self.only("well")), len(self.only("not_applicable"))
@@ -309,7 +317,6 @@ def follows(cause: str) -> Sentence:
 
 
 def _table(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Pairs as a table of Markdown."""
     yield joined("", ["| ", joined(" | ", COLUMNS_OF_PAIRS), " |"])
     yield "|---|---|---|---|"
     for one in pairs:
@@ -340,7 +347,6 @@ def _finite(number: float | None) -> float | None:
 
 
 def _in_full(finding: Finding) -> Iterator[str]:
-    """A finding as paragraphs of Markdown."""
     measured = finding.measured
     yield say(
         "### {verdict}: {title} ({area})", verdict=VERDICTS[finding.verdict], title=_quoted(finding.title),
@@ -362,10 +368,6 @@ def _in_full(finding: Finding) -> Iterator[str]:
         yield say("**Threshold:** {why}", why=_quoted(measured.why))
 
 
-def _row(finding: Finding) -> Sentence:
-    return say("- {title}: {said}", title=_quoted(finding.title), said=_quoted(finding.measured.said))
-
-
 @through
 def _quoted(text: str) -> str:
     """A text of ours with data in it, on one line; data is escaped for Markdown, code stays code."""
@@ -379,7 +381,6 @@ def _quoted(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Data as code."""
     flat = " ".join(text.split())
     longest = max((len(run) for run in flat.replace("`", " ` ").split() if set(run) == {"`"}), default=0)
     mark = "`" * (flat.count("`") + 1) if longest else "`"

@@ -185,7 +185,6 @@ def tried(page: PageName) -> Callable[[Values], Callable[[ExaminationContext], D
 
 
 def _measured(patient: ExaminationContext, values: Values, shown: PageTarget) -> DoctorTestResult:
-    """Try the neighbours."""
     if patient.broken_below:
         raise NotTestable(
             "Settings can be compared only after these tests pass: {tests}. Until then, any change may lower the "

@@ -111,7 +111,6 @@ def _if_a_mask(patient: ExaminationContext, found: DoctorTestResult) -> DoctorTe
 @of_code(
     say("The training's forward pass: a token sees those before it"),
     threshold=SEEN,
-    meaning=say("What was already written has no influence on what is written next."),
     causes=say(
         "The causal mask is the wrong way round: PyTorch's own layers close what is True, other code closes what is "
         "False."

@@ -30,9 +30,9 @@ from torch import Tensor, nn
 
 from glassformer.extensions.doctor.library import output_tests, training_code_tests, wiring_tests
 from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext, Forward, OwnCode
-from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
+from glassformer.extensions.doctor.library.findings import VERDICTS, Finding
 from glassformer.extensions.doctor.library.live_model import Read, bare, reader
-from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test
+from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test, untested
 from transformer.analysis.losses import Samples, read_samples
 from transformer.errors import DataError, shown
 from transformer.i18n import say
@@ -142,7 +142,6 @@ class Watching:
         return report
 
     def _patient(self, end: float) -> ExaminationContext:
-        """What is examined now, until some time."""
         parameter = torch.zeros(1) if self.model is None else next(self.model.parameters())
         own = None if self.forward is None else OwnCode(self.forward, parameter.device, parameter.dtype)
         return ExaminationContext(self.read(f"{self.called}@{self.steps}"), self.samples, pause=_until(end), own=own)
@@ -277,7 +276,7 @@ def _made(patient: ExaminationContext, tests: Sequence[DoctorTest]) -> tuple[lis
             return findings, list(tests[i:])
         except Exception as error:  # of a class of the user's; it ends no training
             problem = say("This could not be tested: {problem}", problem=shown(f"{type(error).__name__}: {error}"))
-            findings.append(Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(problem)))
+            findings.append(untested(test, problem))
     return findings, []
 
 

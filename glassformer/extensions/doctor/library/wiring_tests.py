@@ -157,10 +157,9 @@ def own_token(patient: ExaminationContext) -> DoctorTestResult:
     return DoctorTestResult(
         verdict="broken",
         number=len(blind),
-        said=say_n(
+        said=say(
             "In {n} of {all} decoder layers, no self-attention head ever lets a token attend to itself.",
-            "In {n} of {all} decoder layers, no self-attention head ever lets a token attend to itself.",
-            len(blind),
+            n=len(blind),
             all=own.n_layers,
         ),
         places=tuple(own.place(layer) for layer in blind),

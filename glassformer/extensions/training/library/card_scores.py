@@ -67,9 +67,8 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     try:
         _replace(checkpoint.folder / CARD, content)
     except OSError as error:
-        raise DataError(
-            "{model}/{card}: cannot be written ({reason}).", model=checkpoint.name, card=CARD, reason=error.strerror
-        ) from None
+        file = f"{checkpoint.name}/{CARD}"
+        raise DataError("{file}: cannot be written ({reason}).", file=file, reason=error.strerror) from None
 
 
 def read_open_card(folder: Path) -> dict[str, Any]:

@@ -347,7 +347,6 @@ class Keeper:
 
 
 def _scores(row: EpochRow, *, writes: bool) -> dict[str, object]:
-    """An epoch's scores for the card."""
     if not writes:
         return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
     return {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}

@@ -158,7 +158,6 @@ def tidy(text: str, *, simplify: bool, changed: Counter[str]) -> str:
 
 
 def _tidy_pairs(lines: Iterable[Line], rules: CleaningRules, tally: Tally) -> Iterator[CleanPair]:
-    """The checks of single lines."""
     for line in lines:
         tally.read += 1
         reason = _unreadable(line.columns)

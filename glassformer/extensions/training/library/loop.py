@@ -43,12 +43,12 @@ from glassformer.extensions.training.library.state import (
     EpochRow,
     TrainingPosition,
     Turn,
+    invalid,
     read_place,
     read_rows,
     read_turn,
     since_best,
 )
-from transformer.errors import ClauseError
 from transformer.model.taps import NO_TAP, without_causal_mask
 from transformer.model.transformer import Transformer
 
@@ -244,7 +244,6 @@ class Trainer:
         self.optimizer.zero_grad()
 
     def _whole_step(self, batch: Batch) -> Tensor:
-        """A step from one batch, all on the GPU."""
         self.learner.train()
         loss = self.learn_part(batch, 1.0)
         self.change()
@@ -287,7 +286,7 @@ class Trainer:
         moments = _moments(state["optimizer"], parameters, begun=place.step > 0)
         ends = _ends(state["ends"], self.model)
         if len(rows) not in (place.epoch, place.epoch + 1):
-            raise ClauseError("its rows and its place in the training do not belong together")
+            raise invalid("place", asdict(place))
         set_parameters(self.model, state["model"])  # type: ignore[arg-type]
         # The groups follow from the settings; only the moments are read from the file.
         groups = self.optimizer.state_dict()["param_groups"]
@@ -316,14 +315,14 @@ def _seed(*where: int) -> int:
 def _moments(found: object, parameters: Sequence[Tensor], *, begun: bool) -> dict[int, dict[str, Tensor]]:
     """AdamW's state of each parameter, by number; torch itself would accept an incomplete state."""
     if not isinstance(found, dict) or found.keys() != set(range(len(parameters) if begun else 0)):
-        raise ClauseError("the optimizer's state does not belong to these parameters")
+        raise invalid("optimizer", list(found) if isinstance(found, dict) else found)
     moments = {}
     for i, values in found.items():
         parameter = parameters[i]
         wanted = {"step": torch.Size(()), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
         shapes = {name: getattr(value, "shape", None) for name, value in dict(values).items()}
         if shapes != wanted:
-            raise ClauseError("the optimizer's state for parameter {i} is missing or has a different shape", i=i)
+            raise invalid("optimizer", {i: shapes})
         moments[i] = {name: t if t.dim() == 0 else slices_like(parameter, t) for name, t in values.items()}
     return moments
 
@@ -336,7 +335,7 @@ def _ends(found: object, model: Transformer) -> list[Parameters]:
         for end in found
     ):
         return found
-    raise ClauseError("its parameters at the ends of epochs are invalid")
+    raise invalid("ends", type(found).__name__)
 
 
 def _rounded(loss: float) -> float:

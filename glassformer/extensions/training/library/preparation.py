@@ -66,7 +66,7 @@ class Preparation:
     def __post_init__(self) -> None:
         for name, value in (("--dev", self.dev), ("--test", self.test)):
             if value < 0:
-                raise DataError("{name} is {value}; expected 0 or more.", name=name, value=value)
+                raise DataError("{name} is {value}; expected at least {least}.", name=name, value=value, least=0)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,6 @@ def prepare(job: Preparation) -> dict[str, object]:
 
 
 def _check_folder(job: Preparation) -> None:
-    """Refuse an unwritable folder before the work."""
     if job.out.exists() and not job.out.is_dir():
         raise DataError("{out}: is a file; --out must be the folder to write to.", out=str(job.out))
     if job.out.is_dir() and any(job.out.iterdir()) and not job.force:
@@ -201,7 +200,7 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
         for name, content in contents.items():
             _put(folder, name, content)
     except OSError as error:
-        raise DataError("{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror) from None
+        raise DataError("{file}: cannot be written ({reason}).", file=str(folder), reason=error.strerror) from None
 
 
 def _put(folder: Path, name: str, content: str) -> None:
@@ -377,9 +376,7 @@ def write_task(
         _add(folder, texts)
     except OSError as error:
         raise DataError(
-            "{folder}: cannot be written ({reason}).",
-            folder=str(folder),
-            reason=error.strerror or say("unknown reason"),
+            "{file}: cannot be written ({reason}).", file=str(folder), reason=error.strerror or say("unknown reason")
         ) from None
 
 

@@ -70,8 +70,6 @@ class _Hashes:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """The input of a job."""
-
     pairs: list[Pair]
     dev_pairs: list[Pair]
     start: Checkpoint | None
@@ -119,11 +117,7 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
     examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
-            raise DataError(
-                "{file}: every pair has more than {most} tokens on at least one side; raise --max-len.",
-                file=str(path),
-                most=config.max_len,
-            )
+            raise _too_long(path, config)
     log.info("%d of %d training pairs fit into %d tokens", len(examples), len(read.pairs), config.max_len)
 
     draw = _sampled(job, read.pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
@@ -148,6 +142,14 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
     return trainer.rows
 
 
+def _too_long(file: Path, config: ModelConfig) -> DataError:
+    return DataError(
+        "{file}: every pair has more than {most} tokens on at least one side; raise --max-len.",
+        file=str(file),
+        most=config.max_len,
+    )
+
+
 def _sampled(
     job: TrainingJob, pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig
 ) -> Callable[[int], list[Example]]:
@@ -157,12 +159,7 @@ def _sampled(
         seed = job.settings.seed * 100_003 + epoch
         drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
         if not drawn:
-            raise DataError(
-                "{file}: with the sampled splits, every pair has more than {most} tokens on at least one side; "
-                "raise --max-len.",
-                file=str(job.train),
-                most=config.max_len,
-            )
+            raise _too_long(job.train, config)
         return drawn
 
     return draw

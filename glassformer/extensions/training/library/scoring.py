@@ -336,7 +336,7 @@ class EvaluationScoring:
 def read_held_out(path: Path, config: ModelConfig | None = None, *, max_pairs: int | None = None) -> HeldOut:
     """Read a file of lines as `read_pairs` does, the first `max_pairs` of it, or a `DataError`."""
     if max_pairs is not None and max_pairs < 1:
-        raise DataError("--max-pairs: found {found}, expected 1 or more.", found=max_pairs)
+        raise DataError("{name} is {value}; expected at least {least}.", name="--max-pairs", value=max_pairs, least=1)
     found = read_numbered_pairs(path, config)
     lines, pairs = zip(*found[:max_pairs], strict=True)
     return HeldOut(path.name, file_sha256(path), lines, pairs, len(found))

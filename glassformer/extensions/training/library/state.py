@@ -110,11 +110,16 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     )
 
 
+def invalid(name: str, found: object) -> ClauseError:
+    """That a part of a state is not what a training stores."""
+    return ClauseError("what it says of {name} is invalid: {found}", name=name, found=shown(found))
+
+
 def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, ...]:
     """The bytes of a state's `count` vocabularies, unchecked, or a `ClauseError`."""
     found = state.get("tokenizers")
     if not isinstance(found, list) or len(found) != count:
-        raise ClauseError("its vocabularies are invalid: {found}", found=shown(found))
+        raise invalid("tokenizers", found)
     return tuple(map(_bytes, found))
 
 
@@ -216,7 +221,7 @@ def _bytes(found: object) -> bytes:
     if isinstance(found, Tensor) and found.dtype == torch.uint8 and found.dim() == 1:
         with contextlib.suppress(RuntimeError, TypeError):  # a tensor without values
             return found.numpy().tobytes()
-    raise ClauseError("its vocabularies are not stored as bytes")
+    raise invalid("tokenizers", found)
 
 
 # ------------------------------------------------------------------------------------------------ what is remembered
@@ -281,21 +286,21 @@ def write_rows(rows: Sequence[EpochRow], path: Path) -> None:
 def read_rows(found: object) -> list[EpochRow]:
     """The rows of a stored state: a list of dictionaries of numbers, one per epoch, in order."""
     if not isinstance(found, list):
-        raise ClauseError("its rows are {found}; expected one row per epoch", found=shown(found))
+        raise invalid("rows", found)
     return [_row(values, number) for number, values in enumerate(found, start=1)]
 
 
 def _row(values: object, number: int) -> EpochRow:
     names = {field.name: field.type for field in fields(EpochRow)}
     if not isinstance(values, dict) or values.keys() != names.keys():
-        raise ClauseError("row {n} is {found}; expected a row of training.csv", n=number, found=shown(values))
+        raise invalid("rows", values)
     for name, value in values.items():
         if not (_is_count(value) if names[name] is int else type(value) in (int, float)):
-            raise ClauseError("row {n} has an invalid {name}: {found}", n=number, name=name, found=shown(value))
+            raise invalid("rows", {name: value})
     row = EpochRow(**values)
     # A loss may be NaN after a failure; time and place may not.
     if row.epoch != number or not 0 <= row.seconds < math.inf:
-        raise ClauseError("row {n} has an invalid epoch or time (epoch {epoch})", n=number, epoch=shown(row.epoch))
+        raise invalid("rows", {"epoch": row.epoch, "seconds": row.seconds})
     return row
 
 
@@ -307,7 +312,7 @@ def read_turn(found: object) -> Turn | None:
         step, seconds = found
         if _is_count(step) and isinstance(seconds, float) and 0 <= seconds < math.inf:
             return step, seconds
-    raise ClauseError("the turning point of its learning rate is invalid: {found}", found=shown(found))
+    raise invalid("turn", found)
 
 
 def read_place(found: object) -> TrainingPosition:
@@ -320,7 +325,7 @@ def read_place(found: object) -> TrainingPosition:
             place = TrainingPosition(**found)
             if 0 <= place.seconds < math.inf and place.steps <= place.step:
                 return place
-    raise ClauseError("its place in the training is invalid: {found}", found=shown(found))
+    raise invalid("place", found)
 
 
 def _is_count(value: object) -> TypeGuard[int]:
@@ -350,7 +355,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
             os.rmdir(atomic_saves.make(folder))  # so a save can
         except OSError as error:
             reason = error.strerror or say("unknown reason")
-            raise CheckpointError("--out {out}: cannot be written ({reason}).", out=str(out), reason=reason) from None
+            raise CheckpointError("{file}: cannot be written ({reason}).", file=str(out), reason=reason) from None
         try:
             _check(out, folder, resume=resume, force=force)
             yield

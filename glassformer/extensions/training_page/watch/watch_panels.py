@@ -231,8 +231,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
         return False
     n = watch_choices.check(chosen, pairs)
     st.caption(say("The model will have {n:,} parameters, of at most {most:,}.", n=n, most=MOST_PARAMETERS))
-    with st.expander(say("The commands that will be run")):
-        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell")
+    _commands(plan)
     return True
 
 
@@ -326,35 +325,30 @@ def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
     elif seen.state == "running" and not now.step:
         st.progress(0.0, text=say("The data and the model are being made ready."))
     elif seen.state == "running":
-        at = say("Step {step:,} of {steps:,}, epoch {epoch}", step=now.step, steps=now.steps, epoch=now.epoch)
         rate = say("{n:,.0f} tokens a second", n=now.tokens_a_second)
         left = say("about {time} left", time=time_of(now.left))
-        st.progress(min(now.step / max(now.steps, 1), 1.0), text=drawing.plain(joined(" · ", [at, rate, left])))
+        st.progress(min(now.step / max(now.steps, 1), 1.0), text=drawing.plain(joined(" · ", [_at(now), rate, left])))
     elif seen.state == "done":
         whole = now.step >= now.steps
         said = (
             say("The training is done.") if whole else say("The time was up; the training ended before its last step.")
         )
-        st.success(drawing.plain(joined(" ", [said, *_ended_at(now)])), icon=":material/check_circle:")
+        st.success(drawing.plain(joined(" ", [said, _at(now)])), icon=":material/check_circle:")
     elif seen.state == "cancelled":
-        st.info(drawing.plain(joined(" ", [say("The training was stopped."), *_ended_at(now)])))
+        st.info(drawing.plain(joined(" ", [say("The training was stopped."), *[_at(now)] * bool(now.step)])))
     else:
         st.error(drawing.with_code(seen.problem or say("The training failed.")))
     if training.has_model:
         n = len(snapshots.steps(training.out))
         told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
-        told.append(
-            say(
-                "The model is the checkpoint in the sidebar. On every page, the slider there goes through its "
-                "snapshots."
-            )
+        where = say(
+            "The model is the checkpoint in the sidebar. On every page, the slider there goes through its snapshots."
         )
-        st.caption(joined(" ", told))
+        st.caption(joined(" ", [*told, where]))
 
 
-def _ended_at(now: TrainingProgress) -> list[Sentence]:
-    """The current step; empty before the first."""
-    return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
+def _at(now: TrainingProgress) -> Sentence:
+    return say("Step {step:,} of {steps:,}, epoch {epoch}", step=now.step, steps=now.steps, epoch=now.epoch)
 
 
 def _steer(training: Training, seen: JobStatus, name: str) -> None:

@@ -63,7 +63,7 @@ def test_a_shard_is_so_many_lines_of_the_file_and_lines_without_text_are_none(fi
 
 def test_the_first_lines_with_text_can_be_asked_for(file):
     assert [one.number for one in lines.pairs(file, most=2).lines()] == [1, 3]
-    with pytest.raises(DataError, match="--max-pairs: found 0, expected 1 or more"):
+    with pytest.raises(DataError, match="--max-pairs is 0; expected at least 1"):
         lines.pairs(file, most=0)
 
 

@@ -89,7 +89,7 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
     shown = plain(test.markdown)
     assert ":material/error: **A test called broken**: broken" in shown
     assert "**What it means.** The model sees the future." in shown
-    assert "**Usual causes.** No causal mask." in shown
+    assert "**Usual causes:** No causal mask." in shown
     (where,) = [one for one in shown if "**Where.**" in one]
     assert where.startswith("**Where.** “decoder.0”, “*decoder*”, “w0”")
     assert where.endswith("“w9”, and 21 more")
@@ -168,9 +168,9 @@ def test_sentences_of_the_reader_and_the_loss_that_the_training_reported_are_use
     submit = next(one for one in test.button if one.label == "Examine with these")
     until_done(submit.click().run())
     assert used[-1] == ("given", ("abc", "no"), ("cba", "on"), 0.006)
-    assert any("2 sentences of your own were used." in one for one in plain(test.caption))
+    assert any("with 2 sentences that you provided" in one for one in plain(test.caption))
     until_done(test.button("examine_examples").click().run())
-    assert any("example sentences from the checkpoint were used" in one for one in plain(test.caption)), "and back"
+    assert any("examples from its card" in one for one in plain(test.caption)), "and back"
 
 
 def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(open_page, examine_with):
@@ -210,7 +210,7 @@ def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
     examine_with(named("broken", BROKEN))
     test = AppTest.from_file(str(MAIN), default_timeout=60)
     test.query_params["model"] = "reverse"
-    test.switch_page(str(DOCTOR))
+    test.run().switch_page(str(DOCTOR))  # after a run, by which Streamlit knows the page's address
     until_done(check(test.run()))
     link = next(one.proto for one in test.get("page_link") if one.proto.label == "See it in Masks")
     assert link.page == "masks"

@@ -62,8 +62,8 @@ def test_the_folder_one_is_in_is_refused(job, monkeypatch, out):
 
 
 def test_a_parent_that_is_a_file_or_cannot_be_written_to(job, monkeypatch):
-    refused(dataclasses.replace(job, out=job.train / "x"), monkeypatch, r"--out .*: cannot be written \(")
-    refused(dataclasses.replace(job, out=Path("/proc/x/y")), monkeypatch, r"--out /proc/x/y: cannot be written \(")
+    refused(dataclasses.replace(job, out=job.train / "x"), monkeypatch, r".*: cannot be written \(")
+    refused(dataclasses.replace(job, out=Path("/proc/x/y")), monkeypatch, r"/proc/x/y: cannot be written \(")
     long = job.out.with_name("x" * 250)  # a name for it, but none for the hidden folder beside it
     refused(dataclasses.replace(job, out=long), monkeypatch, "cannot be written")
     assert not job.out.parent.exists()  # what was made on the way is gone

@@ -156,7 +156,7 @@ def test_files_that_prepare_did_not_write_are_never_replaced_or_removed(text, na
 def test_what_cannot_be_made_leaves_nothing_behind(text):
     with pytest.raises(DataError, match="at most"):
         prepare(job(text, dev=5_000))
-    with pytest.raises(DataError, match="--dev is -1; expected 0 or more"):
+    with pytest.raises(DataError, match="--dev is -1; expected at least 0"):
         prepare(job(text, dev=-1))
     assert not (text.parent / "data").exists()
     with pytest.raises(DataError, match="is a file; --out must be the folder"):

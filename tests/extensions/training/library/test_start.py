@@ -132,7 +132,7 @@ def test_pairs_that_cannot_be_sampled_or_of_which_none_fits_are_refused(pairs):
     job = dataclasses.replace(job, config=dataclasses.replace(job.config, max_len=11))
     with pytest.raises(
         DataError,
-        match=r"train.tsv: with the sampled splits, every pair has more than 11 tokens on at least one side; "
+        match=r"train.tsv: every pair has more than 11 tokens on at least one side; "
         r"raise --max-len\.",
     ):
         train(job)

@@ -84,7 +84,7 @@ def test_a_training_whose_card_names_no_epoch_is_drawn_with_the_best_one(open_pa
     ("content", "says"),
     [
         (None, "no training.csv"),
-        (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown."),
+        (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; the limit is 1,000,000."),
         (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
     ],
 )
