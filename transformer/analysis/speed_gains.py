@@ -162,8 +162,7 @@ def has_compiler() -> bool:
 def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
     """Measure, in a process that ends with this generator; says in seconds how far it is.
 
-    Raises:
-        QueryError: The model writes nothing or is too large, or the process ended without a result.
+    A QueryError if the model writes nothing or is too large, or the process ended without a result.
     """
     anatomy(config).stack("decoder")
     if config.count_parameters() > MOST_PARAMETERS:

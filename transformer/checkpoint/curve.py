@@ -51,16 +51,10 @@ class Curve:
 
 
 def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
-    """Read the `training.csv` of a checkpoint folder.
+    """Read the `training.csv` of a checkpoint folder; None if it has none.
 
-    Args:
-        inside: The real path of a folder that no link may leave; None for no such limit.
-
-    Returns:
-        The curve; None if the folder has no such file.
-
-    Raises:
-        CheckpointError: It is too large, or holds no learning curve.
+    `inside` is the real path of a folder that no link may leave; None for no such limit. A CheckpointError if the file
+    is too large, or holds no learning curve.
     """
     files = FolderFiles(folder, inside=inside)
     if not files.has(CURVE):

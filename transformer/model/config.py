@@ -281,11 +281,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     @classmethod
     def from_mapping(cls, record: Mapping[str, Any]) -> Self:
-        """Build a config from parsed JSON; unknown keys are left out (see `unknown_keys`).
-
-        Raises:
-            ConfigError: A required key is missing, or a value is refused; names the field.
-        """
+        """Build a config from parsed JSON; unknown keys are left out (see `unknown_keys`), errors as of the class."""
         if not isinstance(record, Mapping):
             raise ConfigError("config", "expected a JSON object, found {kind}.", kind=type(record).__name__)
         version = record.get("format_version")

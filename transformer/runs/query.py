@@ -65,11 +65,7 @@ _DECODINGS: dict[str, type[Decoding]] = {"greedy": Greedy, "beam": Beam, "sampli
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """One request.
-
-    Raises:
-        QueryError: A value is of the wrong type or out of range.
-    """
+    """One request; a QueryError if a value is of the wrong type or out of range."""
 
     checkpoint: str  # content hash of the checkpoint it is for
     source: str  # the sentence, at most 4,000 characters; kept in Unicode form NFC (see `check_source`)
@@ -121,11 +117,7 @@ class Query:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            QueryError: The text is not such JSON, has another version, or a value is refused.
-        """
+        """Read what `to_json` wrote; a QueryError if it is other JSON, of another version, or a value is refused."""
         try:
             record: dict[str, Any] = json.loads(text)
             version = record.pop("version")

@@ -171,18 +171,10 @@ def picture_file(
 ) -> tuple[bytes, tuple[str, ...]]:
     """The content of a file with a picture of a run, and a note for each selected thing that does not exist.
 
-    Args:
-        folder: A checkpoint's.
-        source: What the model reads.
-        parameters: Other query parameters of the app, for the run and the view.
-        name: As of `pictures_named`; of several the first is drawn, in HTML all.
-        form: HTML is a saved run.
-        language: Of PNG and SVG.
-        width, height, dpi: As of `images`.
-        device: Where the model computes.
-
-    Raises:
-        GlassformerError: The folder, the query, a name or a size is invalid, or PNG and SVG cannot be drawn.
+    `folder` is a checkpoint's; `parameters` are other query parameters of the app, for the run and the view; `name` is
+    as of `pictures_named`: of several the first is drawn, in HTML, which is a saved run, all. `language` is for PNG and
+    SVG; `width`, `height` and `dpi` are as of `images`. A GlassformerError if the folder, the query, a name or a size
+    is invalid, or PNG and SVG cannot be drawn.
     """
     if language not in languages():
         raise QueryError(
@@ -238,17 +230,10 @@ def _images(plots: Sequence[Plot]) -> list[str]:
 def images(
     specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
 ) -> list[bytes]:
-    """Draw pictures.
+    """Draw what `..._spec` of `charts` returned, as PNG, or as SVG with text as text.
 
-    Args:
-        specs: What `..._spec` of `charts` returned.
-        language: One of `words.languages()`.
-        form: PNG, or SVG with text as text.
-        width, height: In millimetres; no height for the default of each picture.
-        dpi: Resolution of a PNG.
-
-    Raises:
-        GlassformerError: A size is out of range, kaleido or a browser is missing, or the browser fails.
+    Width and height are in millimetres, without a height the default of each picture; `dpi` is for PNG. A
+    GlassformerError if a size is out of range, kaleido or a browser is missing, or the browser fails.
     """
     for size in (width, width if height is None else height):
         if not LEAST_MM <= size <= MOST_MM:
