@@ -53,7 +53,7 @@ class ConfigError(GlassformerError):
     def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
         self.field = field
         self._problem = _said(message, values)
-        super().__init__(say("{field}: {problem}", field=field, problem=self._problem))
+        super().__init__(say("{label}: {problem}", label=field, problem=self._problem))
 
     def __reduce__(self) -> tuple[object, ...]:
         return ConfigError, (self.field, self._problem)

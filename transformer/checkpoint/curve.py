@@ -117,7 +117,7 @@ def _table(content: bytes) -> tuple[list[str], list[list[str]]]:
     except (UnicodeDecodeError, csv.Error):
         raise ClauseError("is not comma-separated text (CSV) in UTF-8") from None
     if not lines:
-        raise ClauseError("is empty")
+        raise ClauseError("has no rows yet; each epoch of training adds one")
     return [name.strip() for name in lines[0]], lines[1:]
 
 

@@ -377,7 +377,9 @@ class Trace(ArrayRecord):
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            "this run has no {kind} attention, only these kinds: {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
+            "there is no {kind} attention in these maps, only these kinds: {kinds}.",
+            kind=repr(kind),
+            kinds=", ".join(arrays),
         )
     return arrays[kind]
 

@@ -8,7 +8,7 @@ PNG and SVG need kaleido, an extra, and an installed Chrome or Chromium. Knows n
 
 import asyncio
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -61,8 +61,12 @@ def pictures_named(name: str) -> list[Picture[Any]]:
             return [found]
     known = [f"{one.part.page.path}.{key}" for key, one in PICTURES.items()]
     near = get_close_matches(name, known, n=3, cutoff=0.4) or known
-    raise QueryError(
-        "{name} is not the name of a picture; choose from {known}.", name=shown(name), known=", ".join(near)
+    raise _unknown("name", name, near)
+
+
+def _unknown(what: str, found: str, known: Iterable[str]) -> QueryError:
+    return QueryError(
+        "{what}: there is no {found}; choose from {known}.", what=what, found=shown(found), known=", ".join(known)
     )
 
 
@@ -71,8 +75,7 @@ def looked_at(view: Mapping[str, object]) -> View:
     known = list(all_fields())
     for name, value in view.items():
         if name not in known:
-            near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4) or known)
-            raise QueryError("{name} is not a field of the view; choose from {known}.", name=shown(name), known=near)
+            raise _unknown("view", name, get_close_matches(name, known, n=3, cutoff=0.4) or known)
         try:
             one = View().but(**{name: value})
             found, _ = read_link({key: (text,) for key, text in write_link(Link(view=one)).items()})
@@ -177,17 +180,12 @@ def picture_file(
     is invalid, or PNG and SVG cannot be drawn.
     """
     if language not in languages():
-        raise QueryError(
-            "{name} is not an available language; choose from {known}.",
-            name=shown(language),
-            known=", ".join(languages()),
-        )
+        raise _unknown("language", language, languages())
     pictures = pictures_named(name)
     words = address_words()
     for word in parameters:
         if word not in words:
-            near = ", ".join(get_close_matches(word, words, n=3) or words)
-            raise QueryError("{word} is not an address parameter; choose from {known}.", word=shown(word), known=near)
+            raise _unknown("parameters", word, get_close_matches(word, words, n=3) or words)
     link, notes = read_link({**parameters, "src": (source,)})
     checkpoint = load(folder, device=device)
     trace = checkpoint.run(link.query(checkpoint.content_hash))

@@ -209,7 +209,7 @@ def _in_language(shown: SavedRunContent, slot: str, language: str) -> dict[str, 
                       "shows": shows})  # fmt: skip
         frames |= made.frames
         room = made.room
-    title = say("{model}: {source}", model=card.title or run.checkpoint.name, source=query.source)
+    title = say("{title}: {text}", title=card.title or run.checkpoint.name, text=query.source)
     return here(
         {
             "tag": tag_of(language),

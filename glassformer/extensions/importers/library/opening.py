@@ -356,7 +356,7 @@ def made(
 
 def incomplete(report: ImportReport) -> CheckpointError:
     """The obstacle to loading if there is no question to answer."""
-    said = [say("{source}: {verdict}", source=report.source, verdict=report.verdict())]
+    said = [say("{label}: {problem}", label=report.source, problem=report.verdict())]
     if report.missing:
         said.append(say("The file has no tensors for {names}.", names=first(report.missing)))
     if report.left_over:

@@ -39,7 +39,7 @@ def test_a_report_in_which_everything_is_accounted_for():
         "  l.0.mask  BOOL [1]  ignored  it is a mask",
         "Stands in for what the file does not have:",
         "  bias  zeros",
-        "Fields of config.json:",
+        "config.json:",
         "  d_model  3  inferred  It has 3 columns.",
         "All tensors and fields are accounted for, so the model can be imported.",
     ]
