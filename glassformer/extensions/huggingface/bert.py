@@ -97,7 +97,7 @@ def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: 
     if first_row is not None:
         how = cut_rows(first_row)
         rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
-    return KeyTable(say("A {name} model.", name=name), tuple(rules), tuple(_unused(prefixes)))
+    return KeyTable(say("A {family} model.", family=name), tuple(rules), tuple(_unused(prefixes)))
 
 
 BERT = _table("BERT", BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,

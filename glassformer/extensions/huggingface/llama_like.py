@@ -243,7 +243,7 @@ def _smollm3(settings: Settings, _: Present) -> Fields:
     if not isinstance(placed, list) or len(placed) != n or not all(one in (0, 1) for one in placed):
         raise settings.refused("no_rope_layers", placed, say_n("{n} number, 0 or 1", "{n} numbers, each 0 or 1", n))
     unplaced = tuple(i for i, one in enumerate(placed) if not one)
-    why = say("{key} in {file}", key="no_rope_layers, no_rope_layer_interval", file=CONFIG)
+    why = say("{key} in {file}", key=", ".join(("no_rope_layers", "no_rope_layer_interval")), file=CONFIG)
     return {**said, "unplaced_layers": Known(unplaced, why), "windows": _switched(settings, said, within=unplaced)}
 
 
@@ -284,7 +284,10 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
             "sliding_window", window, say("2 or more, because transformers itself treats 1 as no window")
         )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
-    return Known(found if any(found) else (), say("{key} in {file}", key="sliding_window, layer_types", file=CONFIG))
+    return Known(
+        found if any(found) else (),
+        say("{key} in {file}", key=", ".join(("sliding_window", "layer_types")), file=CONFIG),
+    )
 
 
 FOUR_NORMS = {
@@ -303,7 +306,7 @@ def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
     return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD), FREQUENCIES)
 
 
-GEMMA = _gemma_table(say("A {name} model.", name="Gemma"), NORMS)
+GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)
 GEMMA_2 = _gemma_table(say("A Gemma 2 or 3 model."), FOUR_NORMS | NORMS_OF_HEADS)
 
 
@@ -384,7 +387,7 @@ def _by_kind(settings: Settings) -> Known:
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
     if numbers["scaling"] != "none":
         numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    why = say("{key} in {file}", key=NEW if nested else "rope_theta, rope_local_base_freq", file=CONFIG)
+    why = say("{key} in {file}", key=NEW if nested else ", ".join(("rope_theta", "rope_local_base_freq")), file=CONFIG)
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 

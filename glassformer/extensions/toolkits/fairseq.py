@@ -109,7 +109,7 @@ _UNUSED = (
     ),
 )
 _TABLES = {
-    learned: KeyTable(say("A Transformer of {name}.", name="fairseq"), tuple(_rules(learned)), _UNUSED)
+    learned: KeyTable(say("A Transformer of {toolkit}.", toolkit="fairseq"), tuple(_rules(learned)), _UNUSED)
     for learned in (False, True)
 }
 

@@ -71,7 +71,7 @@ def _rules() -> Iterator[Rule]:
         yield Rule.of(f"{stack}.pe.pe", f"{stack}.embedding.positions.table", reshape=FLATTENED)
 
 
-TABLE = KeyTable(say("A Transformer of {name}.", name="Joey NMT"), tuple(_rules()))
+TABLE = KeyTable(say("A Transformer of {toolkit}.", toolkit="Joey NMT"), tuple(_rules()))
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:

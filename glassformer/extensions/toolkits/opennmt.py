@@ -79,7 +79,7 @@ def _forward(gated: bool) -> Iterator[Rule]:
 
 
 _TABLES = {
-    gated: KeyTable(say("A Transformer of {name}.", name="OpenNMT-py"), (*_rules(), *_forward(gated)))
+    gated: KeyTable(say("A Transformer of {toolkit}.", toolkit="OpenNMT-py"), (*_rules(), *_forward(gated)))
     for gated in (False, True)
 }
 

@@ -60,7 +60,7 @@ def test_pieces_are_read_as_sentencepiece_reads_them(checkpoint_folder, name):
         (b"<!DOCTYPE html><html>", "a web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "Git LFS pointer"),
         (b'{"model": {"type": "BPE"}}', "JSON"),
-        (b"PK\x03\x04rest", "zip"),
+        (b"PK\x03\x04rest", "is an archive"),
         (b"\x80" * 30, "it is cut off, or damaged at byte 0"),
         (bytes(range(1, 200)), "damaged"),
     ],

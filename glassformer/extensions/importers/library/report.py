@@ -168,7 +168,7 @@ class ImportReport:
             say("{title}: {text}", title=self.source, text=self.recognised),
             *self.notes,
             *_part("tensors:", (_row(row) for row in self.rows())),
-            *_part("filled:", map(_row, self.filled_rows())),
+            *_part("stand-ins:", map(_row, self.filled_rows())),
             *_part("config.json:", (_row(row) for row in self.field_rows())),
             *_part("missing:", self.missing),
             *_part("unknown:", self.left_over),

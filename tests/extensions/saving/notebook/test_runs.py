@@ -120,7 +120,7 @@ def test_a_part_and_a_page_have_all_their_pictures_and_every_field_of_the_view_c
     ("name", "view", "says"),
     [
         ("attention.heat_map", {}, "attention.head_map"),
-        ("nothing", {}, "'nothing' is not the name of a picture"),
+        ("nothing", {}, "name: there is no 'nothing'; choose from"),
         ("step", {"layers": 2}, "view: there is no 'layers'; choose from layer"),
         ("step", {"layer": "2"}, "layer cannot be '2'"),
         ("step", {"kind": "crossed"}, "kind cannot be 'crossed'"),
