@@ -33,7 +33,6 @@ from torch import Tensor
 from transformer import sandbox
 from transformer.checkpoint.parameter_layout import ready, vacant
 from transformer.errors import QueryError
-from transformer.model import linear
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
@@ -88,7 +87,7 @@ class Steps:
         vars(torch)["get_num_threads"] = lambda: 1
         model = copy.deepcopy(self.model)
         for module in model.modules():
-            if isinstance(module, linear.Linear):
+            if isinstance(module, Linear):
                 module.joined = None
         compiled = torch.compile(step)
         for _ in range(2):  # the second time finds out whether anything has to be compiled once more

@@ -17,8 +17,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.distribution import Rules
 from transformer.runs.interventions import Intervention, fitted
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query, check_reference
+from transformer.runs.query import Query, Runnable, check_reference
 from transformer.text.tokenizer import RawIds, normalise, notes_on
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats

@@ -33,8 +33,7 @@ from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ROWS, Rules, logits_of, ranks_of
 from transformer.runs.inputs import PreparedReference, Reference, Source, read_given
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.running import run
 
