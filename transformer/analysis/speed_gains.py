@@ -36,6 +36,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
+from transformer.model.module import Linear
 from transformer.runs.array_records import Progress
 from transformer.runs.drafting import drafters
 
