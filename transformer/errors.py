@@ -27,12 +27,7 @@ from transformer.i18n.sentence import Template
 
 
 class SentenceError(Exception):
-    """An error that keeps its message as a sentence.
-
-    Args:
-        message: A sentence; or a template, which is then filled with the values.
-        **values: See `transformer.i18n.say`.
-    """
+    """An error that keeps its message as a sentence: one, or a template with its values, as for `say`."""
 
     def __init__(self, message: LiteralString | Sentence, /, **values: Any) -> None:
         super().__init__(_said(message, values))
@@ -53,16 +48,12 @@ class GlassformerError(SentenceError, ValueError):
 
 
 class ConfigError(GlassformerError):
-    """A field of a `ModelConfig` is missing, of the wrong type or out of range.
-
-    Args:
-        message, **values: What is wrong; see `SentenceError`.
-    """
+    """A field of a `ModelConfig` is missing, of the wrong type or out of range; the message says what is wrong."""
 
     def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
         self.field = field
         self._problem = _said(message, values)
-        super().__init__(say("{field}: {problem}", field=field, problem=self._problem))
+        super().__init__(say("{label}: {problem}", label=field, problem=self._problem))
 
     def __reduce__(self) -> tuple[object, ...]:
         return ConfigError, (self.field, self._problem)

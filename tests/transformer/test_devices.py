@@ -147,7 +147,7 @@ def test_a_gpu_without_room_is_said(monkeypatch):
     gpu = torch.device("cuda", 0)
     assert free_memory.fits(1200, gpu)
     assert not free_memory.fits(1201, gpu)
-    with pytest.raises(CheckpointError, match=r"on cuda:0 loading it needs 1,201 bytes .* only 1,200 are free"):
+    with pytest.raises(CheckpointError, match=r"m \(cuda:0\): loading it needs 1,201 bytes .* only 1,200 are free"):
         free_memory.check_bytes(1201, label="m", device=gpu)
 
 

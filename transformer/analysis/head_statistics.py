@@ -26,7 +26,7 @@ import numpy as np
 
 from transformer.analysis import one_weight
 from transformer.model.anatomy import EVERY_PART, Kind
-from transformer.runs.model_protocols import Runnable
+from transformer.runs.query import Runnable
 from transformer.runs.running import each_layer
 from transformer.runs.trace import Trace
 

@@ -26,7 +26,7 @@ from transformer.analysis.stream import StreamPlace, places
 from transformer.model.transformer import Transformer
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ranks_of
-from transformer.runs.model_protocols import Runnable
+from transformer.runs.query import Runnable
 from transformer.runs.running import replay
 from transformer.runs.trace import Trace
 

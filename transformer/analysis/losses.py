@@ -33,7 +33,7 @@ from transformer.model.positions import FixedPositions
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.distribution import losses_of
-from transformer.runs.model_protocols import Scorable
+from transformer.runs.query import Scorable
 from transformer.runs.reading import padded, read_before
 from transformer.text.tokenizer import AnyTokenizer, RawIds, normalise
 

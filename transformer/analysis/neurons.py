@@ -27,7 +27,7 @@ import torch
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.model.norms import Norm
 from transformer.runs.running import replay
 from transformer.runs.trace import Trace

@@ -20,8 +20,7 @@ from transformer.errors import QueryError
 from transformer.runs.distribution import drawn_from
 from transformer.runs.drafting import verdict
 from transformer.runs.dynamic_batching import decode_together, finish_alone
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import MOST_TOGETHER, Query, Sampling
+from transformer.runs.query import MOST_TOGETHER, Query, Runnable, Sampling
 from transformer.runs.reading import DecodedOutput, EncodedBatch, Pause, go_on, read
 from transformer.runs.trace import Trace
 

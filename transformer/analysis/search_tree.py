@@ -19,8 +19,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.runs.beam import Weighed, length_penalty
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Beam, Query
+from transformer.runs.query import Beam, Query, Runnable
 from transformer.runs.reading import DecodedOutput, Pause, go_on, read
 
 MOST_DROPPED = 24

@@ -33,10 +33,10 @@ from torch import Tensor
 from transformer import sandbox
 from transformer.checkpoint.parameter_layout import ready, vacant
 from transformer.errors import QueryError
-from transformer.model import linear
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
+from transformer.model.module import Linear
 from transformer.runs.array_records import Progress
 from transformer.runs.drafting import drafters
 
@@ -88,7 +88,7 @@ class Steps:
         vars(torch)["get_num_threads"] = lambda: 1
         model = copy.deepcopy(self.model)
         for module in model.modules():
-            if isinstance(module, linear.Linear):
+            if isinstance(module, Linear):
                 module.joined = None
         compiled = torch.compile(step)
         for _ in range(2):  # the second time finds out whether anything has to be compiled once more
@@ -162,8 +162,7 @@ def has_compiler() -> bool:
 def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
     """Measure, in a process that ends with this generator; says in seconds how far it is.
 
-    Raises:
-        QueryError: The model writes nothing or is too large, or the process ended without a result.
+    A QueryError if the model writes nothing or is too large, or the process ended without a result.
     """
     anatomy(config).stack("decoder")
     if config.count_parameters() > MOST_PARAMETERS:

@@ -24,8 +24,7 @@ from transformer.model.taps import Recorder, Tap
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.inputs import read_source
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 from transformer.runs.recording_pass import alone, check_recorded
 
 

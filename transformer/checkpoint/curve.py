@@ -51,16 +51,10 @@ class Curve:
 
 
 def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
-    """Read the `training.csv` of a checkpoint folder.
+    """Read the `training.csv` of a checkpoint folder; None if it has none.
 
-    Args:
-        inside: The real path of a folder that no link may leave; None for no such limit.
-
-    Returns:
-        The curve; None if the folder has no such file.
-
-    Raises:
-        CheckpointError: It is too large, or holds no learning curve.
+    `inside` is the real path of a folder that no link may leave; None for no such limit. A CheckpointError if the file
+    is too large, or holds no learning curve.
     """
     files = FolderFiles(folder, inside=inside)
     if not files.has(CURVE):
@@ -123,7 +117,7 @@ def _table(content: bytes) -> tuple[list[str], list[list[str]]]:
     except (UnicodeDecodeError, csv.Error):
         raise ClauseError("is not comma-separated text (CSV) in UTF-8") from None
     if not lines:
-        raise ClauseError("is empty")
+        raise ClauseError("has no rows yet; each epoch of training adds one")
     return [name.strip() for name in lines[0]], lines[1:]
 
 

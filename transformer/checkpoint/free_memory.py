@@ -81,17 +81,9 @@ def check_bytes(needed: int, *, label: str, device: torch.device = CPU) -> None:
     """Refuse what needs more memory than is free."""
     there = _free_on(device)
     if there is not None and needed > there:
-        if device != CPU:
-            raise CheckpointError(
-                "{label}: on {device} loading it needs {needed:,} bytes of memory, but only {there:,} are free.",
-                label=label,
-                device=str(device),
-                needed=needed,
-                there=there,
-            )
         raise CheckpointError(
             "{label}: loading it needs {needed:,} bytes of memory, but only {there:,} are free.",
-            label=label,
+            label=label if device == CPU else f"{label} ({device})",
             needed=needed,
             there=max(there, 0),
         )

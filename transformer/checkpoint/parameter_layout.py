@@ -11,7 +11,7 @@ things make that two to three times faster, and change neither shapes nor result
 
 A model is made without values, and each value is written to its final place, so a large model is in memory only once.
 If even that is too much, matrices that a file has in 16 bits stay in 16 bits, each in its own memory, and
-`transformer.model.linear` widens them whenever they are used.
+`transformer.model.module` widens them whenever they are used.
 """
 
 from collections.abc import Iterable, Mapping

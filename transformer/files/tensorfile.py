@@ -17,7 +17,7 @@ from torch import Tensor
 
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import strictjson
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import say_n
 
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
@@ -169,13 +169,11 @@ def _info(name: str, value: Any) -> TensorInfo:
         )
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BITS:
-        raise ClauseError("tensor {tensor} has the unknown dtype {dtype}", tensor=tensor, dtype=shown(dtype))
+        raise _impossible(tensor, "dtype", dtype)
     if not _is_counts(shape) or math.prod(shape) > MAX_ELEMENTS:
-        raise ClauseError("tensor {tensor} has the impossible shape {shape}", tensor=tensor, shape=shown(shape))
+        raise _impossible(tensor, "shape", shape)
     if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise ClauseError(
-            "tensor {tensor} has the impossible data_offsets {offsets}", tensor=tensor, offsets=shown(offsets)
-        )
+        raise _impossible(tensor, "data_offsets", offsets)
     needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
     if needed != found:
         raise ClauseError(
@@ -190,6 +188,10 @@ def _info(name: str, value: Any) -> TensorInfo:
     return TensorInfo(dtype, tuple(shape), *offsets)
 
 
+def _impossible(tensor: str, key: str, found: object) -> ClauseError:
+    return ClauseError("tensor {tensor} has the impossible {key} {found}", tensor=tensor, key=key, found=shown(found))
+
+
 def _is_counts(value: Any) -> bool:
     """Whether a value is a short list of whole numbers from 0."""
     return isinstance(value, list) and len(value) <= 8 and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
@@ -200,7 +202,12 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int) -> None:
     end = 0
     for name, info in infos:
         if info.begin != end:
-            raise ClauseError(_misplaced(shown(name), info.begin, end))
+            raise ClauseError(
+                "tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, where the one before it ends",
+                tensor=shown(name),
+                begin=info.begin,
+                end=end,
+            )
         end = info.end
     if size < end:
         raise ClauseError(
@@ -216,11 +223,3 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int) -> None:
                 size - end,
             )
         )
-
-
-def _misplaced(tensor: str, begin: int, end: int) -> Sentence:
-    if begin < end:
-        return say("tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so it overlaps the "
-                   "previous tensor", tensor=tensor, begin=begin, end=end)  # fmt: skip
-    return say("tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so there is a gap "
-               "before it", tensor=tensor, begin=begin, end=end)  # fmt: skip

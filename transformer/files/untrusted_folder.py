@@ -194,7 +194,7 @@ def read_start(path: Path, most: int = -1) -> bytes:
         with path.open("rb") as file:
             return file.read(most)
     except OSError as error:
-        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=str(error.strerror)) from None
+        raise DataError("{label}: cannot be read ({reason}).", label=str(path), reason=str(error.strerror)) from None
 
 
 def decoded(content: bytes, *, label: str) -> str:

@@ -35,22 +35,14 @@ def languages() -> tuple[str, ...]:
 
 
 def name_of(language: str) -> str:
-    """A language's name in itself.
-
-    Args:
-        language: One of `languages()`.
-    """
+    """The name of one of `languages()` in itself."""
     return _NAMES.get(language, language)
 
 
 def negotiated(wanted: str | None) -> str | None:
-    """The language of ours that a tag asks for.
+    """The closest language of ours to a tag such as "zh-Hans-CN" or "zh_CN", or anything else that an address says.
 
-    Args:
-        wanted: A tag such as "zh-Hans-CN" or "zh_CN"; anything else a browser or an address may say, too.
-
-    Returns:
-        The closest: the tag without its last parts, then a language that begins like it; None if there is none.
+    That is the tag without its last parts, then a language that begins like it; None if there is none.
     """
     parts = (wanted or "").strip().replace("_", "-").lower().split("-")
     ours = {tag.lower(): tag for tag in (*languages(), PSEUDO)}

@@ -182,19 +182,11 @@ class Passed(Sentence):
 
 
 def say(template: LiteralString, /, *, about: LiteralString = "", **values: object) -> Sentence:
-    """Write a sentence down.
+    """Write a sentence down: a `str` with the English text, which can be said in other languages.
 
-    Args:
-        template: English, written out here (extraction reads the source), with `{name}` or `{name:format}` for each
-            value. A brace of its own is doubled.
-        about: Where one English word has two meanings, which one; translators see it.
-        **values: The values by name; sentences among them are translated too.
-
-    Returns:
-        The sentence, which is a `str` with the English text.
-
-    Raises:
-        KeyError: If the template names a value that is not given.
+    The template is English, written out here (extraction reads the source), with `{name}` or `{name:format}` for each
+    value; a brace of its own is doubled. `about` says, where one English word has two meanings, which one; translators
+    see it. Sentences among the values are translated too. A KeyError if the template names a value that is not given.
     """
     return Template(template, None, about, values)
 
@@ -202,34 +194,19 @@ def say(template: LiteralString, /, *, about: LiteralString = "", **values: obje
 def say_n(
     one: LiteralString, many: LiteralString, n: int, /, *, about: LiteralString = "", **values: object
 ) -> Sentence:
-    """Write a sentence down that differs with a number, which is its value `{n}`.
-
-    Args:
-        one: English for 1.
-        many: English for all other numbers.
-        n: The number.
-        about: See `say`.
-        **values: See `say`.
-    """
+    """Write a sentence down that differs with a number: `one` for 1, `many` for others, with `{n}`; else as `say`."""
     return Template(one, many, about, {"n": n, **values})
 
 
 def in_languages(texts: Mapping[str, str], /, **values: object) -> Sentence:
-    """A sentence whose data bring it in each language; for long texts, such as those of a lesson.
-
-    Args:
-        texts: Each language with its template, English among them; all name the same values.
-        **values: See `say`.
-    """
+    """A sentence whose data bring it in each language, English too; for long texts, such as those of a lesson."""
     return Written(texts, values)
 
 
 def joined(separator: str, parts: Iterable[str]) -> Sentence:
     """Set whole sentences and data one after the other, such as the lines of a label.
 
-    Args:
-        separator: No language in it: a line break, a dot between two labels.
-        parts: Each whole. A sentence is not made of halves: say it as one, with values.
+    The separator has no language: a line break, a dot. A sentence is not made of halves: say it as one, with values.
     """
     return Joined(separator, tuple(parts))
 
@@ -247,11 +224,7 @@ def paragraph(function: Callable[_Rest, Iterator[str]]) -> Callable[_Rest, Sente
 def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concatenate[str, _Rest], str]:
     """Let a function of a text (an escape, a mark around it) be applied to sentences in whichever language they are.
 
-    Args:
-        function: At the top level of its module, as a sentence that went through it has to pickle.
-
-    Returns:
-        The function; given a sentence it returns one.
+    It is at the top level of its module, as a sentence that went through it has to pickle.
     """
 
     @wraps(function)
@@ -268,15 +241,7 @@ def _inside(value: object, language: str) -> object:
 
 
 def said(text: str, language: str) -> str:
-    """A text in a language: a sentence translated, any other text as it is.
-
-    Args:
-        text: A sentence or plain text.
-        language: One of `words.languages()`, or the pseudo-language.
-
-    Returns:
-        Plain text.
-    """
+    """A text in one of `languages()` or the pseudo-language: a sentence translated, any other text as it is."""
     if not isinstance(text, Sentence):
         return text
     return str(text) if language == ENGLISH else text.in_language(language)
@@ -285,10 +250,7 @@ def said(text: str, language: str) -> str:
 def said_throughout(tree: Any, language: str) -> Any:
     """Plain data in a language: each sentence in its dictionaries, lists and tuples is translated.
 
-    Args:
-        tree: Such as a figure's `data` and `layout`, or a table's columns. It is not changed; parts without a
-            sentence are returned as they are, and arrays are not looked into.
-        language: See `said`.
+    It is not changed; parts without a sentence are returned as they are, and arrays are not looked into.
     """
     if isinstance(tree, Sentence):
         return said(tree, language)

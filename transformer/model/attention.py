@@ -20,8 +20,7 @@ from transformer.model.attention_positions import NO_ORDER, AttentionPositions
 from transformer.model.attention_scores import Scoring, scoring
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
-from transformer.model.linear import Linear, products
-from transformer.model.module import Module
+from transformer.model.module import Linear, Module, products
 from transformer.model.rotary import rotate
 from transformer.model.taps import NO_TAP, Tap
 

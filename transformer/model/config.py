@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 from transformer.errors import ConfigError, shown
 from transformer.i18n import say_n
 from transformer.model.attention_features import AttentionFeatures
-from transformer.model.config_fields import Activation, Ids, Layers, Writing, check_type
+from transformer.model.config_fields import Activation, Ids, Layers, Writing, check_number, check_type, check_whole
 from transformer.model.position_kinds import KINDS, Placing, PositionKind
 
 FORMAT_VERSION = 1
@@ -112,11 +112,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             ("src_vocab_size", 1, MAX_VOCAB), ("tgt_vocab_size", 1, MAX_VOCAB), ("max_len", 1, MAX_LENGTH),
         ):  # fmt: skip
             value = getattr(self, name)
-            if not least <= value <= most:
-                found = shown(value)
-                raise ConfigError(
-                    name, "found {found}, expected {least} to {most:,}.", found=found, least=least, most=most
-                )
+            check_whole(name, value, least=least, most=most)
         if not self.n_encoder_layers + self.n_decoder_layers:
             raise ConfigError(
                 "n_decoder_layers", "found 0, and there are no encoder layers either; a model needs at least one layer."
@@ -206,11 +202,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             raise ConfigError("pad_id", "is null, but fairseq's sinusoids count positions from this id; give the id.")
         for name, least, most in (("output_scale", 1e-6, 1e6), ("logit_cap", 1e-6, 1e6), ("n_token_types", 0, 1024)):
             value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                found = shown(value)
-                raise ConfigError(
-                    name, "found {found}, expected {least:g} to {most:,g}.", found=found, least=least, most=most
-                )
+            check_number(name, value, least=least, most=most, optional=True)
         if self.mlm_head and self.n_decoder_layers:
             raise ConfigError(
                 "mlm_head", "found true in a model with a decoder; only encoder-only models have an MLM head."
@@ -281,13 +273,9 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     @classmethod
     def from_mapping(cls, record: Mapping[str, Any]) -> Self:
-        """Build a config from parsed JSON; unknown keys are left out (see `unknown_keys`).
-
-        Raises:
-            ConfigError: A required key is missing, or a value is refused; names the field.
-        """
+        """Build a config from parsed JSON; unknown keys are left out (see `unknown_keys`), errors as of the class."""
         if not isinstance(record, Mapping):
-            raise ConfigError("config", "expected a JSON object, found {kind}.", kind=type(record).__name__)
+            raise ConfigError("config", "expected a JSON object, found {found}.", found=type(record).__name__)
         version = record.get("format_version")
         if type(version) is not int or version != FORMAT_VERSION:  # 1.0 and True are equal to 1, too
             raise ConfigError(

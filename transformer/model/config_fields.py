@@ -190,10 +190,7 @@ class Layers:
 
     def check_layers(self, *, d_model: int, n_stacks: int) -> None:
         """Check what depends on more than one field; a ConfigError names the field."""
-        if not 0.0 < self.norm_eps <= 0.1:
-            raise ConfigError(
-                "norm_eps", "found {found}, expected a number above 0 and at most 0.1.", found=shown(self.norm_eps)
-            )
+        check_number("norm_eps", self.norm_eps, least=0, most=0.1, above=True)
         if self.norm_kind == "rms" and self.norm_bias:
             raise ConfigError("norm_bias", "found true, but an RMS norm has no bias; set it to false.")
         if self.norm_kind == "none" and self.norm_bias:
@@ -284,7 +281,7 @@ class Writing:
             if self.forced_end_id in closed:
                 raise ConfigError(
                     "forced_end_id",
-                    "found {i}, the id of a token that is never written, because it is pad_id or in banned_ids.",
+                    "contains {i}, the id of a token that is never written, because it is pad_id or in banned_ids.",
                     i=self.forced_end_id,
                 )
 

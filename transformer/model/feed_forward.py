@@ -18,8 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.model.linear import Linear
-from transformer.model.module import Module
+from transformer.model.module import Linear, Module
 from transformer.model.taps import NO_TAP, Tap
 
 

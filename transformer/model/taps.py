@@ -162,11 +162,7 @@ class Observer:
 
 
 class Recorder(Observer):
-    """Keeps the values of the sites that match any of its patterns, on the processor.
-
-    Args:
-        patterns: Site names or patterns; by default every attention's weights and mask.
-    """
+    """Keeps the values of sites that match any pattern, by default attentions' weights and masks, on the CPU."""
 
     def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
         super().__init__(patterns, self.keep)

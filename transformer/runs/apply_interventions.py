@@ -13,8 +13,7 @@ from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.inputs import read_source
 from transformer.runs.interventions import Ground, Intervention, fitted
 from transformer.runs.interventions.base import Other
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 
 MOST_OTHER = 128  # pieces of another run
 

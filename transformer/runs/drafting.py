@@ -55,17 +55,10 @@ class Draft(Protocol):
         """Whether it can write for a reading: its way of decoding, its changes."""
 
     def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
-        """A guess of the output of some rows of a reading's batch.
+        """A guess of the output of some rows of a reading's batch, of which `suits` is true.
 
-        Args:
-            reading: Queries whose sources have been read; `suits` is true of it.
-            rows: Which of its rows.
-            begun: What each row's output begins with; the guess begins with it, too.
-            pause: Called between two rounds of decoding.
-
-        Returns:
-            The outputs, the end piece included where one ended: at least a piece more than what they begin with, and
-            at most as many as may be written.
+        It begins with what each row's output has `begun` with, and has at least a piece more, the end piece included
+        where it ended, and at most as many as may be written. `pause` is called between two rounds of decoding.
         """
 
 
@@ -168,13 +161,7 @@ NOTHING = Verdict((), whole=False)
 def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
     """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
 
-    Args:
-        reading: Queries whose sources have been read.
-        draft: What drafts them; None: nothing does.
-        pause: Called between two rounds of decoding.
-
-    Raises:
-        QueryError: As in `run`.
+    `pause` is called between two rounds of decoding; errors as of `run`.
     """
     rows = range(len(reading.queries))
     with suppress(QueryError):  # step by step, the error may name another site

@@ -26,8 +26,7 @@ from transformer.model.cache import KVCache
 from transformer.runs.decoding import DecodedRow, Prefix, write_rows
 from transformer.runs.drafting import Ids, draft_for, guess, judged, settled, verdict_of, verify_and_trace
 from transformer.runs.inputs import Source, read_source
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 from transformer.runs.reading import DecodedOutput, EncodedBatch, Pause, go_on, map_bytes, padded, read
 from transformer.runs.trace import Trace
 

@@ -17,9 +17,8 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.distribution import Rules
 from transformer.runs.interventions import Intervention, fitted
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query, check_reference
-from transformer.text.tokenizer import SPACE_MARK, RawIds, normalise, notes_on
+from transformer.runs.query import Query, Runnable, check_reference
+from transformer.text.tokenizer import RawIds, normalise, notes_on
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats
 JOINER = "\u200d"  # holds the parts of an emoji together
@@ -94,10 +93,8 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
                 most=config.max_len,
             )
         )
-    named = list(zip(encoding.pieces, encoding.ids, strict=True))
-    unknown = [piece for piece, i in named if i == config.unk_id]
-    known = [piece for piece, i in named if i != config.unk_id and piece != SPACE_MARK]
-    notes = notes_on(query.source, config.normalisation) + tokenizer.notes + _unknown_note(unknown, whole=not known)
+    unknown = [piece for piece, i in zip(encoding.pieces, encoding.ids, strict=True) if i == config.unk_id]
+    notes = notes_on(query.source, config.normalisation) + tokenizer.notes + _unknown_note(unknown)
     prompt_ids, prompt_pieces = _prompt(checkpoint, ids, pieces)
     room = room_of(config, len(prompt_ids))
     _check_forced(checkpoint, query, room=room)
@@ -137,30 +134,16 @@ def _prompt(
     return ((start,), (checkpoint.tgt_tokenizer.piece(start),)) if parts.reads else (ids, pieces)
 
 
-def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
-    """What is said of pieces that the model has never seen: all of the sentence's, or some."""
+def _unknown_note(unknown: Sequence[str]) -> tuple[str, ...]:
+    """What is said of pieces that the model has never seen."""
     if not unknown:
         return ()
     listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
-    if len(listed) <= MAX_LISTED and whole:
-        note = say(
-            "This model has never seen: {pieces}. It reads the unknown token instead, so it knows nothing about "
-            "this sentence.",
-            pieces=listed,
-        )
-    elif len(listed) <= MAX_LISTED:
+    if len(listed) <= MAX_LISTED:
         note = say(
             "This model has never seen: {pieces}. It reads the unknown token instead, so it cannot know what this "
             "part of the text says.",
             pieces=listed,
-        )
-    elif whole:
-        note = say_n(
-            "This model knows none of this sentence's {n} tokens. It reads the unknown token in place of each, so "
-            "it knows nothing about the sentence.",
-            "This model knows none of this sentence's {n} tokens. It reads the unknown token in place of "
-            "each, so it knows nothing about the sentence.",
-            len(unknown),
         )
     else:
         note = say_n("This model has never seen {n} of these tokens. It reads the unknown token instead, so it "
@@ -188,10 +171,11 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
                 i=i,
                 last=config.tgt_vocab_size - 1,
             )
-        if i == config.pad_id:
-            raise QueryError("forced token id {i} is padding, which is never written; choose another token.", i=i)
-        if i in config.banned_ids:
-            raise QueryError("forced token id {i} is banned by this model's config; choose another token.", i=i)
+        if i in config.never_written:
+            raise QueryError(
+                "forced token id {i} is never written: it is padding, or this model's config bans it; choose another.",
+                i=i,
+            )
         if i in config.end_ids and place < len(query.forced) - 1:
             raise QueryError("a forced token comes after the end mark; make the end mark the last forced token.")
     if len(query.forced) > room:

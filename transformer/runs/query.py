@@ -1,4 +1,4 @@
-"""Run request: everything that determines the result of a run.
+"""Run request: everything that determines the result of a run, and what a run needs of a checkpoint.
 
 A `Query` is frozen and hashable, so its result can be cached, linked to, replayed and compared with another's. It
 goes to JSON and back unchanged. Settings are checked here. Whether the source and the forced pieces fit a checkpoint
@@ -9,12 +9,18 @@ import json
 import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say, say_n
+from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, checked, from_record
 from transformer.runs.interventions.fields import real_number, whole_number
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
+    from transformer.text.tokenizer import AnyTokenizer
+
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
@@ -65,11 +71,7 @@ _DECODINGS: dict[str, type[Decoding]] = {"greedy": Greedy, "beam": Beam, "sampli
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """One request.
-
-    Raises:
-        QueryError: A value is of the wrong type or out of range.
-    """
+    """One request; a QueryError if a value is of the wrong type or out of range."""
 
     checkpoint: str  # content hash of the checkpoint it is for
     source: str  # the sentence, at most 4,000 characters; kept in Unicode form NFC (see `check_source`)
@@ -121,11 +123,7 @@ class Query:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            QueryError: The text is not such JSON, has another version, or a value is refused.
-        """
+        """Read what `to_json` wrote; a QueryError if it is other JSON, of another version, or a value is refused."""
         try:
             record: dict[str, Any] = json.loads(text)
             version = record.pop("version")
@@ -185,3 +183,35 @@ def _composed(text: str, too_long: Callable[[int], Sentence]) -> str:
     if len(composed) > MAX_SOURCE_CHARACTERS:
         raise QueryError(too_long(len(composed)))
     return composed
+
+
+class Scorable(Protocol):
+    """A model and its tokenizers."""
+
+    @property
+    def model(self) -> "Transformer":
+        """The model, in evaluation mode."""
+
+    @property
+    def src_tokenizer(self) -> "AnyTokenizer":
+        """The tokenizer of the source."""
+
+    @property
+    def tgt_tokenizer(self) -> "AnyTokenizer":
+        """The tokenizer of the target."""
+
+
+class Runnable(Scorable, Protocol):
+    """What a run needs of a checkpoint; `transformer.Checkpoint` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+
+    @property
+    def content_hash(self) -> str:
+        """The hash by which queries name it."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The features of the model."""

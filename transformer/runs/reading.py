@@ -29,8 +29,7 @@ from transformer.runs.apply_interventions import tap_for
 from transformer.runs.beam import Hypothesis, Watch, beam_search
 from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.inputs import Source, read_source, rules_for
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Beam, Decoding, Query, Sampling
+from transformer.runs.query import Beam, Decoding, Query, Runnable, Sampling
 from transformer.runs.trace import BY_STEPS, Ranked, StopReason, Trace
 
 WEIGHTS = "*_attn.weights"

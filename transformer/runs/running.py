@@ -25,8 +25,7 @@ from transformer.model.taps import NO_TAP, Observer, Tap
 from transformer.runs import recording_pass
 from transformer.runs.apply_interventions import tap_of_run
 from transformer.runs.drafting import draft_for, settled, verify_and_trace
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 from transformer.runs.reading import WEIGHTS, Pause, go_on, read
 from transformer.runs.trace import Trace
 

@@ -33,8 +33,7 @@ from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import ROWS, Rules, logits_of, ranks_of
 from transformer.runs.inputs import PreparedReference, Reference, Source, read_given
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 from transformer.runs.recording_pass import check_recorded
 from transformer.runs.running import run
 
@@ -170,14 +169,10 @@ def score(
 ) -> Score:
     """How probable a model finds a reference, and what the model writes itself.
 
-    Args:
-        source: A sentence, which is decoded greedily, or a query for this checkpoint.
-        reference: The right output, as text or ids. For a decoder-only model it continues the source; None: the
-            source's own pieces are judged.
-        with_end: Whether the end piece after it is judged, too; None: only if the model has an encoder.
-
-    Raises:
-        QueryError: As in `judge`, or the query cannot be run.
+    `source` is a sentence, which is decoded greedily, or a query for this checkpoint; `reference` is the right output,
+    as text or ids. For a decoder-only model it continues the source; None: the source's own pieces are judged.
+    `with_end`: the end piece after it is judged, too; None: only if the model has an encoder. Errors as of `judge`, or
+    the query's.
     """
     query = Query(checkpoint=checkpoint.content_hash, source=source) if isinstance(source, str) else source
     found = judge(checkpoint, query, reference, with_end=with_end)

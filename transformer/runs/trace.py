@@ -232,21 +232,13 @@ class Trace(ArrayRecord):
         return all(maps.shape[2:] == self.masks[kind].shape[-2:] for kind, maps in self.weights.items())
 
     def maps(self, kind: Kind) -> np.ndarray:
-        """Attention weights of one kind, [layer, head, query, key]; [layer, head, 0, 0] if the run keeps none.
-
-        Raises:
-            QueryError: The model has no such attention; `kinds` lists those it has.
-        """
+        """Attention weights of one of `kinds`, [layer, head, query, key]; [layer, head, 0, 0] if the run keeps none."""
         return _of(kind, self.weights)
 
     def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
-        """The mask of one kind as used, bool [query, key]; True = may attend.
+        """The mask of one of `kinds` as used, bool [query, key]; True = may attend.
 
-        Args:
-            layer: The layer, from 0; None: open if any layer is. Masks differ only if layers have windows.
-
-        Raises:
-            QueryError: The model has no such attention.
+        Masks of layers, from 0, differ only if they have windows; None: open if any layer is.
         """
         mask = _of(kind, self.masks)
         if mask.ndim == 2:
@@ -315,15 +307,7 @@ class Trace(ArrayRecord):
         return entropies
 
     def step(self, index: int, *, top_k: int = 10) -> Step:
-        """Everything about one step.
-
-        Args:
-            index: The step, 0 to n_steps - 1.
-            top_k: Candidates to list; the chosen piece is added if it is not among them.
-
-        Raises:
-            QueryError: There is no such step.
-        """
+        """One step, from 0, with its best `top_k` candidates and the chosen piece; a QueryError if there is none."""
         if not self.n_steps:
             raise QueryError("this model generates no output, so its run has no steps; look at its maps instead.")
         if not 0 <= index < self.n_steps:
@@ -393,7 +377,9 @@ class Trace(ArrayRecord):
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            "this run has no {kind} attention, only these kinds: {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
+            "there is no {kind} attention in these maps, only these kinds: {kinds}.",
+            kind=repr(kind),
+            kinds=", ".join(arrays),
         )
     return arrays[kind]
 

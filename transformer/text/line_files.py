@@ -120,7 +120,7 @@ def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
 def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
     """Open a text, if need be inside a zip; returns what messages call it, and the open file."""
     if path.exists() and not path.is_file():
-        raise DataError("{file}: is not a regular file.", file=str(path))
+        raise DataError("{label}: is not a regular file.", label=str(path))
     try:
         with path.open("rb") as file:
             start = file.read(4)

@@ -42,7 +42,7 @@ def fields(message: memoryview) -> Iterator[Field]:
         key, position = _varint(message, position)
         number, kind = key >> 3, key & 7
         if number == 0:
-            raise ClauseError("no field begins at byte {position}", position=position - 1)
+            raise _damaged(position - 1)
         if kind == 0:
             value, position = _varint(message, position)
             yield number, value
@@ -52,15 +52,10 @@ def fields(message: memoryview) -> Iterator[Field]:
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
-            raise ClauseError("field {number} has the unknown wire type {kind}", number=number, kind=kind)
+            raise _damaged(position)
         content = message[position : position + length]
         if len(content) < length:
-            raise ClauseError(
-                "its data ends inside field {number}, which needs {length:,} bytes but has only {given:,}",
-                number=number,
-                length=length,
-                given=len(content),
-            )
+            raise _damaged(position)
         position += length
         yield number, _value(kind, content)
 
@@ -76,12 +71,16 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
     value = 0
     for i in range(MAX_VARINT_BYTES):
         if position + i >= len(message):
-            raise ClauseError("its data ends inside a number")
+            raise _damaged(position)
         byte = message[position + i]
         value |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
             return value & (2**64 - 1), position + i + 1
-    raise ClauseError("the number that begins at byte {position} has no end", position=position)
+    raise _damaged(position)
+
+
+def _damaged(position: int) -> ClauseError:
+    return ClauseError("it is cut off, or damaged at byte {position:,}", position=position)
 
 
 MAX_VERDICTS = 256
@@ -165,10 +164,7 @@ _PROBE = Path(__file__).with_name("sentencepiece_probe.py")
 
 # What is often found where a model is expected, and what is then said of it.
 _OTHERS = (
-    (
-        b"version https://git-lfs",
-        say("is not a SentencePiece model but a Git LFS pointer; fetch the file itself with `git lfs pull`."),
-    ),
+    (b"version https://git-lfs", say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
     (b"<", say("is not a SentencePiece model but a web page or XML; download the file itself.")),
     (
         b"{",
@@ -177,8 +173,8 @@ _OTHERS = (
             "the SentencePiece model is a .model or .spm file."
         ),
     ),
-    (b"PK\x03\x04", say("is not a SentencePiece model but a zip archive; unpack it first.")),
-    (b"\x1f\x8b", say("is a gzip file, not a SentencePiece model; unpack it first.")),
+    (b"PK\x03\x04", say("is an archive, not a SentencePiece model; unpack it first.")),
+    (b"\x1f\x8b", say("is an archive, not a SentencePiece model; unpack it first.")),
 )
 
 
@@ -206,7 +202,7 @@ def read(model: bytes) -> list[Piece]:
     """The pieces of a model, in the order of their ids, without SentencePiece; refuses bytes that are none."""
     other = next((other for start, other in _OTHERS if model.lstrip()[:32].startswith(start)), None)
     if not model:
-        raise TokenizerError("is not a SentencePiece model: the file is empty.")
+        raise TokenizerError("is empty; copy or download it again.")
     if other:
         raise TokenizerError(other)
     pieces: list[Piece] = []

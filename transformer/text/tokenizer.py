@@ -117,18 +117,10 @@ class AnyTokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """Join pieces to a text; special pieces leave no trace.
-
-        Raises:
-            TokenizerError: An id is outside the vocabulary.
-        """
+        """Join pieces to a text; special pieces leave no trace. A TokenizerError if an id is outside the vocabulary."""
 
     def piece(self, i: int) -> str:
-        """The piece of an id.
-
-        Raises:
-            TokenizerError: The id is outside the vocabulary.
-        """
+        """The piece of an id; a TokenizerError if that is outside the vocabulary."""
         check_id(i, self.size)
         return self.pieces[i]
 

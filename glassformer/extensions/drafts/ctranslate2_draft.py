@@ -26,8 +26,7 @@ from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Decoder, Encoder, Transformer
 from transformer.runs.drafting import Ids, Pause
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Greedy
+from transformer.runs.query import Greedy, Runnable
 from transformer.runs.reading import EncodedBatch
 
 Compute = Literal["int8", "float32"]

@@ -28,7 +28,7 @@ from torch import Tensor
 from glassformer.extensions.drafts import ctranslate2_draft, int8_draft
 from transformer.model.transformer import Transformer
 from transformer.runs.drafting import Draft
-from transformer.runs.model_protocols import Runnable
+from transformer.runs.query import Runnable
 from transformer.runs.reading import EncodedBatch
 
 ENVIRONMENT = "GLASSFORMER_DRAFT"

@@ -28,7 +28,7 @@ from transformer.model.attention_scores import capped
 from transformer.model.cache import KVCache
 from transformer.model.feed_forward import FeedForward
 from transformer.model.layers import DecoderLayer, Residual
-from transformer.model.linear import Linear, rows_of, widened
+from transformer.model.module import Linear, rows_of, widened
 from transformer.model.rotary import rotate
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer

@@ -51,8 +51,7 @@ from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.distribution import check_open
 from transformer.runs.drafting import Ids, choices
 from transformer.runs.inputs import rules_for
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Greedy, Query
+from transformer.runs.query import Greedy, Query, Runnable
 from transformer.runs.reading import EncodedBatch, Pause, go_on, read
 from transformer.runs.running import run_batch
 from transformer.runs.trace import Trace

@@ -17,7 +17,7 @@ from glassformer.extensions.importers.library.config_settings import (
 )
 from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
 from glassformer.extensions.importers.library.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 
 LAYER = "encoder.layers.{n}"
@@ -91,20 +91,18 @@ def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
     yield from unused(CLASSES, *_CLASSIFIERS)
 
 
-def _table(
-    name: Sentence, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None
-) -> KeyTable:
+def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None) -> KeyTable:
     prefixes = (prefix, "")
     rules: list[Rule] = [*renamed(_with_old_norms(body), prefixes=prefixes), *renamed(_with_old_norms(head))]
     if first_row is not None:
         how = cut_rows(first_row)
         rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
-    return KeyTable(name, tuple(rules), tuple(_unused(prefixes)))
+    return KeyTable(say("A {family} model.", family=name), tuple(rules), tuple(_unused(prefixes)))
 
 
-BERT = _table(say("A BERT model."), BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,
+BERT = _table("BERT", BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,
               "bert.", None)  # fmt: skip
-DISTILBERT = _table(say("A DistilBERT model."), DISTIL_BODY, DISTIL_HEAD, "distilbert.", None)
+DISTILBERT = _table("DistilBERT", DISTIL_BODY, DISTIL_HEAD, "distilbert.", None)
 
 
 def _first_row(settings: Settings) -> int:
@@ -114,7 +112,7 @@ def _first_row(settings: Settings) -> int:
 
 def roberta_table(settings: Settings) -> KeyTable:
     """RoBERTa's table; the first rows of its positions are not used."""
-    return _table(say("A RoBERTa model."), BERT_BODY, ROBERTA_HEAD, "roberta.", _first_row(settings))
+    return _table("RoBERTa", BERT_BODY, ROBERTA_HEAD, "roberta.", _first_row(settings))
 
 
 def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:

@@ -70,7 +70,7 @@ def _t5_rules() -> Iterator[Rule]:
 
 
 T5 = KeyTable(
-    say("A T5 model."),
+    say("A {family} model.", family="T5"),
     tuple(_t5_rules()),
     (
         Unused(
@@ -165,9 +165,9 @@ def _table(name: Sentence, positions: Reshape | None) -> KeyTable:
     return KeyTable(name, tuple(_bart_rules(positions)), _UNUSED)
 
 
-MARIAN = _table(say("A Marian model."), AS_IS)
+MARIAN = _table(say("A {family} model.", family="Marian"), AS_IS)
 BART = _table(say("A model with BART's tensor names."), cut_rows(OFFSET))
-PEGASUS = _table(say("A Pegasus model."), AS_IS)
+PEGASUS = _table(say("A {family} model.", family="Pegasus"), AS_IS)
 M2M100 = _table(say("An M2M100 or NLLB model."), None)
 
 

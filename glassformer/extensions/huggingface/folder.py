@@ -31,7 +31,7 @@ from glassformer.extensions.importers.library.config_settings import (
     reported,
 )
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
-from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names
+from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
 from glassformer.extensions.importers.library.keys import KeyTable, Match
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
 from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
@@ -125,7 +125,7 @@ def _record(files: FolderFiles, name: str) -> dict[str, Any]:
     record = files.json(name, limit=MOST_CONFIG)
     if not isinstance(record, dict):
         raise CheckpointError(
-            "{label}: expected a JSON object, found {found}.", label=files.label(name), found=shown(record)
+            "{file}: expected a JSON object, found {found}.", file=files.label(name), found=shown(record)
         )
     return record
 
@@ -267,13 +267,7 @@ class _Import:
         """Refuse an answer that nothing asks for: it would have no effect."""
         for name, value in self.answers.items():
             if name not in needed:
-                raise CheckpointError(
-                    "{label}: {field}: the answer {found} is not needed, because this folder raises no question "
-                    "about this field; remove the answer.",
-                    label=self.files.name,
-                    field=name,
-                    found=shown(value),
-                )
+                raise CheckpointError("{label}: {problem}.", label=self.files.name, problem=not_asked(name, value))
 
     def _end(self, said: Fields, asked: list[Field]) -> Known:
         """The id that ends an output, which nothing says."""

@@ -49,7 +49,7 @@ _GPT2_COLUMNS = {
 }
 
 GPT2 = KeyTable(
-    say("A GPT-2 model."),
+    say("A {family} model.", family="GPT-2"),
     (
         *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
         *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),

@@ -32,7 +32,7 @@ from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 from transformer.model.config import MAX_LAYERS
 
-SCALED, NEW = "rope_scaling", "rope_parameters"
+CONFIG, SCALED, NEW = "config.json", "rope_scaling", "rope_parameters"
 # "dynamic" equals "default" up to the training length, and longer texts are not read here.
 KINDS = {"default": "none", "dynamic": "none", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
 # The keys that each kind reads; others are unsupported.
@@ -73,7 +73,7 @@ def rotary(
         numbers["share"] = said.get("partial_rotary_factor", old_share)
     if numbers["scaling"] != "none":
         numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    return Known(made(numbers, settings, key), say("{key} in config.json", key=key))
+    return Known(made(numbers, settings, key), say("{key} in {file}", key=key, file=CONFIG))
 
 
 def of_record(
@@ -243,7 +243,7 @@ def _smollm3(settings: Settings, _: Present) -> Fields:
     if not isinstance(placed, list) or len(placed) != n or not all(one in (0, 1) for one in placed):
         raise settings.refused("no_rope_layers", placed, say_n("{n} number, 0 or 1", "{n} numbers, each 0 or 1", n))
     unplaced = tuple(i for i, one in enumerate(placed) if not one)
-    why = say("no_rope_layers and no_rope_layer_interval in config.json")
+    why = say("{key} in {file}", key=", ".join(("no_rope_layers", "no_rope_layer_interval")), file=CONFIG)
     return {**said, "unplaced_layers": Known(unplaced, why), "windows": _switched(settings, said, within=unplaced)}
 
 
@@ -284,7 +284,10 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
             "sliding_window", window, say("2 or more, because transformers itself treats 1 as no window")
         )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
-    return Known(found if any(found) else (), say("sliding_window and the layer types in config.json"))
+    return Known(
+        found if any(found) else (),
+        say("{key} in {file}", key=", ".join(("sliding_window", "layer_types")), file=CONFIG),
+    )
 
 
 FOUR_NORMS = {
@@ -303,7 +306,7 @@ def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
     return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD), FREQUENCIES)
 
 
-GEMMA = _gemma_table(say("A Gemma model."), NORMS)
+GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)
 GEMMA_2 = _gemma_table(say("A Gemma 2 or 3 model."), FOUR_NORMS | NORMS_OF_HEADS)
 
 
@@ -333,7 +336,7 @@ def _gemma_2_and_3(settings: Settings) -> Fields:
 
 def _cap(settings: Settings, key: str, absent: float | None) -> Known:
     if settings.raw(key, absent) is None:
-        return Known(None, say("{key} in config.json", key=key))
+        return Known(None, say("{key} in {file}", key=key, file=CONFIG))
     return settings.number(key, absent)
 
 
@@ -384,7 +387,7 @@ def _by_kind(settings: Settings) -> Known:
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
     if numbers["scaling"] != "none":
         numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    why = say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
+    why = say("{key} in {file}", key=NEW if nested else ", ".join(("rope_theta", "rope_local_base_freq")), file=CONFIG)
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 

@@ -54,8 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def answers_of(given: Iterable[str]) -> dict[str, Any]:
     """The values of `--set`: JSON, such as a number, true, null or a list; else a text.
 
-    Raises:
-        CheckpointError: One is not of the form FIELD=VALUE, or a field is answered twice.
+    A CheckpointError if one is not of the form FIELD=VALUE, or a field is answered twice.
     """
     from glassformer.extensions.importers.library.kept_answers import value_of
 

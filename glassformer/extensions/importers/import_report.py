@@ -79,7 +79,7 @@ _VALUES: Final[Mapping[tuple[str, Any], str]] = {
 
 def label(field: Field) -> str:
     """What a question is called."""
-    return say("{what} ({name})", what=FIELDS[field.name], name=field.name) if field.name in FIELDS else field.name
+    return say("{title} ({name})", title=FIELDS[field.name], name=field.name) if field.name in FIELDS else field.name
 
 
 def choice_of_field(field: Field, one: Choice) -> str:
@@ -96,7 +96,7 @@ def choice_of_field(field: Field, one: Choice) -> str:
 def value(name: str, found: Any) -> str:
     """What a value of a field is called."""
     if name in LANGUAGES and isinstance(found, str):
-        return say("{language} ({code})", language=language_name(found), code=found)
+        return say("{title} ({name})", title=language_name(found), name=found)
     if (name, found) in _VALUES:
         return _VALUES[name, found]
     if name == "score_scale" and found == 1:
@@ -383,7 +383,7 @@ def details(report: ImportReport) -> None:
             FIELD_ROWS,
             [say("Field"), say("Value"), say("How"), say("Evidence")],
             report.field_rows(),
-            say("Every config field with its value and where the value comes from."),
+            _counted_fields(report),
         )
     with st.expander(_counted_tensors(report)):
         _table(

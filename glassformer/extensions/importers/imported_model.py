@@ -115,7 +115,7 @@ def scoring(entry: Entry, report: ImportReport) -> None:
 
 
 def _score(entry: Entry, report: ImportReport, texts: str) -> None:
-    bar = st.progress(0.0, text=say("Trying…"))
+    bar = st.progress(0.0)
 
     def show(done: int, most: int) -> None:
         bar.progress(
@@ -198,7 +198,7 @@ def _form(entry: Entry) -> None:
             drawing.plain(say("Saved as “{name}”. From now on, this model opens without any questions.", name=kept))
         )
         there = replace(session.asked(), revision="", model=kept, answers=(), source=_tried())
-        menu.link("step", say("Open “{name}”", name=drawing.plain(kept)), there, icon=":material/play_arrow:")
+        menu.link("step", say("Open it"), there, icon=":material/play_arrow:")
 
 
 def _tried() -> str | None:

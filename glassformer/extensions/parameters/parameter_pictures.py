@@ -25,7 +25,7 @@ from transformer.analysis.parameters import Histogram, Parameter, Spectrum, Stat
 from transformer.analysis.parameters import parameters as parameters_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say, say_n
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.text.tokenizer import AnyTokenizer
 
 SPEED: Final = 5e9  # multiplications a second, about

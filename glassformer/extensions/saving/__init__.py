@@ -5,7 +5,7 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="saving",
     names={"compare": "glassformer.extensions.saving.picture_command:compare"},
-    blocks="glassformer.extensions.saving.blocks:BLOCKS",
+    blocks="glassformer.extensions.saving.saved_run:BLOCKS",
     shows="glassformer.extensions.saving.picture_command:show",
     commands=(
         Command(

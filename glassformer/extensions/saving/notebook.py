@@ -8,7 +8,7 @@ PNG and SVG need kaleido, an extra, and an installed Chrome or Chromium. Knows n
 
 import asyncio
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -62,8 +62,12 @@ def pictures_named(name: str) -> list[Picture[Any]]:
             return [found]
     known = [f"{one.part.page.path}.{key}" for key, one in PICTURES.items()]
     near = get_close_matches(name, known, n=3, cutoff=0.4) or known
-    raise QueryError(
-        "{name} is not the name of a picture; choose from {known}.", name=shown(name), known=", ".join(near)
+    raise _unknown("name", name, near)
+
+
+def _unknown(what: str, found: str, known: Iterable[str]) -> QueryError:
+    return QueryError(
+        "{what}: there is no {found}; choose from {known}.", what=what, found=shown(found), known=", ".join(known)
     )
 
 
@@ -72,8 +76,7 @@ def looked_at(view: Mapping[str, object]) -> View:
     known = list(all_fields())
     for name, value in view.items():
         if name not in known:
-            near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4) or known)
-            raise QueryError("{name} is not a field of the view; choose from {known}.", name=shown(name), known=near)
+            raise _unknown("view", name, get_close_matches(name, known, n=3, cutoff=0.4) or known)
         try:
             one = View().but(**{name: value})
             found, _ = read_link({key: (text,) for key, text in write_link(Link(view=one)).items()})
@@ -172,31 +175,18 @@ def picture_file(
 ) -> tuple[bytes, tuple[str, ...]]:
     """The content of a file with a picture of a run, and a note for each selected thing that does not exist.
 
-    Args:
-        folder: A checkpoint's.
-        source: What the model reads.
-        parameters: Other query parameters of the app, for the run and the view.
-        name: As of `pictures_named`; of several the first is drawn, in HTML all.
-        form: HTML is a saved run.
-        language: Of PNG and SVG.
-        width, height, dpi: As of `images`.
-        device: Where the model computes.
-
-    Raises:
-        GlassformerError: The folder, the query, a name or a size is invalid, or PNG and SVG cannot be drawn.
+    `folder` is a checkpoint's; `parameters` are other query parameters of the app, for the run and the view; `name` is
+    as of `pictures_named`: of several the first is drawn, in HTML, which is a saved run, all. `language` is for PNG and
+    SVG; `width`, `height` and `dpi` are as of `images`. A GlassformerError if the folder, the query, a name or a size
+    is invalid, or PNG and SVG cannot be drawn.
     """
     if language not in languages():
-        raise QueryError(
-            "{name} is not an available language; choose from {known}.",
-            name=shown(language),
-            known=", ".join(languages()),
-        )
+        raise _unknown("language", language, languages())
     pictures = pictures_named(name)
     words = address_words()
     for word in parameters:
         if word not in words:
-            near = ", ".join(get_close_matches(word, words, n=3) or words)
-            raise QueryError("{word} is not an address parameter; choose from {known}.", word=shown(word), known=near)
+            raise _unknown("parameters", word, get_close_matches(word, words, n=3) or words)
     link, notes = read_link({**parameters, "src": (source,)})
     checkpoint = load(folder, device=device)
     trace = checkpoint.run(link.query(checkpoint.content_hash))
@@ -239,17 +229,10 @@ def _images(plots: Sequence[Plot]) -> list[str]:
 def images(
     specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
 ) -> list[bytes]:
-    """Draw pictures.
+    """Draw what `..._spec` of `charts` returned, as PNG, or as SVG with text as text.
 
-    Args:
-        specs: What `..._spec` of `charts` returned.
-        language: One of `words.languages()`.
-        form: PNG, or SVG with text as text.
-        width, height: In millimetres; no height for the default of each picture.
-        dpi: Resolution of a PNG.
-
-    Raises:
-        GlassformerError: A size is out of range, kaleido or a browser is missing, or the browser fails.
+    Width and height are in millimetres, without a height the default of each picture; `dpi` is for PNG. A
+    GlassformerError if a size is out of range, kaleido or a browser is missing, or the browser fails.
     """
     for size in (width, width if height is None else height):
         if not LEAST_MM <= size <= MOST_MM:

@@ -23,9 +23,8 @@ def show(trace: Trace, picture: str, view: Mapping[str, object]) -> NotebookDisp
 def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> NotebookDisplay:
     """Two runs side by side, for the last line of a notebook's cell; one stepper moves both.
 
-    Args:
-        left, right: Runs, of the same or of different checkpoints, which must still be open.
-        picture, **view: As in `Trace.show`, for both. Errors are the same, too.
+    They may be of different checkpoints, which must still be open. `picture`, `view` and errors are those of
+    `Trace.show`.
     """
     return drawing().compare(left, right, picture, view)
 

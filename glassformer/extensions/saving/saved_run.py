@@ -1,4 +1,4 @@
-"""Saves a run as one self-contained HTML file.
+"""Runs saved as self-contained HTML files, and the menu below a run that saves it.
 
 The pictures are those of one page, or of all pages with a stepper, with their frames and in every language of the app.
 Scripts and data are compressed with gzip, which browsers unpack: Plotly's script would be two thirds of the file.
@@ -13,21 +13,27 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as but
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from plotly.offline import get_plotlyjs
 
 from glassformer.components.assets import read_asset, script
 from glassformer.components.stepper_view import StepperRun
-from glassformer.runs.open_run import seen
+from glassformer.frame.sentence_stepper import SAVES
+from glassformer.runs.open_run import OpenRun, address, seen
 from glassformer.runs.picture import PAGES, Page, Part, Picture, declare_all
 from glassformer.runs.step_frames import NoFramesError, RunRef, frames_of
 from glassformer.runs.viewed_run import ViewedRun, at_step
+from glassformer.shared import cover_box
 from glassformer.shared.csv_export import Origin, decoding_of
 from glassformer.shared.drawing import at_a_moment
-from glassformer.shared.i18n import here
+from glassformer.shared.i18n import here, st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state.global_params import base
 from glassformer.state.language import tag_of
+from glassformer.state.link import write_link
 from glassformer.state.session import STEPPER
 from transformer.errors import GlassformerError
 from transformer.i18n import ENGLISH, joined, languages, name_of, say
@@ -209,7 +215,7 @@ def _in_language(shown: SavedRunContent, slot: str, language: str) -> dict[str, 
                       "shows": shows})  # fmt: skip
         frames |= made.frames
         room = made.room
-    title = say("{model}: {source}", model=card.title or run.checkpoint.name, source=query.source)
+    title = say("{title}: {text}", title=card.title or run.checkpoint.name, text=query.source)
     return here(
         {
             "tag": tag_of(language),
@@ -248,3 +254,38 @@ def _about(run: ViewedRun) -> Mapping[str, str]:
         say("Licence"): card.licence,
         say("Content hash"): run.checkpoint.content_hash,
     }
+
+
+class SavingBlocks(PageBlocks):
+    """The menu "Save this run"."""
+
+    def below_run(self, page: Page, run: OpenRun) -> None:
+        """Draw it, unless something is yet to be guessed."""
+        if run.view.guess or cover_box.is_on() or not run.trace.n_steps or run.earlier:
+            return
+        query = urlencode(write_link(address(run.checkpoint, run.link)))
+        opens = f"{base()}/{page.path}?{query}" if base() else ""
+        kept = SavedRunRequest(RunRef.of(run), page, run.stepper, opens)
+        st.session_state[SAVES] = kept
+        with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
+            st.caption(say("One file with the sentence, its steps and its pictures. It opens offline."))
+            this, every = say("Pictures of this page"), say("Pictures of all pages")
+            long = say(
+                "Available only for outputs of at most {most} steps, because longer ones would take too long.",
+                most=MOST_STEPS,
+            )
+            for name, label, more in ((page.path, this, False), ("all", every, True)):
+                refused = more and run.trace.n_steps > MOST_STEPS
+                st.download_button(
+                    label,
+                    partial(saved_run, kept, more=more),
+                    file_name=f"{origin(run).stem(name)}.html",
+                    mime="text/html",
+                    key=run.key(f"save_{name}"),
+                    on_click="ignore",
+                    disabled=refused,
+                    help=long if refused else None,
+                )
+
+
+BLOCKS = SavingBlocks()

@@ -28,8 +28,7 @@ from transformer.runs.apply_interventions import tap_for
 from transformer.runs.distribution import entropy
 from transformer.runs.dynamic_batching import run_apart
 from transformer.runs.inputs import read_source
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Query
+from transformer.runs.query import Query, Runnable
 from transformer.runs.reading import Pause, go_on
 from transformer.runs.sentence_files import SentenceLine
 from transformer.runs.trace import Trace

@@ -152,7 +152,7 @@ def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInf
         found: AtSnapshot | None = loading.runner().kept(key)
         if found is None:
             found = _at(name, of, final, moment, job)
-            loading.compute(key, partial(lambda one: one, found), nbytes=lambda one: one.nbytes)
+            loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
         every.append(found)
     return All(tuple(every))
 

@@ -32,7 +32,7 @@ def within(name: str) -> AbstractContextManager[None]:
 def file(files: Files, name: str) -> bytes:
     """A file of a folder; TokenizerError if it is missing."""
     if name not in files:
-        raise TokenizerError("{file}: is missing.", file=name)
+        raise TokenizerError("{label}: is missing.", label=name)
     return files[name]
 
 

@@ -29,7 +29,15 @@ from glassformer.extensions.importers.library.renaming import (
     unused,
 )
 from glassformer.extensions.importers.library.tutorials import ORDER
-from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, lines, part
+from glassformer.extensions.toolkits.toolkit import (
+    Toolkit,
+    ToolkitFiles,
+    ToolkitOptions,
+    ToolkitPieces,
+    lines,
+    no_lists,
+    part,
+)
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say
@@ -101,7 +109,8 @@ _UNUSED = (
     ),
 )
 _TABLES = {
-    learned: KeyTable(say("A fairseq Transformer."), tuple(_rules(learned)), _UNUSED) for learned in (False, True)
+    learned: KeyTable(say("A Transformer of {toolkit}.", toolkit="fairseq"), tuple(_rules(learned)), _UNUSED)
+    for learned in (False, True)
 }
 
 
@@ -176,8 +185,7 @@ def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sen
     if not all(map(place.files.has, names)) or len(names) < 2:
         names = ["dict.txt"] * 2
     if not place.files.has(names[0]):
-        named = ", ".join(f"dict.{shown(one)}.txt".replace("'", "") for one in languages)
-        return say("The model's lists of tokens, {names}, are not in the folder of the model's file.", names=named)
+        return no_lists(f"dict.{shown(one)}.txt".replace("'", "") for one in languages)
     read = {name: _list(place, name) for name in dict.fromkeys(names)}
     model = next((one for one in MODELS if place.files.has(one)), None)
     two = ("source.spm", "target.spm")

@@ -20,6 +20,7 @@ from glassformer.extensions.importers.library.config_settings import (
     reported,
 )
 from glassformer.extensions.importers.library.import_inputs import ImportInputs, Tokenizers
+from glassformer.extensions.importers.library.kept_answers import not_asked
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import (
     OUTPUT,
@@ -36,7 +37,7 @@ from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, Toolk
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
-from transformer.errors import ClauseError, shown, within
+from transformer.errors import ClauseError, within
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 
@@ -119,13 +120,7 @@ def import_toolkit(
 
 def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: ImportInputs) -> None:
     for name, value in answers.items():
-        raise ClauseError(
-            "{field}: the answer {found} is not needed, because {toolkit} files raise no question about this field; "
-            "remove the answer",
-            field=name,
-            found=shown(value),
-            toolkit=toolkit.name,
-        )
+        raise ClauseError(not_asked(name, value))
     if also.has_tokenizer:
         raise ClauseError(
             "the ids of a {toolkit} model come from its own list of tokens, inside the file or next to it; remove "

@@ -23,6 +23,7 @@ from glassformer.extensions.toolkits.toolkit import (
     ToolkitOptions,
     ToolkitPieces,
     lines,
+    no_lists,
     part,
     settings,
 )
@@ -70,7 +71,7 @@ def _rules() -> Iterator[Rule]:
         yield Rule.of(f"{stack}.pe.pe", f"{stack}.embedding.positions.table", reshape=FLATTENED)
 
 
-TABLE = KeyTable(say("A Joey NMT Transformer."), tuple(_rules()))
+TABLE = KeyTable(say("A Transformer of {toolkit}.", toolkit="Joey NMT"), tuple(_rules()))
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
@@ -170,9 +171,7 @@ def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
 def _pieces(_: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
-        return say(
-            "The model's lists of tokens, src_vocab.txt and trg_vocab.txt, are not in the folder of the model's file."
-        )
+        return no_lists(names)
     source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
     return ToolkitPieces(source, target, (models[0], models[0]) if len(models) == 1 else None)

@@ -144,7 +144,7 @@ def _table(options: ToolkitOptions, place: ToolkitFiles) -> KeyTable:
     sizes, rows = options.raw("dim-vocabs"), _rows(place)
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
         raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
-    return KeyTable(say("A Marian Transformer."), tuple(_rules(options, rows)))
+    return KeyTable(say("A Transformer of {toolkit}.", toolkit="Marian"), tuple(_rules(options, rows)))
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:

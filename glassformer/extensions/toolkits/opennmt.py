@@ -78,7 +78,10 @@ def _forward(gated: bool) -> Iterator[Rule]:
             yield Rule.of(f"{forward}.w_3.{{p}}", f"{ours}.up_proj.{{p}}")
 
 
-_TABLES = {gated: KeyTable(say("An OpenNMT-py Transformer."), (*_rules(), *_forward(gated))) for gated in (False, True)}
+_TABLES = {
+    gated: KeyTable(say("A Transformer of {toolkit}.", toolkit="OpenNMT-py"), (*_rules(), *_forward(gated)))
+    for gated in (False, True)
+}
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:

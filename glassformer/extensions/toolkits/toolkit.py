@@ -135,6 +135,13 @@ def _fits(value: Any, depth: int) -> bool:
     return True
 
 
+def no_lists(names: Iterable[str]) -> Sentence:
+    """What is said where the lists of tokens are missing."""
+    return say(
+        "The model's lists of tokens, {names}, are not in the folder of the model's file.", names=", ".join(names)
+    )
+
+
 def lines(place: ToolkitFiles, name: str) -> list[str]:
     """The lines of a text file, without line breaks; refused if it is not UTF-8 or has too many lines."""
     content = place.files.read(name, limit=MAX_TOKENIZER)
@@ -146,7 +153,7 @@ def _lines(content: bytes) -> list[str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ClauseError("is not valid UTF-8 (at byte {byte})", byte=error.start) from None
+        raise ClauseError("is not UTF-8 (error at byte {byte})", byte=error.start) from None
     count = text.count("\n") + (text[-1:] not in ("", "\n"))
     if not 1 <= count <= MAX_PIECES:
         raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} tokens", n=count, most=MAX_PIECES)

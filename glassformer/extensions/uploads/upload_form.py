@@ -103,7 +103,7 @@ def _list(waiting: Waiting) -> None:
     rows = waiting.files[:MOST_ROWS]
     for file in rows:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(say("{name} ({size})", name=drawing.plain(file.name), size=_size(file.size)), width="stretch")
+            st.markdown(say("{title} ({name})", title=drawing.plain(file.name), name=_size(file.size)), width="stretch")
             st.button(
                 say("Leave it out"), key=f"{EMPTY}_{file.number}", on_click=_leave_out, args=(file,), type="tertiary"
             )
@@ -171,7 +171,7 @@ def _wait(job: UploadJob) -> None:
                 place.progress(0.0, say_n("{n} upload is ahead of yours", "{n} uploads are ahead of yours", before))
             else:
                 done = job.done
-                name = drawing.plain(done.name) if done.name else say("the files")
+                name = drawing.plain(done.name) or "…"
                 place.progress(min(done.done / max(done.most, 1), 1.0), say("Reading {name}", name=name))
         place.empty()
     finally:

@@ -198,9 +198,7 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
         else:
             yield _of_places(files.label(name), _places(files, name, stack))
     if files.changed():
-        raise CheckpointError(
-            "{folder}: its files were replaced while they were being read; try again in a moment.", folder=files.name
-        )
+        raise CheckpointError("{folder}: its files are being replaced; try again in a moment.", folder=files.name)
 
 
 def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:

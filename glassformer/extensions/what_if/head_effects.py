@@ -28,13 +28,13 @@ from torch import Tensor
 from transformer.analysis.hidden_pieces import check_hidden
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.model.taps import NO_TAP, Replacer, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_of_run
 from transformer.runs.array_records import ArrayRecord, Progress, whole
 from transformer.runs.interventions import as_changed
-from transformer.runs.model_protocols import Runnable
+from transformer.runs.query import Runnable
 from transformer.runs.trace import Trace
 
 MOST_LOGITS = 2**19  # computed at once, 2 MB in float32: they stay in the cache

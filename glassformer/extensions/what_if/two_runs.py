@@ -17,8 +17,7 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.runs.array_records import ArrayRecord
-from transformer.runs.model_protocols import Runnable
-from transformer.runs.query import Greedy, Query
+from transformer.runs.query import Greedy, Query, Runnable
 from transformer.runs.reading import DecodedOutput, read
 from transformer.runs.trace import Trace
 

@@ -75,7 +75,7 @@ def test_rows_without_epochs_in_order_are_numbered(epochs):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is empty"),
+        (b"", "has no rows yet"),
         (b"epoch,loss\n", "has no rows yet"),
         (
             b"epoch;loss\n1;3\n",

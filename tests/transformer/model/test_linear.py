@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from transformer.model import linear as module
-from transformer.model.linear import Linear, linear
+from transformer.model import module as module
+from transformer.model.module import Linear, linear
 
 
 @pytest.fixture(params=[1, 2, 3])

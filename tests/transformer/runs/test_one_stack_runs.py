@@ -61,7 +61,7 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
     labels = trace.row_labels()
     assert [label.reads for label in labels] == list(trace.src_tokens + trace.tgt_tokens[:-1])
     assert [label.predicts for label in labels] == [None] * (n_prompt - 1) + list(trace.tgt_tokens)
-    with pytest.raises(QueryError, match="no 'cross' attention, only these kinds: decoder"):
+    with pytest.raises(QueryError, match="no 'cross' attention in these maps, only these kinds: decoder"):
         trace.maps("cross")
     with pytest.raises(QueryError, match="prompts decoded together must have the same length and no padding"):
         Prefix(decoder.model, torch.tensor([[5, 6], [5, 0]]), cache=None)

@@ -99,7 +99,7 @@ def test_each_result_of_beam_search_can_be_looked_at(checkpoint):
     [
         ((-1,), "forced token id: found -1"),
         ((5, 10_000), "outside the vocabulary; ids go from 0 to"),
-        ((5, PAD, 6), "is padding, which is never written"),
+        ((5, PAD, 6), "is never written: it is padding"),
         ((5, EOS, 6), "forced token comes after the end mark"),
         ((5,) * 33, "33 tokens are forced, but tiny can write at most 32"),
     ],

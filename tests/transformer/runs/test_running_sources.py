@@ -65,7 +65,7 @@ def notes(checkpoint, source):
 
 def test_unknown_pieces_are_named(checkpoint):
     assert "never seen: 🦊. It reads the unknown token instead, so it cannot know" in notes(checkpoint, "ba 🦊")
-    assert "knows nothing about this sentence" in notes(checkpoint, "🦊 我")
+    assert "never seen: 🦊 我. It reads the unknown token instead" in notes(checkpoint, "🦊 我")
     assert "never seen: U+202E." in notes(checkpoint, "\u202eba lo")
     assert "unknown" not in notes(checkpoint, SOURCE)
     many = "我喜欢喝咖啡。" * 12 + " ba 我" * 5

@@ -65,14 +65,7 @@ def place(label: str, most: int, *, what: What = "whole", optional: bool = False
     def read(text: str) -> Any:
         if text == ALL and optional:
             return None
-        if not (_WHOLE.fullmatch(text) and text[0] != "m" and 1 <= int(text) <= most):
-            raise QueryError(
-                "{label}: found {text}, expected a whole number from 1 to {most:,}.",
-                label=label,
-                text=shown(text),
-                most=most,
-            )
-        return int(text) - 1
+        return whole_number(label, int(text) if _WHOLE.fullmatch(text) and text[0] != "m" else text, 1, most) - 1
 
     spelling = Spelling(
         what, label, check, lambda value: ALL if value is None else str(value + 1), read,
@@ -88,9 +81,7 @@ def number(label: str, least: float, most: float, default: float) -> Any:
         return real_number(said, value, least, most)
 
     def read(text: str) -> float:
-        if not _NUMBER.fullmatch(text):
-            raise QueryError("{label}: found {text}, expected a number.", label=label, text=shown(text))
-        return check(label, float(text.replace("m", "-").replace("p", ".")))
+        return check(label, float(text.replace("m", "-").replace("p", ".")) if _NUMBER.fullmatch(text) else text)
 
     return _field(Spelling("number", label, check, _digits, read, least=least, most=most), default)
 
@@ -102,9 +93,7 @@ def whole(label: str, least: int, most: int, default: int | None = None, *, what
         return whole_number(said, value, least, most)
 
     def read(text: str) -> int:
-        if not _WHOLE.fullmatch(text):
-            raise QueryError("{label}: found {text}, expected a whole number.", label=label, text=shown(text))
-        return check(label, int(text.replace("m", "-")))
+        return check(label, int(text.replace("m", "-")) if _WHOLE.fullmatch(text) else text)
 
     spelling = Spelling(what, label, check, lambda value: str(value).replace("-", "m"), read, least=least, most=most)
     return _field(spelling, dataclasses.MISSING if default is None else default)
@@ -158,14 +147,13 @@ def text(label: str) -> Any:
         return value.encode("utf-8", "replace").decode()
 
     def read(written: str) -> str:
-        if not _TEXT.fullmatch(written):
-            raise QueryError("{label}: found {text}, which is not valid text.", label=label, text=shown(written))
         try:
-            return check(label, unquote_to_bytes(written.replace("~", "%")).decode())
+            found = unquote_to_bytes(written.replace("~", "%")).decode() if _TEXT.fullmatch(written) else ""
         except UnicodeDecodeError:
-            raise QueryError(
-                "{label}: found {text}, which is not valid text.", label=label, text=shown(written)
-            ) from None
+            found = ""
+        if not found:
+            raise QueryError("{label}: found {text}, which is not valid text.", label=label, text=shown(written))
+        return check(label, found)
 
     return _field(Spelling("text", label, check, _quoted, read), dataclasses.MISSING)
 
@@ -188,9 +176,8 @@ def numbers(label: str, least: float, most: float) -> Any:
 
     def read(written: str) -> tuple[float, ...]:
         parts = written.split("~")
-        if not all(_NUMBER.fullmatch(part) for part in parts):
-            raise QueryError("{label}: found {text}, expected numbers.", label=label, text=shown(written))
-        return check(label, [float(part.replace("m", "-").replace("p", ".")) for part in parts])
+        fits = all(_NUMBER.fullmatch(part) for part in parts)
+        return check(label, [float(part.replace("m", "-").replace("p", ".")) for part in parts] if fits else written)
 
     spelling = Spelling(
         "numbers", label, check, lambda values: "~".join(map(_digits, values)), read, least=least, most=most

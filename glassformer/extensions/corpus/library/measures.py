@@ -29,7 +29,7 @@ from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES
 from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.word_merging import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import anatomy
+from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer, normalise
 

@@ -40,7 +40,7 @@ from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.text.tokenizer import AnyTokenizer
 
 FAR = 8.0

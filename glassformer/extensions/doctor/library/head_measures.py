@@ -21,7 +21,7 @@ from glassformer.extensions.doctor.library.findings import NotTestable, PageTarg
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Attention, Kind
 from transformer.model.attention import MultiHeadAttention
-from transformer.model.linear import widened
+from transformer.model.module import widened
 
 ENOUGH_KEYS = 3
 """A row with fewer open keys says nothing of where a head looks."""

@@ -33,7 +33,7 @@ from transformer.errors import ConfigError, DataError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.positions import Moves
-from transformer.runs.model_protocols import Scorable
+from transformer.runs.query import Scorable
 
 GAIN = 0.05
 """Nats a piece by which a neighbour has to be better; `calibrated` has by how much it is in the shipped models."""

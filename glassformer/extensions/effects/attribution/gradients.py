@@ -31,7 +31,7 @@ from torch import Tensor
 from glassformer.extensions.effects.attribution.target import AttributionTarget
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.model.taps import Recorder, Replacer
 from transformer.model.transformer import Transformer
 from transformer.runs.array_records import ArrayRecord, Progress

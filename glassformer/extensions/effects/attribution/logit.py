@@ -35,7 +35,7 @@ from glassformer.extensions.effects.attribution.target import AttributionTarget
 from transformer.model.anatomy import Kind as Attention
 from transformer.model.anatomy import Sublayer
 from transformer.model.layers import Around, Residual
-from transformer.model.linear import Linear, linear, widened
+from transformer.model.module import Linear, linear, widened
 from transformer.model.norms import Norm
 from transformer.model.taps import Observer, Tap
 from transformer.model.transformer import Transformer

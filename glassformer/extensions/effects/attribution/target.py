@@ -32,12 +32,12 @@ from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.errors import QueryError
 from transformer.model.anatomy import Kind, StackName
 from transformer.model.attention import MultiHeadAttention, share_heads
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.model.taps import NO_TAP, Observer, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_of_run
 from transformer.runs.array_records import ArrayRecord
-from transformer.runs.model_protocols import Runnable
+from transformer.runs.query import Runnable
 from transformer.runs.trace import Trace
 
 

@@ -37,7 +37,7 @@ from transformer.analysis.significance import POOR, SAME, same, verdict
 from transformer.checkpoint.free_memory import silent
 from transformer.errors import CheckpointError, ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
-from transformer.runs.model_protocols import Scorable
+from transformer.runs.query import Scorable
 from transformer.text.tokenizer import RawIds
 
 Build = Callable[[Answers], Scorable | None]

@@ -273,13 +273,11 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
     reads = bool(fields["n_encoder_layers"].value)
     ids = {name: _id(fields[name], tokenizers) for name in CALLED}
     if tokenizers.raw and not reads:
-        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is added before texts that are typed as ids."))
+        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Without a tokenizer, ids are read exactly as typed."))
     if not writes:
-        ids["bos_id"] = _or_else(
-            ids["bos_id"], None, say("An encoder-only model generates no output, so it needs no start mark.")
-        )
         pad = answers.get("pad_id", ids["pad_id"].value)
-        why = say("Not used: an encoder-only model generates no output, so it needs no end mark.")
+        why = say("not used: an encoder-only model generates no output")
+        ids["bos_id"] = _or_else(ids["bos_id"], None, why)
         ids["eos_id"] = _or_else(ids["eos_id"], int(pad == 0), why)
     known = {name: answers.get(name, one.value) for name, one in ids.items()}
     open_ids = {name for name, one in ids.items() if one.how == "asked" and name not in answers}
@@ -295,7 +293,7 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
     if field.how != "asked":
         return field
     if tokenizers.raw:
-        why = say("Without a tokenizer, texts are typed as ids, so no text is unknown.")
+        why = say("Without a tokenizer, ids are read exactly as typed.")
         return inferred(field.name, None, why) if field.name == "unk_id" else field
     first, second = (
         next(((i, name) for name in CALLED[field.name] if (i := one.id_of(name)) is not None), None)
@@ -324,7 +322,7 @@ def _around(
     start = ids["bos_id"]
     if reads and writes and "bos_id" not in asked:
         if start is None:
-            yield ask("decoder_start_id", say("There is no bos_id that an output could begin with."))
+            yield ask("decoder_start_id", say("There is no bos_id."))
         else:
             yield inferred("decoder_start_id", start, say("Outputs usually begin with bos_id."))
     elif "eos_id" not in asked and not (reads and writes):

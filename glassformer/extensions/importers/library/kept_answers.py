@@ -73,6 +73,15 @@ def read(source: Path, *, inside: Path | None = None) -> KeptAnswers:
     return KeptAnswers(own.name, answers, () if answers else tuple(unused))
 
 
+def not_asked(name: str, value: Any) -> Sentence:
+    """What is wrong with an answer that nothing asks for, as a clause: it would have no effect."""
+    return say(
+        "{field}: the answer {found} is not needed, because nothing asks for this field; remove the answer",
+        field=name,
+        found=shown(value),
+    )
+
+
 def write(source: Path, answers: Mapping[str, Any]) -> Path:
     """Keep answers of a file or folder, and return where; what was written for another model stays as it is."""
     path, _ = _own(source)

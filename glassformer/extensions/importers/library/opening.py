@@ -227,11 +227,7 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
 
 
 class QuestionsError(UnansweredError):
-    """A model cannot be loaded before some questions are answered.
-
-    Args:
-        report: Everything known about it, with the questions.
-    """
+    """A model cannot be loaded before some questions are answered; `report` has them, and all that is known."""
 
     def __init__(self, report: ImportReport) -> None:
         self.report = report
@@ -268,16 +264,11 @@ def preview(
 ) -> Imported:
     """Find out what a model of another program is; its values stay in their file.
 
-    Args:
-        source: A folder of transformers, a file of weights, or a folder with one.
-        answers: Answers to the questions of an earlier report, by field name.
-        given: Tokenizers, for weights without them; pairs of sentences, on which the choices of open questions are
-            tried.
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: It is damaged, unknown or a checkpoint of this program, or an answer is refused.
-        DataError: The pairs cannot be read.
+    `source` is a folder of transformers, a file of weights, or a folder with one; `answers` are those to the questions
+    of an earlier report, by field name; `given` has tokenizers, for weights without them, and pairs of sentences, on
+    which the choices of open questions are tried; `inside` is the real path of a folder that no link may leave, None if
+    any will do. A CheckpointError if it is damaged, unknown or a checkpoint of this program, or an answer is refused; a
+    DataError if the pairs cannot be read.
     """
     imported = _with_kept(source, answers, given, inside)
     if given.pairs is None or not imported.report.asked:

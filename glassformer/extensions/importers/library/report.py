@@ -168,16 +168,16 @@ class ImportReport:
         """A row for each field: its name, its value or the choices, how it is known, and from what."""
         return [(one.name, _value(one), HOW[one.how], one.evidence) for one in self.fields]
 
-    def lines(self) -> list[Sentence]:
-        """The report as lines of sentences, for a terminal."""
+    def lines(self) -> list[str]:
+        """The report, for a terminal."""
         return [
-            say("{source}: {recognised}", source=self.source, recognised=self.recognised),
+            say("{title}: {text}", title=self.source, text=self.recognised),
             *self.notes,
-            *_part(say("Tensors:"), (_row(row) for row in self.rows())),
-            *_part(say("Stands in for what the file does not have:"), map(_row, self.filled_rows())),
-            *_part(say("Fields of config.json:"), (_row(row) for row in self.field_rows())),
-            *_part(say("Missing:"), self.missing),
-            *_part(say("Left over (meaning unknown):"), self.left_over),
+            *_part("tensors:", (_row(row) for row in self.rows())),
+            *_part("stand-ins:", map(_row, self.filled_rows())),
+            *_part("config.json:", (_row(row) for row in self.field_rows())),
+            *_part("missing:", self.missing),
+            *_part("unknown:", self.left_over),
             self.verdict(),
         ]
 
@@ -259,7 +259,7 @@ def _row(cells: Iterable[str]) -> Sentence:
     return joined("  ", ["", *(cell for cell in cells if cell)])
 
 
-def _part(head: Sentence, lines: Iterable[str]) -> list[Sentence]:
+def _part(head: str, lines: Iterable[str]) -> list[str]:
     rows = [line if isinstance(line, Sentence) else _row([line]) for line in lines]
     return [head, *rows] if rows else []
 

@@ -151,9 +151,9 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
 
     source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
     one = not target or target == source
-    why = say("There are two embedding tables.")
+    why = say("the file has two embedding tables")
     if one:
-        why = say("The two tables have the same values.") if target else say("There is one embedding table.")
+        why = say("the two tables are equal") if target else say("the file has one embedding table")
     fields = [inferred("shared_vocab", one, why)] if source else []
     if target and one:
         found = found.without(["tgt_table"], say("it is the source's table"))
@@ -163,7 +163,7 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         fields.append(inferred("tie_output", True, say("The output layer shares its weights with the embeddings.")))
         return found.without(["output_table"], say("it is the embedding table")), fields
     if output:
-        return found, [*fields, inferred("tie_output", False, say("The output layer has a separate table."))]
+        return found, [*fields, inferred("tie_output", False, say("the file has a separate output layer"))]
     why = say("No tensor's name suggests an output layer; perhaps the model uses its embedding table as one.")
     return found, [*fields, ask("tie_output", why, True, False)]
 
@@ -172,7 +172,7 @@ def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tu
     """The tables of positions: the formula's, or learned."""
     there = [table for table in POSITION_OF.values() if table in found.sources]
     if not there:
-        why = say("The file has no table of positions; perhaps a formula computes the positions.")
+        why = say("No tensor's name suggests a table of positions; perhaps a formula computes the positions.")
         unknown = say("Without a table of positions, the number of positions is unknown.")
         return found, [ask("positions", why, "sinusoidal", "none"), ask("max_len", unknown)]
     differences, lengths, moved = [], [], None
@@ -181,17 +181,17 @@ def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tu
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
         moved = _moved(table) if moved is None else moved
-    rows = inferred("max_len", min(lengths), say("The table of positions has this many rows."))
+    rows = inferred("max_len", min(lengths), say("The table has this many rows."))
     difference = max(differences)
     if moved is not None and not all(one <= SINUSOID for one in differences):
         field = ask("positions", moved[0], *moved[1])
         formula = answers.get("positions") == "sinusoidal"
-        return found.without(there, say("the formula computes it")) if formula else found, [field, rows]
+        return found.without(there, say("a formula computes it")) if formula else found, [field, rows]
     if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
         return found, [inferred("positions", "learned", why), rows]
     why = say("The table of positions matches the sinusoids; the difference is at most {most:.1g}.", most=difference)
-    found = found.without(there, say("the formula computes it"))
+    found = found.without(there, say("a formula computes it"))
     return found, [inferred("positions", "sinusoidal", why), rows]
 
 
@@ -219,13 +219,13 @@ def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
         yield inferred(f"n_{stack}_layers", found.n_layers(stack), why)
     up = next((shape for name, shape in sizes.items() if name.endswith("up_proj.weight") and len(shape) == 2), None)
     if up is not None:
-        yield inferred("d_model", up[1], say("The first matrix of a feed-forward network has this many columns."))
-        yield inferred("d_ff", up[0], say("The first matrix of a feed-forward network has this many rows."))
+        why = say("It is a size of the first matrix of a feed-forward network.")
+        yield from (inferred("d_model", up[1], why), inferred("d_ff", up[0], why))
     source = sizes.get("src_table") or sizes.get("tgt_table")
     target = sizes.get("tgt_table") or source
     for side, shape in (("src", source), ("tgt", target)):
         if shape:
-            yield inferred(f"{side}_vocab_size", shape[0], say("The embedding table has this many rows."))
+            yield inferred(f"{side}_vocab_size", shape[0], say("The table has this many rows."))
 
 
 def _norms(found: Match) -> Iterator[Field]:
@@ -259,7 +259,7 @@ def _norms(found: Match) -> Iterator[Field]:
         yield ask("norm_eps", why, EPS, EPS_OF_DEVIATION, EPS_OF_FLOAT)
     else:
         yield inferred("norm_kind", "layer", say("The norms are named as in PyTorch's LayerNorm."))
-        yield inferred("norm_eps", EPS, say("This is the default of PyTorch's LayerNorm."))
+        yield inferred("norm_eps", EPS, say("Norms of this kind usually use this value."))
 
 
 def _biases(found: Match) -> Iterator[Field]:

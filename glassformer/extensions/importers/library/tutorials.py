@@ -165,8 +165,7 @@ def tutorials() -> KeyTable:
         name=say("An encoder and a decoder whose tensors have names from tutorials."),
         rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
         unused=tuple(
-            Unused(name, say("this tensor is a mask, which is rebuilt for each sentence"))
-            for name in ("src_mask", "tgt_mask", "mask")
+            Unused(name, say("it is a mask, rebuilt for each text")) for name in ("src_mask", "tgt_mask", "mask")
         ),
     )
 

@@ -125,7 +125,7 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     sounds = {name: what for name in rest for sound, what in _SOUNDS if re.search(sound, name.lower())}
     used = {name: what for name, what in (output | sounds).items() if name in rest and name not in within}
     if used:
-        named = joined(", ", [say("{name}: {what}", name=name, what=what) for name, what in used.items()])
+        named = joined(", ", [say("{title}: {text}", title=name, text=what) for name, what in used.items()])
         why = joined(
             " ",
             [

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
-from glassformer.extensions.training_page.trainings import MOST_MINUTES, Training, TrainingProgress
+from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training, TrainingProgress
 from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
@@ -285,8 +285,12 @@ def _follow(name: str, was_under_way: bool) -> None:
         newest = watch_pictures.latest(training)
         draw = [partial(_loss, scene), *([partial(_newest_map, newest)] if newest is not None else [])]
         drawing.beside(*draw, widths=(3, 2)[: len(draw)])
-    with st.expander(say("The commands that were run")):
-        st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell")
+    _commands(training.plan)
+
+
+def _commands(plan: Plan) -> None:
+    with st.expander(say("Commands of the training")):
+        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell")
 
 
 def _loss(scene: watch_pictures.GrowingCurve) -> None:

@@ -77,7 +77,6 @@ ARCHIVES = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
 CHUNK = 2**20
 
 _END, _END_BYTES, _MOST_COMMENT = b"PK\x05\x06", 22, 2**16
-_MOST_ENTRIES = 2**16 - 1  # that the end record can say
 _MOST_LIST = 2**22  # bytes of the list of files
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -152,14 +151,10 @@ def _check(entries: Sequence[zipfile.ZipInfo], limits: UploadLimits) -> None:
 
 
 def _too_many(found: int, limits: UploadLimits) -> CheckpointError:
-    if found == _MOST_ENTRIES:  # larger archives say their number elsewhere
-        return CheckpointError(
-            "contains {found:,} or more files; the limit is {most}. Pack only the model's files.",
-            found=found,
-            most=limits.files,
-        )
-    return CheckpointError(
-        "contains {found:,} files; the limit is {most}. Pack only the model's files.", found=found, most=limits.files
+    return CheckpointError(  # "or more": an archive of more than 65,535 says its number elsewhere
+        "contains {found:,} or more files; the limit is {most}. Pack only the model's files.",
+        found=found,
+        most=limits.files,
     )
 
 

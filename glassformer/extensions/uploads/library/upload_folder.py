@@ -177,7 +177,13 @@ def _content(name: str, source: Path, most: int) -> bytes:
     size = source.stat().st_size
     if size > most:
         raise CheckpointError(
-            "{name}: has {size:,} bytes; the limit for this kind of file is {most:,}.", name=name, size=size, most=most
+            say_n(
+                "{label}: has {n:,} byte; the limit is {limit:,}.",
+                "{label}: has {n:,} bytes; the limit is {limit:,}.",
+                size,
+                label=name,
+                limit=most,
+            )
         )
     return source.read_bytes()
 
@@ -285,7 +291,7 @@ def _check_kinds(
                 "{name}: says that the weights are in other files, but none of those was uploaded; add them.", name=name
             )
         if (problem := looked_at(path, name)[1]) is not None:
-            raise CheckpointError("{name}: {problem}", name=name, problem=problem)
+            raise CheckpointError("{label}: {problem}", label=name, problem=problem)
     names = [*chosen, *left_out]
     there = _named(names) if names else say("nothing")
     raise CheckpointError(

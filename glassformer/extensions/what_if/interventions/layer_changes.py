@@ -32,7 +32,7 @@ from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Sublayer, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.feed_forward import unchanged
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.model.taps import Hook, Replacer, Rewirer
 from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
 from transformer.runs.interventions.fields import choice, number, place, whole

@@ -33,7 +33,7 @@ from transformer.model import attention_positions
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.attention_scores import Scoring, Similarity, Weigh, masked_softmax, scaled_product
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
-from transformer.model.linear import widened
+from transformer.model.module import widened
 from transformer.model.sites import sites
 from transformer.model.taps import Hook, Replacer, Rewirer
 from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError

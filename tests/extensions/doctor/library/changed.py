@@ -11,7 +11,7 @@ from glassformer.extensions.doctor.library.findings import DoctorTestResult, Fin
 from glassformer.extensions.doctor.library.report import TESTS, run_test
 from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.linear import Linear
+from transformer.model.module import Linear
 from transformer.model.transformer import Transformer
 
 BY_NAME = {test.name: test for test in TESTS}

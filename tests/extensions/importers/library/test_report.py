@@ -34,12 +34,12 @@ def test_a_report_in_which_everything_is_accounted_for():
     assert report.can_be_written
     assert str(report).splitlines() == [
         "m/model.pt: A toy.",
-        "Tensors:",
+        "tensors:",
         "  l.0–2.w  F16 [2, 3]  becomes layers.0–2.q  transposed",
         "  l.0.mask  BOOL [1]  ignored  it is a mask",
-        "Stands in for what the file does not have:",
+        "stand-ins:",
         "  bias  zeros",
-        "Fields of config.json:",
+        "config.json:",
         "  d_model  3  inferred  It has 3 columns.",
         "All tensors and fields are accounted for, so the model can be imported.",
     ]

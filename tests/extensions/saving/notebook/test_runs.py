@@ -122,8 +122,8 @@ def test_a_part_and_a_page_have_all_their_pictures_and_every_field_of_the_view_c
     ("name", "view", "says"),
     [
         ("attention.heat_map", {}, "attention.head_map"),
-        ("nothing", {}, "'nothing' is not the name of a picture"),
-        ("step", {"layers": 2}, "'layers' is not a field of the view; choose from layer"),
+        ("nothing", {}, "name: there is no 'nothing'; choose from"),
+        ("step", {"layers": 2}, "view: there is no 'layers'; choose from layer"),
         ("step", {"layer": "2"}, "layer cannot be '2'"),
         ("step", {"kind": "crossed"}, "kind cannot be 'crossed'"),
         ("positions.rotary_circle", {}, "rotary_circle has nothing to show for reverse"),
@@ -235,10 +235,10 @@ def test_pictures_are_sized_for_print(tmp_path, monkeypatch):
     [
         (["--out", "map.gif"], "map.gif: a picture must be .svg, .png or .html."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
-        (["layr=1", "--out", "map.svg"], "'layr' is not an address parameter; choose from layer"),
+        (["layr=1", "--out", "map.svg"], "parameters: there is no 'layr'; choose from layer"),
         (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
         (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200 dpi."),
-        (["--language", "xx", "--out", "map.svg"], "'xx' is not an available language; choose from en, zh."),
+        (["--language", "xx", "--out", "map.svg"], "language: there is no 'xx'; choose from en, zh."),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, arguments, says):
