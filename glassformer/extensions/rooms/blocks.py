@@ -1,6 +1,6 @@
 """Blocks of rooms around pages: the button of the presentation, and the line of a room."""
 
-from glassformer.components.element import Element
+from glassformer.components.custom_component import Element
 from glassformer.extensions.rooms import room_session
 from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import language

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from plotly.offline import get_plotlyjs
 
-from glassformer.components.assets import read_asset, script
+from glassformer.components.custom_component import read_asset, script
 from glassformer.components.stepper_view import StepperRun
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, Page, Part, Picture, declare_all

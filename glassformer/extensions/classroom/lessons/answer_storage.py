@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from glassformer.components.element import Element, told_text
+from glassformer.components.custom_component import Element, told_text
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lessons import step_links
 from glassformer.extensions.classroom.predictions import Key, Prediction

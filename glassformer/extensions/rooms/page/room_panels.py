@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlencode
 
-from glassformer.components.element import told_text
+from glassformer.components.custom_component import told_text
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.page import join_url, polling
 from glassformer.extensions.rooms.page.room_view import BAR_RULES, RULES, room_bar, room_counts

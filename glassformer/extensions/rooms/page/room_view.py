@@ -10,7 +10,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Literal
 
-from glassformer.components.element import Element
+from glassformer.components.custom_component import Element
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.page import join_url, polling
 from glassformer.extensions.rooms.server.room_state import Public
