@@ -13,7 +13,7 @@ from glassformer.charts import theme
 from glassformer.charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of
 from glassformer.charts.heatmap import WEIGHT, heatmap_spec
 from glassformer.charts.hover import bold, hover, italic, of_cell, with_number
-from glassformer.charts.theme import Colour, Spec, base_layout, literal
+from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, literal
 from transformer.i18n import joined, say
 
 Convention = Literal["bool", "additive"]
@@ -230,7 +230,7 @@ def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: s
     fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
     panels = (
         ("yaxis", say("Score"), span, [0.7, 1]),
-        ("yaxis2", say("After mask"), span, [0.36, 0.64]),
+        ("yaxis2", capitalised(say("after the mask")), span, [0.36, 0.64]),
         ("yaxis3", say("Weight"), [0, 1], [0, 0.3]),
     )
     for name, text, limits, domain in panels:
