@@ -186,7 +186,7 @@ def _on_hover(row: _Row) -> list[str]:
     numbers = [with_number(PROBABILITY, own)]
     if drawn:
         numbers = [with_number(say("sampling probability"), drawn),
-                   with_number(say("the model's own probability"), own)]  # fmt: skip
+                   with_number(say("the model's own"), own)]  # fmt: skip
     return [literal(row.note), *numbers]
 
 
@@ -274,7 +274,7 @@ def _reshaped_on_hover(row: Shares) -> str:
     return on_lines(
         bold(row.name),
         literal(row.note),
-        with_number(say("the model's own probability"), f"{row.raw:.5f}"),
+        with_number(say("the model's own"), f"{row.raw:.5f}"),
         with_number(say("tempered"), f"{row.tempered:.5f}"),
         with_number(say("sampling probability"), f"{row.cut:.5f}"),
     )

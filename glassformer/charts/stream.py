@@ -274,15 +274,9 @@ def stream_added_spec(
     texts = [
         on_lines(
             literal(depth.name),
-            say(
-                "stream {stream}, added {added}, ratio {share}",
-                stream=f"<b>{one:.3f}</b>",
-                added=f"<b>{two:.3f}</b>",
-                share=f"<b>{share:.3f}</b>",
-            ),
-            with_number(say("cosine"), f"{cos:.3f}"),
+            *(with_number(name, f"{number:.3f}") for name, number in zip(columns[1:], row, strict=True)),
         )
-        for depth, one, two, share, cos in rows
+        for depth, *row in rows
     ]
     bars = zip((say("stream"), say("added")), (old, new), shades(colour), strict=True)
     places = np.arange(len(depths), dtype=np.int32)

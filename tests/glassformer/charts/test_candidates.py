@@ -44,7 +44,7 @@ def test_where_a_piece_was_drawn_the_bars_are_what_it_was_drawn_from():
     assert list(bars.customdata) == [7, 8, 9, -1]
     assert notes_of(figure) == ["0.30", "0.20", "cut off", "0.50"]
     assert "sampling probability <b>0.2000</b>" in rows.hovertext[1]
-    assert "the model's own probability <b>0.2500</b>" in rows.hovertext[1]
+    assert "the model's own <b>0.2500</b>" in rows.hovertext[1]
     assert figure.layout.meta["table"]["rows"][1:] == [
         [2, "▁a", 8, 0.25, 0.2, "chosen"],
         [3, "<br>", 9, 0.0004, 0.0, "cut off before sampling"],
