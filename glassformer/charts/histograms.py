@@ -157,7 +157,8 @@ def votes_spec(
         labels[right] = joined(" ", [RIGHT, labels[right]])
     layout["yaxis"] |= {"tickvals": places, "ticktext": labels}
     layout["yaxis"] |= {"range": [len(choices) - 0.5, -0.5], "automargin": True, "showgrid": False}
-    layout["xaxis"] |= {"range": [0, most * 1.12], "dtick": _vote_tick(most)}
+    tick = next(step for step in (1, 2, 5, 10, 20, 50) if most / step <= 10)
+    layout["xaxis"] |= {"range": [0, most * 1.12], "dtick": tick}
     legend(layout, 92 if len(rounds) > 1 else layout["margin"]["t"])
     layout["legend"]["traceorder"] = "normal"
     layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.05, "showlegend": len(rounds) > 1}
@@ -182,8 +183,3 @@ def _enlarge(layout: dict[str, Any], bars: list[dict[str, Any]]) -> None:
     layout["legend"]["font"] = {"size": round(12 * _LARGE)}
     for one in bars:
         one["textfont"] = {"size": round(13 * _LARGE)}
-
-
-def _vote_tick(most: int) -> int:
-    """Votes between two lines of the grid."""
-    return next(step for step in (1, 2, 5, 10, 20, 50) if most / step <= 10)

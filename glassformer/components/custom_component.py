@@ -187,12 +187,8 @@ class Element:
         if (spoken := language.current()) != ENGLISH:
             payload = said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}
         # Streamlit only keeps state and returns events that have a callback.
-        calls: dict[str, Any] = {f"on_{said}_change": call or _ignore for said, call in (hears or {}).items()}
+        calls: dict[str, Any] = {f"on_{said}_change": call or (lambda: None) for said, call in (hears or {}).items()}
         return self._mount(key=key, data={"payload": payload}, **calls)
-
-
-def _ignore() -> None:
-    """Do nothing."""
 
 
 def told(key: str, name: str) -> Any:

@@ -35,7 +35,7 @@ def read_branches(text: str, *, longest: int) -> tuple[Branch, ...] | None:
     for item in text.split("_") if text else ():
         common, mark, rest = item.rpartition("~")
         ids = rest.split(".") if rest else []
-        if not all(map(_is_number, [*ids, *([common] if mark else [])])):
+        if not all(one.isascii() and one.isdigit() and len(one) < 8 for one in [*ids, *([common] if mark else [])]):
             return None
         before, n = found[-1] if found else (), int(common or 0)
         branch = (*before[:n], *map(int, ids))
@@ -54,10 +54,6 @@ def _written(branches: Sequence[Branch]) -> str:
         items.append(f"{n}~{ids}" if n else ids)
         before = branch
     return "_".join(items)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 8
 
 
 MAX_STEP: Final = 1_000_000  # the run says how many steps there are

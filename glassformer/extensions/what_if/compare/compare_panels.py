@@ -347,6 +347,8 @@ def moved(left: SeenMap, right: SeenMap) -> str:
     """How far the right map is from the left one, which has the same rows and columns, in numbers."""
     change = np.where(left.allowed | right.allowed, right.weights - left.weights, 0.0)
     row, column = np.unravel_index(np.abs(change).argmax(), change.shape)
+    if not change[row, column]:
+        return say("The two maps are equal.")
     if abs(change[row, column]) < ROUNDING:
         return say("The two maps are equal apart from rounding: no weight differs by more than {most:.1g}.",
                    most=float(abs(change[row, column])))  # fmt: skip
