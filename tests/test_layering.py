@@ -42,7 +42,7 @@ FEW = {
 NOT_FOR_THE_LIBRARY = {"plotly", "streamlit"}
 # Who imports Streamlit; all others of the app have it from `glassformer.shared.i18n`, in the session's language.
 IMPORT_STREAMLIT = {
-    "glassformer/components/element.py",
+    "glassformer/components/custom_component.py",
     "glassformer/extensions/classroom/lesson.py",
     "glassformer/extensions/classroom/lesson_questions.py",
     "glassformer/extensions/classroom/predictions.py",

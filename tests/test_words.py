@@ -22,7 +22,7 @@ CODE = (
     "glassformer/extensions/corpus/library/scores.py",
     "glassformer/extensions/corpus/library/queries.py",
     "glassformer/extensions/corpus/library/scores.py",
-    "glassformer/components/assets.py",
+    "glassformer/components/custom_component.py",
     "glassformer/state/view.py",
     "glassformer/server/streamlit_private.py",
     "glassformer/shared/page_style.py",

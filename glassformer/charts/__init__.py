@@ -47,11 +47,9 @@ def _charts_of(module: ModuleType) -> dict[str, Any]:
     as_figure, known = import_module(f"{__name__}.theme").as_figure, vars(module).items()
     specs = {name: one for name, one in known if name.endswith("_spec") and not name.startswith("_")}
     figures = {name.removesuffix("_spec"): as_figure(one) for name, one in specs.items()}
-    return specs | figures | {name: one for name, one in known if _gives_a_figure(one)}
-
-
-def _gives_a_figure(one: Any) -> bool:
-    return getattr(one, "__annotations__", {}).get("return") is import_module("plotly.graph_objects").Figure
+    gives = {name: getattr(one, "__annotations__", {}).get("return") for name, one in known}
+    whole = import_module("plotly.graph_objects").Figure
+    return specs | figures | {name: one for name, one in known if gives[name] is whole}
 
 
 class _Door(ModuleType):

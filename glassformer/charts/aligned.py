@@ -28,6 +28,11 @@ HOW_TO_READ_CROSSED = say(
 DIVERGENCE = say("KL(left ‖ right) in nats")
 DIVERGENCE_AXIS = say("KL(left ‖ right)<br>in nats")
 
+_IN_LEFT = say("p of the left-hand token in the left-hand run")
+_LEFT_IN_RIGHT = say("p of the left-hand token in the right-hand run")
+_IN_RIGHT = say("p of the right-hand token in the right-hand run")
+_RIGHT_IN_LEFT = say("p of the right-hand token in the left-hand run")
+
 _FRAME = 130  # pixels of title, legend and axes
 _ROW = 25
 _MOST_HEIGHT = 900
@@ -67,15 +72,8 @@ def aligned_outputs_spec(
         return {"data": [], "layout": layout}
     left = [row.p_left for row in rows]
     data = [
-        _marks(rows, left, say("left-hand token in the left-hand run"), "circle", theme.LEFT_COLOR),
-        _marks(
-            rows,
-            [row.p_right for row in rows],
-            say("right-hand token in the right-hand run"),
-            "diamond",
-            theme.RIGHT_COLOR,
-        )
-        | {"yaxis": "y2"},
+        _marks(rows, left, _IN_LEFT, "circle", theme.LEFT_COLOR),
+        _marks(rows, [row.p_right for row in rows], _IN_RIGHT, "diamond", theme.RIGHT_COLOR) | {"yaxis": "y2"},
     ]
     if crossed:
         under = [row.p_crossed for row in rows]
@@ -84,7 +82,7 @@ def aligned_outputs_spec(
         x = np.array([part for _, one, other in both for part in (one, other, np.nan)])
         y = np.array([part for n, *_ in both for part in (n, n, np.nan)])
         joints = layer("lines", x, y, stroke(theme.GUIDE_COLOR, 2) | {"showlegend": False})
-        diamonds = _marks(rows, under, say("left-hand token in the right-hand run"), "diamond-open", theme.RIGHT_COLOR)
+        diamonds = _marks(rows, under, _LEFT_IN_RIGHT, "diamond-open", theme.RIGHT_COLOR)
         bars = {"xaxis": "x2", "showlegend": False, "marker": {"color": theme.GUIDE_COLOR, "line": {"width": 0}}}
         apart = _layer("lying", rows, [row.divergence for row in rows], bars, DIVERGENCE)
         data = [joints, *data, diamonds, apart]
@@ -99,10 +97,10 @@ def aligned_outputs_spec(
         (say("right step"), [None if row.right_step is None else row.right_step + 1 for row in rows]),
         (say("right token"), [row.right for row in rows]),
         (say("same token"), [int(row.same) for row in rows]),
-        (say("p of the left-hand token in the left-hand run"), left),
-        (say("p of the left-hand token in the right-hand run"), [row.p_crossed for row in rows]),
-        (say("p of the right-hand token in the right-hand run"), [row.p_right for row in rows]),
-        (say("p of the right-hand token in the left-hand run"), [row.p_crossed_back for row in rows]),
+        (_IN_LEFT, left),
+        (_LEFT_IN_RIGHT, [row.p_crossed for row in rows]),
+        (_IN_RIGHT, [row.p_right for row in rows]),
+        (_RIGHT_IN_LEFT, [row.p_crossed_back for row in rows]),
         (DIVERGENCE, [row.divergence for row in rows]),
     )
     return {"data": data, "layout": layout}
@@ -155,10 +153,10 @@ def _said(row: Row, place: int) -> str:
     step = say("row {n}", n=place + 1)
     pieces = joined(" | ", [bold(_NOTHING if piece is None else piece) for piece in (row.left, row.right)])
     named = [
-        (say("left-hand token in the left-hand run"), row.p_left, ".4f"),
-        (say("left-hand token in the right-hand run"), row.p_crossed, ".4f"),
-        (say("right-hand token in the right-hand run"), row.p_right, ".4f"),
-        (say("right-hand token in the left-hand run"), row.p_crossed_back, ".4f"),
+        (_IN_LEFT, row.p_left, ".4f"),
+        (_LEFT_IN_RIGHT, row.p_crossed, ".4f"),
+        (_IN_RIGHT, row.p_right, ".4f"),
+        (_RIGHT_IN_LEFT, row.p_crossed_back, ".4f"),
         (DIVERGENCE, row.divergence, ".4g"),
     ]
     numbers = [with_number(name, format(value, form)) for name, value, form in named if value is not None]

@@ -110,7 +110,7 @@ def candidates_spec(
     layout = _candidate_layout(title, rows)
     if not count:
         return {"data": [], "layout": layout}
-    drawn = [say("probability of being drawn")] * (drawn_from is not None)
+    drawn = [say("sampling probability")] * (drawn_from is not None)
     table(
         layout,
         [say("rank"), say("token"), say("id"), PROBABILITY, *drawn, say("note")],
@@ -186,7 +186,7 @@ def _on_hover(row: _Row) -> list[str]:
     numbers = [with_number(PROBABILITY, own)]
     if drawn:
         numbers = [with_number(say("sampling probability"), drawn),
-                   with_number(say("the model's own probability"), own)]  # fmt: skip
+                   with_number(say("the model's own"), own)]  # fmt: skip
     return [literal(row.note), *numbers]
 
 
@@ -240,7 +240,7 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
     data = [
         layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("sampling probability")),
         layer("markers", tempered, y, whole | {"marker": diamond}, name=say("tempered")),
-        layer("markers", raw, y, whole | {"marker": tick}, name=say("model's own")),
+        layer("markers", raw, y, whole | {"marker": tick}, name=say("the model's own")),
         whole_rows([-1 if row.id is None else row.id for row in shown], [_reshaped_on_hover(row) for row in shown]),
     ]
     return {"data": data, "layout": layout}
@@ -274,8 +274,8 @@ def _reshaped_on_hover(row: Shares) -> str:
     return on_lines(
         bold(row.name),
         literal(row.note),
-        with_number(say("the model's own probability"), f"{row.raw:.5f}"),
-        with_number(say("tempered: probability"), f"{row.tempered:.5f}"),
+        with_number(say("the model's own"), f"{row.raw:.5f}"),
+        with_number(say("tempered"), f"{row.tempered:.5f}"),
         with_number(say("sampling probability"), f"{row.cut:.5f}"),
     )
 
@@ -337,7 +337,7 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
     data = [
         layer("lying", shares, y, bars, name=say("share")),
         layer("markers", drawn, y, whole | {"marker": tick}, name=say("probability")),
-        layer("markers", own, y, whole | {"marker": diamond}, name=say("model's own")),
+        layer("markers", own, y, whole | {"marker": diamond}, name=say("the model's own")),
         whole_rows([row.seed for row in rows], [_draws_on_hover(row) for row in rows], width=2 * most),
     ]
     return {"data": data, "layout": layout}
@@ -352,7 +352,7 @@ def _draws_on_hover(row: Drawn) -> str:
     return on_lines(
         bold(row.text),
         say_n("drawn {n} time", "drawn {n} times", row.count),
-        with_number(say("share of the draws"), f"{row.frequency:.3f}"),
+        with_number(say("share"), f"{row.frequency:.3f}"),
         say("95 % interval from {low:.3f} to {high:.3f}", low=row.low, high=row.high),
         with_number(say("sampling probability"), f"{row.drawn:.4g}"),
         with_number(say("the model's own"), f"{row.own:.4g}"),
@@ -434,7 +434,7 @@ hidden_pieces_spec = partial(piece_losses_spec, piece_axis=say("Hidden token"))
 
 def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:
     return on_lines(
-        say("token {n}: {piece}", n=token, piece=bold(piece)),
+        say("token {place}: {piece}", place=token, piece=bold(piece)),
         with_number(say("loss"), f"{loss:.3f}"),
         say("probability {p}, rank {rank:,}", p=literal(chance(probability)), rank=rank),
         say("likeliest: {piece} ({p})", piece=literal(likeliest), p=literal(chance(best))),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from glassformer.charts import grammar, theme
-from glassformer.charts.hover import bold, on_lines
+from glassformer.charts.hover import bold, on_lines, with_number
 from glassformer.charts.theme import Spec, base_layout, literal
 from transformer.i18n import say, through
 
@@ -77,9 +77,9 @@ def hover_text(block: DiagramBlock) -> str:
     lines = [bold(block.name)]
     lines += [_wrapped(block.role), _wrapped(block.shape)]
     if block.parameters is not None:
-        lines.append(say("Parameters: {n:,}", n=block.parameters))
+        lines.append(with_number(say("Parameters"), f"{block.parameters:,}"))
     if block.multiply_adds is not None:
-        lines.append(say("Multiply-adds: {n:,}", n=block.multiply_adds))
+        lines.append(with_number(say("Multiply-adds"), f"{block.multiply_adds:,}"))
     return on_lines(*lines, say("Click: {where}", where=literal(block.leads_to)))
 
 

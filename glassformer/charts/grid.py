@@ -441,10 +441,10 @@ def one_map(
         raise ValueError(f"head {head} of no layer: give a layer, too.")
     if layer is None:
         weights = attention.weights.mean(axis=(0, 1))
-        name = say("mean of {layers} layers × {heads} heads", layers=layers, heads=heads)
+        name = say("mean of all {n_layers} layers × {n_heads} heads", n_layers=layers, n_heads=heads)
     elif head is None:
         weights = attention.weights[layer].mean(axis=0)
-        name = say("layer {layer}, mean of {heads} heads", layer=layer + 1, heads=heads)
+        name = say("layer {layer}, mean of its {n_heads} heads", layer=layer + 1, n_heads=heads)
     else:
         weights, name = (
             attention.weights[layer, head],

@@ -394,13 +394,13 @@ def part_map(spec: Spec, *, row: int | None, column: int | None) -> None:
     if row is not None and row > 0:
         shapes.append({**_LINE, "xref": "x domain", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5})
         beside = {**name, "xref": "x domain", "x": 1, "xanchor": "right", "xshift": -4, "yref": "y", "y": row - 0.5}
-        names.append({**beside, "yanchor": "bottom", "text": say("prompt", about="rows of a map")})
-        names.append({**beside, "yanchor": "top", "text": say("output", about="rows of a map")})
+        names.append({**beside, "yanchor": "bottom", "text": say("prompt", about="part of a map")})
+        names.append({**beside, "yanchor": "top", "text": say("output", about="part of a map")})
     if column is not None and column > 0:
         shapes.append({**_LINE, "yref": "y domain", "y0": 0, "y1": 1, "x0": column - 0.5, "x1": column - 0.5})
         above = {**name, "yref": "y domain", "y": 1, "yanchor": "bottom", "xref": "x", "x": column - 0.5}
-        names.append({**above, "xanchor": "right", "xshift": -4, "text": say("prompt", about="columns of a map")})
-        names.append({**above, "xanchor": "left", "xshift": 4, "text": say("output", about="columns of a map")})
+        names.append({**above, "xanchor": "right", "xshift": -4, "text": say("prompt", about="part of a map")})
+        names.append({**above, "xanchor": "left", "xshift": 4, "text": say("output", about="part of a map")})
         layout["margin"]["t"] += _ROOM
 
 

@@ -1,15 +1,17 @@
-"""Distributions from the edges and counts of their bins: any numbers, and pre-activations with their function."""
+"""Counts as bars: distributions of numbers, pre-activations under their function, and the votes of a class."""
 
 import itertools
 import math
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import SIDES, layer, legend, stroke, table, upright
-from glassformer.charts.hover import hover, with_number
-from glassformer.charts.theme import Colour, Spec, base_layout, literal, shortened
-from transformer.i18n import say
+from glassformer.charts.hover import bold, hover, with_number
+from glassformer.charts.theme import GUIDE_COLOR, SOURCE_COLOR, Colour, Spec, base_layout, literal, shortened
+from transformer.i18n import joined, say
 
 HOW_TO_READ_SPREAD = say(
     "The range from the smallest to the largest number is divided into equal intervals; each bar counts the "
@@ -120,3 +122,64 @@ def pre_activations_spec(
 
 def _binned(whose: str) -> str:
     return hover("%{hovertext}", with_number(whose, "%{y:.2%}"))
+
+
+# ------------------------------------------------------------------------------------------------ votes
+
+HOW_TO_READ_VOTES = say("Each bar shows how many people chose that answer.")
+_LABEL: Final = 40  # characters
+_BAR, _AROUND = 34, 120  # pixels
+_LARGE: Final = 1.6  # for a wall, beside what a presentation enlarges
+RIGHT: Final = "✓"
+_NAMES: Final = (say("This round"), say("Previous round"))
+_COLORS: Final = (SOURCE_COLOR, GUIDE_COLOR)
+
+
+def votes_spec(
+    rounds: Sequence[Sequence[int]],
+    choices: Sequence[str],
+    *,
+    title: str,
+    right: int | None = None,
+    large: bool = False,
+) -> Spec:
+    """Draw the votes for each choice, the first choice on top.
+
+    `rounds` are counts [round, choice] of the latest round, and of the one before if there was one. `right` is the
+    choice marked as right; `large` letters can be read across a classroom.
+    """
+    if not 1 <= len(rounds) <= len(_NAMES) or any(len(counts) != len(choices) for counts in rounds):
+        raise ValueError(f"{[len(counts) for counts in rounds]} counts for {len(choices)} choices: give one each.")
+    places, most = list(range(len(choices))), max(1, *(count for counts in rounds for count in counts))
+    layout = base_layout(title, "", "")
+    labels = [literal(shortened(one, limit=_LABEL)) for one in choices]
+    if right is not None:
+        labels[right] = joined(" ", [RIGHT, labels[right]])
+    layout["yaxis"] |= {"tickvals": places, "ticktext": labels}
+    layout["yaxis"] |= {"range": [len(choices) - 0.5, -0.5], "automargin": True, "showgrid": False}
+    tick = next(step for step in (1, 2, 5, 10, 20, 50) if most / step <= 10)
+    layout["xaxis"] |= {"range": [0, most * 1.12], "dtick": tick}
+    legend(layout, 92 if len(rounds) > 1 else layout["margin"]["t"])
+    layout["legend"]["traceorder"] = "normal"
+    layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.05, "showlegend": len(rounds) > 1}
+    layout["height"] = _AROUND + _BAR * len(choices) * len(rounds) + _BAR * len(choices) // 2
+    texts, bars = [bold(choice) for choice in choices], []
+    for name, colour, counts in zip(_NAMES, _COLORS, rounds, strict=False):
+        look = {"text": [str(count) for count in counts], "textposition": "outside", "cliponaxis": False}
+        look |= {"marker": {"color": colour}}
+        says = hover("%{hovertext}", with_number(name, "%{x}"))
+        bars.append(layer("lying", list(counts), places, look, name=name, says=says, texts=texts))
+    if large:
+        _enlarge(layout, bars)
+    return {"data": bars, "layout": layout}
+
+
+def _enlarge(layout: dict[str, Any], bars: list[dict[str, Any]]) -> None:
+    """Letters for a wall, which says above the chart what a title would."""
+    layout["title"]["text"] = ""
+    layout["margin"]["t"] = 56 if layout["showlegend"] else 8
+    layout["yaxis"]["tickfont"] = {"size": round(13 * _LARGE)}
+    layout["xaxis"]["tickfont"] = {"size": 13}
+    layout["legend"]["font"] = {"size": round(12 * _LARGE)}
+    for one in bars:
+        one["textfont"] = {"size": round(13 * _LARGE)}

@@ -185,7 +185,7 @@ def bars(
         *((one.name, map(finite if one.values.dtype.kind == "f" else int, one.values)) for one in series),
     )
     first = int(np.argmax(np.abs(np.nan_to_num(values)))) if len(values) else 0
-    alt = say("{title}: no bars.", title=title) if not len(values) else say(
+    alt = say("{title}: no numbers.", title=title) if not len(values) else say(
         "{title}: {n} bars ({places}). The largest is {first}: {value} {most}.", title=title, n=len(values),
         places=places.title, first=places.labels[first], value=what.name,
         most=formatted(values[first], what.form),

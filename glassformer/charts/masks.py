@@ -13,7 +13,7 @@ from glassformer.charts import theme
 from glassformer.charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of
 from glassformer.charts.heatmap import WEIGHT, heatmap_spec
 from glassformer.charts.hover import bold, hover, italic, of_cell, with_number
-from glassformer.charts.theme import Colour, Spec, base_layout, literal
+from glassformer.charts.theme import CLOSED, Colour, Spec, base_layout, capitalised, literal
 from transformer.i18n import joined, say
 
 Convention = Literal["bool", "additive"]
@@ -102,7 +102,7 @@ def mask_map_spec(
     words, on_hover = _WORDS[convention], _ON_HOVER[convention]
     data = []
     if mask.any():
-        may_attend = _cells(mask, _open(colour), of_cell(axes, say("{value}: may attend", value=bold(on_hover[0]))))
+        may_attend = _cells(mask, _open(colour), of_cell(axes, joined(": ", [bold(on_hover[0]), say("may attend")])))
         may_attend["colorbar"] = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
         may_attend["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
         data.append(may_attend)
@@ -194,7 +194,7 @@ def masked_row_spec(
     ]
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
-        left_out = say("{score}, closed by the mask", score=score)
+        left_out = joined(", ", [score, CLOSED])
         rows.append((np.where(allowed, np.nan, scores), "y", left_out, theme.MASK_LINE))
     data = []
     for values, axis, last_line, own in rows:
@@ -230,7 +230,7 @@ def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: s
     fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
     panels = (
         ("yaxis", say("Score"), span, [0.7, 1]),
-        ("yaxis2", say("After mask"), span, [0.36, 0.64]),
+        ("yaxis2", capitalised(say("after the mask")), span, [0.36, 0.64]),
         ("yaxis3", say("Weight"), [0, 1], [0, 0.3]),
     )
     for name, text, limits, domain in panels:

@@ -102,7 +102,13 @@ def key_row_spec(
     pale, strong = SIDES[side] if side != "neutral" else (_NEUTRAL_PALE, theme.NEUTRAL_COLOR)
     styles = [(strong, 0.8)] if before is None else [(pale, 0.84), (strong, 0.44)]
     data = [
-        _bars(name, np.where(is_open, drawable(row), np.nan), colour, width)
+        layer(
+            "bar",
+            np.arange(len(keys)),
+            np.where(is_open, drawable(row), np.nan),
+            {"width": width, "marker": {"color": colour}},
+            name=literal(name),
+        )
         for (name, row), (colour, width) in zip(series, styles, strict=True)
     ]
     places = np.flatnonzero(~is_open)
@@ -132,11 +138,6 @@ def _key_layout(title: str, keys: Sequence[str], key_axis: str, value_name: str,
     labels["labels"] = [f"<b>{one}</b>" if place == chosen else one for place, one in enumerate(labels["labels"])]
     layout["yaxis"] |= {"nticks": 5, "zeroline": True, "fixedrange": True}
     return layout
-
-
-def _bars(name: str, values: np.ndarray, colour: str, width: float) -> Spec:
-    look = {"width": width, "marker": {"color": colour}}
-    return layer("bar", np.arange(len(values)), values, look, name=literal(name))
 
 
 def _columns(said: Sequence[str], low: float, high: float) -> Spec:

@@ -345,15 +345,11 @@ def piece_rows_spec(
     texts = [[""] * width for _ in rows]
     for y, x, cell in there:
         z[y, x], texts[y][x] = fates.index(cell.fate), cell.said
-    map_ = cells(z, (-0.5, len(fates) - 0.5), _steps(fates), hover("%{hovertext}"), gaps=(3, 3), named=False)
+    n = len(fates)
+    scale = [[end / n, COLOURS[fate]] for place, fate in enumerate(fates) for end in (place, place + 1)]
+    map_ = cells(z, (-0.5, n - 0.5), scale, hover("%{hovertext}"), gaps=(3, 3), named=False)
     keys = [_in_legend(fate, names[fate]) for fate in fates]
     return {"data": [map_ | {"hovertext": texts, "hoverongaps": False}, *keys], "layout": layout}
-
-
-def _steps(fates: Sequence[Fate]) -> list[list[Any]]:
-    """A scale with one colour for each."""
-    n = len(fates)
-    return [[end / n, COLOURS[fate]] for place, fate in enumerate(fates) for end in (place, place + 1)]
 
 
 def _in_legend(fate: Fate, name: str) -> Spec:

@@ -73,7 +73,7 @@ def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
         ("open", "", {"symbol": "circle", "color": TARGET_COLOR}),
         ("ended", say("ended"), {"symbol": "square", "color": TARGET_COLOR}),
         ("dropped", "", {"symbol": "x-thin-open", "color": GUIDE_COLOR}),
-        ("closed", say("excluded by a rule"), {"symbol": "diamond-open", "color": GUIDE_COLOR}),
+        ("closed", say("excluded by the model's settings"), {"symbol": "diamond-open", "color": GUIDE_COLOR}),
     ]
     found = []
     for kind, name, style in kinds:

@@ -102,13 +102,10 @@ def after(depth: str) -> str:
 def _written(piece: str, row: int, column: int, probability: float, *, most_lines: int) -> Spec:
     pale = theme.SCALES["target"][0][1]
     font = {"size": 11, "color": pale if probability > PALE_FROM else theme.MARK_COLOR}
-    lines = [*map(literal, in_cell(piece, most_lines)), _two_digits(probability)]
+    # What is not 0 never reads as 0.
+    digits = literal("< 0.01") if 0 < probability < 0.005 else f"{probability:.2f}"
+    lines = [*map(literal, in_cell(piece, most_lines)), digits]
     return note(column, row, "<br>".join(lines)) | {"font": font}
-
-
-def _two_digits(probability: float) -> str:
-    """A probability for a narrow cell; what is not 0 never reads as 0."""
-    return literal("< 0.01") if 0 < probability < 0.005 else f"{probability:.2f}"
 
 
 # ------------------------------------------------------------------------------------------------ size
@@ -274,15 +271,9 @@ def stream_added_spec(
     texts = [
         on_lines(
             literal(depth.name),
-            say(
-                "stream {stream}, added {added}, ratio {share}",
-                stream=f"<b>{one:.3f}</b>",
-                added=f"<b>{two:.3f}</b>",
-                share=f"<b>{share:.3f}</b>",
-            ),
-            with_number(say("cosine"), f"{cos:.3f}"),
+            *(with_number(name, f"{number:.3f}") for name, number in zip(columns[1:], row, strict=True)),
         )
-        for depth, one, two, share, cos in rows
+        for depth, *row in rows
     ]
     bars = zip((say("stream"), say("added")), (old, new), shades(colour), strict=True)
     places = np.arange(len(depths), dtype=np.int32)

@@ -7,7 +7,7 @@ what the URL keeps: the pinned piece, the visible heads, and whether the flow fo
 from collections.abc import Callable
 from typing import Any
 
-from glassformer.components.element import Element, is_count, told
+from glassformer.components.custom_component import Element, is_count, told
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 
 _VIEW = Element("flow_view")

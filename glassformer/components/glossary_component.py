@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from glassformer.components.element import Element, told_text
+from glassformer.components.custom_component import Element, told_text
 
 # Underlines lie over the whole document, and definitions above it.
 _MARKS = Element("glossary_marks", isolated=False)

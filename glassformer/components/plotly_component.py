@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from glassformer.charts.theme import CELLS, Spec
-from glassformer.components.element import Element, is_count, told
+from glassformer.components.custom_component import Element, is_count, told
 from glassformer.components.packing import base64_of
 from glassformer.state.view import Click
 

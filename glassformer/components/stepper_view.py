@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.components.element import Element, is_count, told
+from glassformer.components.custom_component import Element, is_count, told
 from glassformer.components.packing import packed
 
 _STEPPER, _REST = Element("stepper"), Element("rest")

@@ -115,7 +115,10 @@ def chosen_entry(title: str = "") -> Entry:
         usable[folder.name] = folder
     if asked not in usable and (typed := sources.at(asked)) is not None:
         usable[asked] = typed
-    labels = {name: _labelled(entry) for name, entry in usable.items()}
+    labels = {
+        name: sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
+        for name, entry in usable.items()
+    }
     settle_defaults(usable)
     if asked not in usable and (snapshot := loading.found(asked)) is not None:
         whole = split(asked)  # in whose place it stands, under its name
@@ -149,10 +152,6 @@ def _settle_moment(asked: str) -> str:
     session.change_moment(name)
     session.add_note(say("There is no snapshot “{asked}”; {shown} is shown instead.", asked=asked[:60], shown=name))
     return name
-
-
-def _labelled(entry: Entry) -> str:
-    return sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 
 def _open_maps(name: str, title: str) -> LabelledMaps:

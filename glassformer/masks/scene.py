@@ -15,7 +15,7 @@ import numpy as np
 
 from glassformer.charts.theme import Colour, capitalised, shortened
 from glassformer.masks import MasksLook
-from glassformer.runs.map_axes import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
+from glassformer.runs.map_axes import SOURCE_COLUMNS, SOURCE_ROWS, TARGET_COLUMNS, TARGET_ROWS
 from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.viewed_run import RunScene, ViewedRun, row_labels
 from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
@@ -226,7 +226,7 @@ def axes(batch: Batch, name: MaskName) -> Axes:
     rows, read = batch.decoder_rows(sentence), batch.pieces("target", sentence)
     if kind == "cross":
         return Axes(rows, read, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
-    return Axes(rows, read, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real)
+    return Axes(rows, read, read, (TARGET_ROWS, TARGET_COLUMNS), "target", real)
 
 
 def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ Decoder rows are called "reads → predicts". In guess mode what comes after the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,15 +33,10 @@ STACKS: dict[Side, StackName] = {"source": "encoder", "target": "decoder"}
 SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
 AXES: dict[Side, str] = {"source": say("Source token"), "target": say("Reads → predicts")}
 STACK_NAMES: dict[StackName, str] = {"encoder": say("encoder"), "decoder": say("decoder")}
-_WITHOUT: dict[Side, str] = {
-    "source": say("The source side was requested, but this model has no encoder, so the target side is shown."),
-    "target": say("The target side was requested, but this model has no decoder, so the source side is shown."),
-}
 SOURCE_ROWS = say("Source token (query)")
 SOURCE_COLUMNS = say("Source token (key)")
 TARGET_ROWS = say("Reads → predicts (query)")
-TARGET_COLUMNS = say("Output token read (key)")
-PROMPT_COLUMNS = say("Token read (key)")
+TARGET_COLUMNS = say("Token read (key)")
 GIVEN_TARGET_ROWS = say("Target token (query)")
 GIVEN_TARGET_COLUMNS = say("Target token (key)")
 
@@ -79,7 +74,7 @@ def sides(visible: VisibleTrace | VisibleMaps, kind: Kind) -> MapAxes:
     rows, row_ids, n = visible.row_labels(), trace.read_ids[: visible.n_rows], visible.n_rows
     if kind == "cross":
         return MapAxes(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", visible.row)
-    columns = PROMPT_COLUMNS if trace.first_row else TARGET_COLUMNS
+    columns = TARGET_COLUMNS
     return MapAxes(
         rows, list(trace.read_tokens[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", visible.row
     )
@@ -104,12 +99,12 @@ def _given(maps: LabelledMaps, kind: Kind) -> MapAxes:
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
     """Select an attention and a side that a model has, with a note for each missing one, except for defaults."""
     side = view.side
-    kind, notes = _fit_kind(view, parts.kinds, _not_in_model)
+    kind, notes = _fit_kind(view, parts.kinds)
     stacks = [stack.name for stack in parts.stacks]
     if STACKS[side] not in stacks:
         side = SIDE_OF[stacks[0]]
         if view.side != View.side:
-            notes.append(_WITHOUT[view.side])
+            notes.append(_instead(SIDES[view.side], SIDES[side]))
     return replace(view, kind=kind, side=side), tuple(notes)
 
 
@@ -126,7 +121,7 @@ def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...
 
 def fit_given(view: View, maps: LabelledMaps) -> tuple[View, tuple[str, ...]]:
     """Look at an attention, a layer and a head that are there, and only as maps allow; notes as of `fit_parts`."""
-    kind, notes = _fit_kind(view, maps.kinds, _not_in_maps)
+    kind, notes = _fit_kind(view, maps.kinds)
     fitted, moved = fit_head(replace(view, kind=kind), *maps.maps(kind).shape[:2])
     if fitted.aggregate == "rollout" and not can_roll(maps, kind):
         fitted = replace(fitted, aggregate="mean")
@@ -137,24 +132,16 @@ def fit_given(view: View, maps: LabelledMaps) -> tuple[View, tuple[str, ...]]:
     return replace(fitted, words=words, hide_special=hidden), (*notes, *moved)
 
 
-def _fit_kind(view: View, kinds: Sequence[Kind], missing: Callable[[str, str], str]) -> tuple[Kind, list[str]]:
+def _fit_kind(view: View, kinds: Sequence[Kind]) -> tuple[Kind, list[str]]:
     """An attention that is there, and a note if another was requested; none for the default."""
     if view.kind in kinds:
         return view.kind, []
     kind = kinds[-1]
-    return kind, [] if view.kind == View.kind else [missing(KIND_NAMES[view.kind], KIND_NAMES[kind])]
+    return kind, [] if view.kind == View.kind else [_instead(KIND_NAMES[view.kind], KIND_NAMES[kind])]
 
 
-def _not_in_model(asked: str, instead: str) -> str:
-    return say(
-        "{asked} was requested, but this model does not have it. {shown} is shown instead.", asked=asked, shown=instead
-    )
-
-
-def _not_in_maps(asked: str, instead: str) -> str:
-    return say(
-        "{asked} was requested, but these maps do not include it. {shown} is shown instead.", asked=asked, shown=instead
-    )
+def _instead(asked: str, shown: str) -> str:
+    return say("{asked} was requested, but does not exist here. {shown} is shown instead.", asked=asked, shown=shown)
 
 
 def group_size(config: ModelConfig | None) -> int:
@@ -200,6 +187,4 @@ def mask_reason(checkpoint: Checkpoint | None, kind: Kind) -> Sentence:
         return say("closed by the mask: the key is padding")
     if any(checkpoint.config.windows):
         return say("closed by the mask: the key comes later, or before the layer's window")
-    if parts.reads:
-        return say("closed by the mask: the key comes later in the output")
-    return say("closed by the mask: the key comes later in the text")
+    return say("closed by the mask: the key comes later")

@@ -256,7 +256,7 @@ def _fitted(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, 
     revision = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != revision and not sources.changes(link.model):
         note = say(
-            "This link was made with a different version of {name}, so the output may have changed.",
+            "This link was made with a different version of {name}, so what it shows may have changed.",
             name=checkpoint.name,
         )
         here = here.noting(note)
@@ -361,7 +361,7 @@ def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) ->
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:
     if not anatomy(checkpoint.config).reads:
-        return say("Type a prompt above, or pick an example.")
+        return say("Type some text above, or pick an example.")
     if checkpoint.card.source_code:
         language = checkpoint.card.source_language
         return say("Type a sentence in {language} above, or pick an example.", language=language)
@@ -408,7 +408,8 @@ def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
     here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
     if here.revision and here.revision != revision:
         session.add_note(
-            say("This link was made with a different version of {name}, so the maps may have changed.", name=name), slot
+            say("This link was made with a different version of {name}, so what it shows may have changed.", name=name),
+            slot,
         )
     query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
     session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of

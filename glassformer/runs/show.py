@@ -33,6 +33,7 @@ def show(
         return
     of: Any = getattr(scene, "run", scene)
     shown: HasSteps | None = of if hasattr(of, "runs") else None
+    lasts = {} if shown is None else {run.slot: max(run.trace.n_steps - 1, 0) for run in shown.runs}
     names, saves = list[str](), bool(table or plot.spec.get("table"))
     step = None if shown is None else step_of(shown)
 
@@ -50,18 +51,11 @@ def show(
         of_sentence=plot.of_sentence and picture.part.of_sentence,
         on_click=None
         if plot.clicked is None
-        else on_click(
-            key, partial(_meant, plot.clicked, _lasts(shown), step, names), take or partial(_look_at, scene.slot)
-        ),
+        else on_click(key, partial(_meant, plot.clicked, lasts, step, names), take or partial(_look_at, scene.slot)),
         table=table,
         follows=follows,
         step=step,
     )
-
-
-def _lasts(shown: HasSteps | None) -> dict[Slot, int]:
-    """The last step of each run, by its slot."""
-    return {} if shown is None else {run.slot: max(run.trace.n_steps - 1, 0) for run in shown.runs}
 
 
 def _meant(

@@ -169,11 +169,7 @@ def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
 
 @lru_cache(maxsize=_PACKED)
 def _packed(columns: tuple[tuple[str, tuple[Any, ...]], ...]) -> pa.Table:
-    return pa.table({name: list(map(_plain, cells)) for name, cells in columns})
-
-
-def _plain(cell: Any) -> Any:
-    return str(cell) if isinstance(cell, str) else cell
+    return pa.table({name: [str(cell) if isinstance(cell, str) else cell for cell in cells] for name, cells in columns})
 
 
 def _speaking(owner: Any, name: str) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ def read_branches(text: str, *, longest: int) -> tuple[Branch, ...] | None:
     for item in text.split("_") if text else ():
         common, mark, rest = item.rpartition("~")
         ids = rest.split(".") if rest else []
-        if not all(map(_is_number, [*ids, *([common] if mark else [])])):
+        if not all(one.isascii() and one.isdigit() and len(one) < 8 for one in [*ids, *([common] if mark else [])]):
             return None
         before, n = found[-1] if found else (), int(common or 0)
         branch = (*before[:n], *map(int, ids))
@@ -54,10 +54,6 @@ def _written(branches: Sequence[Branch]) -> str:
         items.append(f"{n}~{ids}" if n else ids)
         before = branch
     return "_".join(items)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 8
 
 
 MAX_STEP: Final = 1_000_000  # the run says how many steps there are
@@ -105,7 +101,7 @@ class Reader:
         try:
             return check_source(values[0]) if values else None
         except QueryError as error:
-            self.notes.append(say("The link's sentence was ignored. {problem}", problem=error.sentence))
+            self.notes.append(_ignored(name, error))
             return None
 
     def reference(self, name: str) -> str | None:
@@ -114,14 +110,14 @@ class Reader:
         try:
             return check_reference(values[0]) or None if values else None
         except QueryError as error:
-            self.notes.append(say("The link's reference was ignored. {problem}", problem=error.sentence))
+            self.notes.append(_ignored(name, error))
             return None
 
     def ids(self, name: str) -> tuple[int, ...]:
         """Ids joined by dots."""
         ids = _numbers(self.text(name, MAX_FORCED * 8))
         if ids is None or len(ids) > MAX_FORCED:
-            self.notes.append(say("The link's forced tokens could not be read and were ignored."))
+            self.notes.append(unread(name))
             return ()
         return ids
 
@@ -129,7 +125,7 @@ class Reader:
         """Forced beginnings."""
         found = read_branches(self.text(name, 2 * LONGEST_BRANCHES) or "", longest=MAX_FORCED)
         if found is None:
-            self.notes.append(say("The link's other branches could not be read and were ignored."))
+            self.notes.append(unread(name))
         return found or ()
 
     def choice(self, name: str, options: Sequence[str], default: str) -> str:
@@ -160,7 +156,7 @@ class Reader:
         """Different numbers joined by dots, which the link counts from 1, as ones from 0."""
         numbers = _numbers(self.text(name, count * 8))
         if numbers is None or len(numbers) > count or not all(1 <= number <= most for number in numbers):
-            self.notes.append(say("“{name}” in the link could not be read and was ignored.", name=name))
+            self.notes.append(unread(name))
             return ()
         return tuple(dict.fromkeys(number - 1 for number in numbers))
 
@@ -180,7 +176,7 @@ class Reader:
         try:
             return tuple(check_source(line) for line in lines[:most])
         except QueryError as error:
-            self.notes.append(say("The link's other sentences were ignored. {problem}", problem=error.sentence))
+            self.notes.append(_ignored(name, error))
             return None
 
     def _values(self, name: str) -> Sequence[str]:
@@ -211,6 +207,15 @@ class Reader:
                        most=most)  # fmt: skip
             self.notes.append(said)
         return clamped
+
+
+def _ignored(name: str, error: QueryError) -> str:
+    return say("“{name}” in the link was ignored. {problem}", name=name, problem=error.sentence)
+
+
+def unread(name: str) -> str:
+    """What is said of a parameter that says nothing."""
+    return say("“{name}” in the link could not be read and was ignored.", name=name)
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:

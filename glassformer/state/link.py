@@ -205,9 +205,7 @@ def _beside(reader: Reader, name: str) -> str:
 def _answers(reader: Reader, name: str) -> Answers | None:
     found = read_answers(reader.text(name, LONGEST_ANSWERS) or "")
     if found is None:
-        reader.notes.append(
-            say("The link's answers to the questions about the model could not be read and were ignored.")
-        )
+        reader.notes.append(fields.unread(name))
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.components.assets import modules
+from glassformer.components.custom_component import modules
 
 HERE = Path(__file__).parent
 TESTS = HERE / "javascript"

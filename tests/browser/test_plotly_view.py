@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import expect
 
-from glassformer.components.assets import PLOTLY_FILE
+from glassformer.components.custom_component import PLOTLY_FILE
 from tests.browser.components import CELLS, FIRST_CHART_MS, cell_centre, choose_run, plot
 from tests.browser.helpers import VIEWPORT, comes_to, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from glassformer.components.element import Element, told_text
+from glassformer.components.custom_component import Element, told_text
 from glassformer.extensions.classroom import lesson
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.rooms import room_session

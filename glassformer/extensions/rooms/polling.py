@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
+from glassformer.charts.histograms import HOW_TO_READ_VOTES, RIGHT, votes_spec
 from glassformer.extensions.rooms.registry import ROOMS
 from glassformer.extensions.rooms.room import OpenedRoom, Public, Room, RoomRefusedError
 from glassformer.shared import drawing
@@ -125,7 +125,7 @@ def bars(public: Public, *, key: str = BARS, large: bool = False) -> None:
         votes_spec(rounds, lettered(question.choices), title=title, right=public.right, large=large),
         key=key,
         alt=say("One bar per choice; its length is the number of votes."),
-        how_to_read=HOW_TO_READ,
+        how_to_read=HOW_TO_READ_VOTES,
         fit=large,
         of_sentence=False,
         of_lesson=True,

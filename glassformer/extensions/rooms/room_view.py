@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 
 import segno
 
-from glassformer.components.element import Element, told_text
+from glassformer.components.custom_component import Element, told_text
 from glassformer.extensions.rooms import polling, room_session
 from glassformer.extensions.rooms.room import Public
 from glassformer.server.streamlit_private import styled

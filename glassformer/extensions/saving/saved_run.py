@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 from plotly.offline import get_plotlyjs
 
-from glassformer.components.assets import read_asset, script
+from glassformer.components.custom_component import read_asset, script
 from glassformer.components.stepper_view import StepperRun
 from glassformer.frame.sentence_stepper import SAVES
 from glassformer.runs.open_run import OpenRun, address, seen

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from glassformer.components.element import Element, is_count, told
+from glassformer.components.custom_component import Element, is_count, told
 from glassformer.frame.source_box import follow_soon
 from glassformer.runs import loading
 from glassformer.runs.open_run import STEPPER_RUN

@@ -173,7 +173,7 @@ def _one(
     except QueryError as error:
         st.warning(drawing.plain(error.sentence))
         return
-    st.markdown(joined(" ", [say("After the change:"), say("**{change}**", change=drawing.plain(made.told()))]))
+    st.markdown(say("After the change: **{change}**", change=drawing.plain(made.told())))
     if trace is not None and not session.view(slot).guess and not cover_box.is_on():
         _effect(checkpoint, slot, trace, _with(slot, made))
     _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")

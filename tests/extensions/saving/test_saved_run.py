@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.attention.map_pictures import drawn_flow
-from glassformer.components.assets import read_asset
+from glassformer.components.custom_component import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run

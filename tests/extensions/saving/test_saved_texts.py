@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from glassformer.components.assets import read_asset
+from glassformer.components.custom_component import read_asset
 from glassformer.extensions.saving import saved_run
 from tests.extensions.saving.hostile_run import TEXTS, hostile
 from tests.extensions.saving.test_saved_run import kept, shown, told

@@ -118,10 +118,10 @@ def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text, said):
     [
         ("layer=-7", "“layer” in the link is -7"),
         ("do=nonsense", "The link's changes to the model were ignored"),
-        ("forced=1.x", "forced tokens could not be read"),
+        ("forced=1.x", "“forced” in the link could not be read"),
         ("how=guessing", "unknown decoding method, “guessing”"),
         ("kind=sideways", "“kind” in the link is “sideways”, which is not a valid choice; cross is used instead."),
-        ("src=" + "a" * 4_001, "The link's sentence was ignored."),
+        ("src=" + "a" * 4_001, "“src” in the link was ignored."),
     ],
 )
 def test_what_is_wrong_with_a_second_run_is_said_of_it(text, said):

@@ -44,7 +44,7 @@ def test_where_a_piece_was_drawn_the_bars_are_what_it_was_drawn_from():
     assert list(bars.customdata) == [7, 8, 9, -1]
     assert notes_of(figure) == ["0.30", "0.20", "cut off", "0.50"]
     assert "sampling probability <b>0.2000</b>" in rows.hovertext[1]
-    assert "the model's own probability <b>0.2500</b>" in rows.hovertext[1]
+    assert "the model's own <b>0.2500</b>" in rows.hovertext[1]
     assert figure.layout.meta["table"]["rows"][1:] == [
         [2, "▁a", 8, 0.25, 0.2, "chosen"],
         [3, "<br>", 9, 0.0004, 0.0, "cut off before sampling"],
@@ -69,7 +69,7 @@ def test_each_piece_has_its_own_tempered_and_sampling_probability_and_a_line_is_
     rows = [Shares("<b>a</b>", 0.7, 0.5, 0.6, id=4, drawn=True), Shares("b", 0.2, 0.3, 0.4, id=9)]
     rows += [Shares("%{x}", 0.06, 0.12, 0.0, id=2, note="cut off by top-k")]
     figure = charts.reshaped(rows, others=(7, Shares("7 others", 0.04, 0.08, 0.0)), border=2, title="T")
-    bars, diamonds, ticks = (named(figure, name) for name in ("sampling probability", "tempered", "model's own"))
+    bars, diamonds, ticks = (named(figure, name) for name in ("sampling probability", "tempered", "the model's own"))
     assert list(bars.x) == [0.6, 0.4, 0.0, 0.0]
     assert list(diamonds.x) == [0.5, 0.3, 0.12, 0.08]
     assert list(ticks.x) == [0.7, 0.2, 0.06, 0.04]
@@ -88,6 +88,6 @@ def test_an_output_has_its_share_its_interval_and_its_probabilities():
     assert list(bars.error_x.array) == pytest.approx([0.14, 0.3])
     assert list(bars.error_x.arrayminus) == pytest.approx([0.3, 0.14])
     assert list(named(figure, "probability").x) == [0.75, 0.1]
-    assert list(named(figure, "model's own").x) == [0.6, 0.05]
+    assert list(named(figure, "the model's own").x) == [0.6, 0.05]
     assert list(whole.customdata) == [3, 7]
     assert "<i>one" not in str(whole.hovertext) + str(figure.layout.yaxis.ticktext)

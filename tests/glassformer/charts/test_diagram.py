@@ -85,6 +85,13 @@ def test_text_is_literal_hover_says_the_counts_and_the_table_has_each_block_once
     place = list(figure.data[0].customdata).index("source.ids")
     assert figure.data[0].text[place] == literal("<b>")
     lines = figure.data[0].hovertext[place].split("<br>")
-    assert lines == [f"<b>{literal('<i>')}</b>", "Does.", "[2]", "Parameters: 1,234", "Multiply-adds: 0", "Click: x"]
+    assert lines == [
+        f"<b>{literal('<i>')}</b>",
+        "Does.",
+        "[2]",
+        "Parameters <b>1,234</b>",
+        "Multiply-adds <b>0</b>",
+        "Click: x",
+    ]
     blocks = [block("a", parameters=3), block("b"), block("a", parameters=3)]
     assert block_table(blocks)["rows"] == [["a", "Does.", "[2]", 3, None], ["b", "Does.", "[2]", None, None]]

@@ -110,7 +110,7 @@ def test_what_was_added_stands_beside_the_stream_with_its_share():
     figure = charts.stream_added(DEPTHS, before, added, aligned, title="t")
     assert [list(bars.y) for bars in figure.data] == [list(before), list(added)]
     assert [(note.x, note.text) for note in figure.layout.annotations] == [(0, "0.50"), (1, "0.25")]
-    assert "ratio <b>0.250</b><br>cosine <b>−1.000</b>" in figure.data[0].hovertext[1]
+    assert "added / stream <b>0.250</b><br>cosine <b>−1.000</b>" in figure.data[0].hovertext[1]
     assert figure.layout.meta["table"]["rows"][2] == ["<b>", 0.0, 3.0, None, 0.0]
     with pytest.raises(ValueError, match="each"):
         charts.stream_added(DEPTHS, before[:2], added, aligned, title="t")

@@ -1,7 +1,7 @@
 """The chart of votes has each choice's count, beside that of the round before, and marks the right one."""
 
+from glassformer.charts.histograms import RIGHT, votes_spec
 from glassformer.charts.theme import as_figure
-from glassformer.charts.votes import RIGHT, votes_spec
 
 drawn = as_figure(votes_spec)
 

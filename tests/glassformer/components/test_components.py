@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from glassformer import charts
 from glassformer.charts.heatmap import shortened
-from glassformer.components import assets
-from glassformer.components.element import Element
+from glassformer.components import custom_component
+from glassformer.components.custom_component import Element
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
 from glassformer.components.glossary_component import glossary_list, glossary_marks
@@ -46,24 +46,27 @@ RUN = StepperRun(
 
 
 def test_our_script_is_named_by_its_text_and_asks_no_other_machine(monkeypatch):
-    for name, text in assets.modules().items():  # that they write no markup, eslint sees
+    for name, text in custom_component.modules().items():  # that they write no markup, eslint sees
         assert not re.search("https?:", text.replace("http://www.w3.org/2000/svg", "")), name  # a name, no address
-    before = assets.script_file()
-    monkeypatch.setattr(assets, "script", lambda: "// another")
-    assets.script_file.cache_clear()
-    assert assets.script_file() != before
-    assets.script_file.cache_clear()
+    before = custom_component.script_file()
+    monkeypatch.setattr(custom_component, "script", lambda: "// another")
+    custom_component.script_file.cache_clear()
+    assert custom_component.script_file() != before
+    custom_component.script_file.cache_clear()
 
 
 def test_a_loader_is_short_and_names_its_component_and_pages_fetch_our_script_ahead():
-    for name in assets.COMPONENTS:
-        loader = assets.loader(name)
-        assert loader.count(f"app/static/{assets.script_file()}") == 2
+    for name in custom_component.COMPONENTS:
+        loader = custom_component.loader(name)
+        assert loader.count(f"app/static/{custom_component.script_file()}") == 2
         assert f"script.{name}(component)" in loader
         assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
         assert "//" not in loader
         assert len(loader) < 800  # it is sent with every element
-    assert assets.link() == f"<app/static/{assets.script_file()}>; rel=modulepreload; fetchpriority=low"
+    assert (
+        custom_component.link()
+        == f"<app/static/{custom_component.script_file()}>; rel=modulepreload; fetchpriority=low"
+    )
 
 
 def ignore():
@@ -81,7 +84,7 @@ DRAWN = {
     "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
     "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
 }
-TYPES = assets.read_asset("components/common/payloads.d.ts")
+TYPES = custom_component.read_asset("components/common/payloads.d.ts")
 
 
 def typed(interface):

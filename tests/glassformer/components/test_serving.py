@@ -4,10 +4,10 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from glassformer.components import assets
-from glassformer.components.assets import StaticScriptsMiddleware
+from glassformer.components import custom_component
+from glassformer.components.custom_component import StaticScriptsMiddleware
 
-SCRIPT = assets.script_file()
+SCRIPT = custom_component.script_file()
 
 
 def answer(name, *, method="GET", base="", accepts="gzip, br", **headers):
@@ -17,10 +17,10 @@ def answer(name, *, method="GET", base="", accepts="gzip, br", **headers):
 
 
 @pytest.mark.parametrize("base", ["", "/below"])
-@pytest.mark.parametrize("name", [SCRIPT, assets.PLOTLY_FILE])
+@pytest.mark.parametrize("name", [SCRIPT, custom_component.PLOTLY_FILE])
 def test_a_script_is_served_packed_and_to_be_kept(name, base):
     found = answer(name, base=base)
-    assert found.content == assets.served()[name]
+    assert found.content == custom_component.served()[name]
     assert found.headers["content-type"].startswith("text/javascript")
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-encoding"] == "gzip"
@@ -30,10 +30,10 @@ def test_a_script_is_served_packed_and_to_be_kept(name, base):
 def test_who_cannot_unpack_gets_it_as_it_is_a_part_is_the_whole_and_a_head_has_no_body():
     for accepts in ("identity", "br"):
         found = answer(SCRIPT, accepts=accepts)
-        assert (found.text, "content-encoding" in found.headers) == (assets.script(), False)
-    assert answer(SCRIPT, range="bytes=0-9").text == assets.script()
+        assert (found.text, "content-encoding" in found.headers) == (custom_component.script(), False)
+    assert answer(SCRIPT, range="bytes=0-9").text == custom_component.script()
     head = answer(SCRIPT, method="HEAD", accepts="identity")
-    assert (head.content, int(head.headers["content-length"])) == (b"", len(assets.script().encode()))
+    assert (head.content, int(head.headers["content-length"])) == (b"", len(custom_component.script().encode()))
 
 
 @pytest.mark.parametrize(("name", "method"), [("icon.svg", "GET"), (f"old{SCRIPT}", "GET"), (SCRIPT, "POST")])

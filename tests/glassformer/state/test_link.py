@@ -150,7 +150,11 @@ def test_nothing_that_strangers_write_raises(parameters):
         ({"src": ["one", "two"]}, {"source": "one"}, "“src” appears 2 times"),
         ({"model": "m" * 600_000}, {"model": ""}, "too long (600,000 characters)"),
         ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
-        ({"ref": "r" * 4_001}, {"reference": None}, "reference was ignored. The reference has 4,001 characters"),
+        (
+            {"ref": "r" * 4_001},
+            {"reference": None},
+            "“ref” in the link was ignored. The reference has 4,001 characters",
+        ),
         ({"forced": "1." * 300_000}, {"forced": ()}, "too long (600,000 characters)"),
         ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),
         ({"forced": "１.２"}, {"forced": ()}, "could not be read"),

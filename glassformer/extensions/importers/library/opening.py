@@ -364,10 +364,10 @@ def made(
 def obstacle(report: ImportReport) -> CheckpointError:
     """What keeps a model from being loaded: questions, or else what is missing or unknown."""
     if report.lacks_embeddings:
-        return CheckpointError("{source}: {reason}", source=report.source, reason=NO_EMBEDDINGS)
+        return CheckpointError("{label}: {problem}", label=report.source, problem=NO_EMBEDDINGS)
     if report.asked:
         return QuestionsError(report)
-    said = [say("{source}: {verdict}", source=report.source, verdict=report.verdict())]
+    said = [say("{label}: {problem}", label=report.source, problem=report.verdict())]
     if report.missing:
         said.append(say("The file has no tensors for {names}.", names=first(report.missing)))
     if report.left_over:

@@ -42,7 +42,7 @@ HIDDEN = say(
     "until I guess” in the sidebar."
 )
 OTHER: Final[dict[Compared, Sentence]] = {
-    "changed": say("**Right:** with a change"),
+    "changed": say("**Right:** the changed model"),
     "sentences": say("**Right:** another sentence"),
     "checkpoints": say("**Right:** another checkpoint"),
     "branches": say("**Right:** another branch"),
@@ -50,8 +50,7 @@ OTHER: Final[dict[Compared, Sentence]] = {
     "ways": say("**Right:** the same model, run differently"),
 }
 CONTROL: Final = say("**Left:** the unchanged model")
-CHANGED: Final = say("**Right:** with the change")
-CHANGES: Final = say("**Right:** with the changes")
+CHANGED: Final = say("**Right:** the changed model")
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -75,8 +74,7 @@ def draw(checkpoint: Checkpoint) -> None:
         st.markdown(CONTROL if changed else _right(compared))
         pair = second_run.beside(main, compared) if not main.earlier else None
     with main_place:
-        one_change = len(main.trace.query.interventions) == 1
-        st.markdown(_left(main, compared) if not changed else CHANGED if one_change else CHANGES)
+        st.markdown(_left(main, compared) if not changed else CHANGED)
         if pair is None:
             sentence(main, compact=True)
     if pair is not None:
@@ -106,7 +104,6 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
                 st.caption(drawing.plain(_way(run)))
             _stepper(pair, run)
     if pair.is_one_run:
-        st.subheader(say("Two maps of one run"))
         _maps(pair)
         return
     if pair.writes:
@@ -147,9 +144,9 @@ def _left(run: OpenRun, compared: Compared) -> str:
         return say("**Left:** the model's own choice")
     if compared == "heads":
         kind = run.view.kind
-        name = heads_name(run.trace, run.view, kind)
-        return say("**Left:** {attention}, {map}", attention=KIND_NAMES[kind], map=name)
-    return say("**Left:** {checkpoint}", checkpoint=drawing.plain(run.checkpoint.name))
+        name = joined(", ", [KIND_NAMES[kind], heads_name(run.trace, run.view, kind)])
+        return say("**Left:** {name}", name=name)
+    return say("**Left:** {name}", name=drawing.plain(run.checkpoint.name))
 
 
 def _right(compared: Compared) -> str:
@@ -217,10 +214,7 @@ READS_LEFT: Final = say(
 )
 SAME_HEAD: Final = say("Both sides show the same map. Choose a different layer, head or kind of attention on one side.")
 ROUNDING: Final = 1e-5  # float32 sums in another order
-OTHER_COLUMNS: Final = say(
-    "No difference map: the two runs read different tokens, so the columns of their maps do not match."
-)
-OTHER_ROWS: Final = say("No difference map: the rows of the two maps belong to different tokens.")
+OTHER_TOKENS: Final = say("No difference map: the two maps have different tokens in their rows or columns.")
 ONE_MODEL: Final = say(
     "No difference map: the rows of the two maps belong to different outputs. Up to the first difference between "
     "the outputs, both maps are the same, because the same model has read the same tokens."
@@ -275,7 +269,7 @@ def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
         reads = seen_map(pair.right, left.kind, visible)
         if _same_axes(left, reads):
             return left, reads, True, ""
-    return left, right, False, OTHER_ROWS if left.sides.keys == right.sides.keys else OTHER_COLUMNS
+    return left, right, False, OTHER_TOKENS
 
 
 def _same_axes(left: SeenMap, right: SeenMap) -> bool:
@@ -328,7 +322,7 @@ def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_lef
     open_cells = left.allowed | right.allowed
     title = say("Right − left: {map}", map=_name(left))
     if _name(left) != _name(right):
-        title = say("Right − left: {right} minus {left}", right=_name(right), left=_name(left))
+        title = say("Right − left: {map}", map=joined(" − ", [_name(right), _name(left)]))
     change = np.where(right.allowed, right.weights, 0.0) - np.where(left.allowed, left.weights, 0.0)
     figure = heat(
         title,

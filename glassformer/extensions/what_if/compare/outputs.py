@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.charts.aligned import Row
-from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.extensions.what_if.compare import pair_pictures
 from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
 from glassformer.extensions.what_if.compare.second_run import branching
@@ -73,8 +73,8 @@ def _marked(pair: Pair[OpenRun], both: Both) -> None:
     more = ["…"] * (len(rows) > MOST_PIECES)  # the chart below has them all
     left = [_piece(row.left, row, before=row.p_left, after=row.p_crossed) for row in rows[:MOST_PIECES] if row.left]
     right = [_piece(row.right, row) for row in rows[:MOST_PIECES] if row.right]
-    st.markdown(say("**Left output:** {pieces}", pieces=joined(" ", left + more)))
-    st.markdown(say("**Right output:** {pieces}", pieces=joined(" ", right + more)))
+    for name, pieces in ((say("Left output"), left), (say("Right output"), right)):
+        st.markdown(say("**{name}:** {pieces}", name=name, pieces=joined(" ", pieces + more)))
     st.caption(MARKS)
 
 
@@ -178,25 +178,15 @@ def alike(pair: Pair[OpenRun]) -> np.ndarray:
 def _vectors(pair: Pair[OpenRun]) -> None:
     values = alike(pair)
     depths = [say("embedding"), *(say("layer {n}", n=n) for n in range(1, len(values)))]
-    figure = heatmap_spec(
-        values,
-        queries=depths,
-        keys=list(pair.left.trace.src_tokens),
-        allowed=None,
-        title=say("Similarity of the two runs' vectors"),
-        query_axis=say("Depth"),
-        key_axis=say("Token"),
-        value_name=say("cosine"),
+    drawn = heat(
+        say("Similarity of the two runs' vectors"),
+        Axis(say("Depth"), depths),
+        Axis(say("Token"), pair.left.trace.src_tokens),
+        Numbers(say("cosine"), values),
         limits=(min(0.0, float(values.min())), 1.0),
         colour="source",
-        rows_sum_to_one=False,
     )
-    drawing.chart(
-        figure,
-        key=VECTORS,
-        alt=say("The cosine between the two runs' vectors, one row per depth, one column per token."),
-        how_to_read=HOW_TO_READ,
-    )
+    drawing.chart(drawn["spec"], key=VECTORS, alt=drawn["alt"], how_to_read=HOW_TO_READ)
 
 
 def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[Any]]:

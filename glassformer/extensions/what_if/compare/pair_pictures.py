@@ -274,7 +274,6 @@ def outputs(pair: Pair[ViewedRun]) -> Plot | None:
     on_left = pair.leads is pair.left  # whose stepper the chart follows
     steps = {(row.left_step if on_left else row.right_step): place for place, row in enumerate(rows)}
     follow = [steps.get(step) for step in range(pair.leads.trace.n_steps)]
-    said = say("Both outputs, one row per token, with its probability in both runs.")
     spec = aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow)
     read = joined(" ", [HOW_TO_READ_ALIGNED, *[HOW_TO_READ_CROSSED] * (both is not None)])
-    return Plot(spec=spec, alt=joined(" ", [said, verdict(pair)]), how_to_read=read, fit=True)
+    return Plot(spec=spec, alt=joined(": ", [title(pair), verdict(pair)]), how_to_read=read, fit=True)

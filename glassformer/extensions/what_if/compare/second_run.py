@@ -112,12 +112,9 @@ def proposed(main: OpenRun) -> ZeroHead:
     view, trace = main.view, main.trace
     stays = st.session_state.get(PROPOSED) == trace.query
     found = None if stays or view.head is not None else head_effect_jobs.found_now(main.checkpoint, trace)
+    said = say("Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head.")
     if view.layer is not None and view.head is not None:
         change = ZeroHead(view.kind, view.layer, view.head)
-        said = say(
-            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
-            "that you have chosen."
-        )
     elif found is not None:
         change = ZeroHead(*head_effect_jobs.matters_most(found))
         said = say(
@@ -128,9 +125,6 @@ def proposed(main: OpenRun) -> ZeroHead:
         kind = trace.kinds[-1]
         change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
         st.session_state[PROPOSED] = trace.query
-        said = say(
-            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head."
-        )
     kind, layer, head = change.kind, change.layer, change.head
     label = say(
         "Set head {head} of layer {layer} to zero ({kind})", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind]
@@ -156,7 +150,7 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
         say("The other sentence"),
         key=SENTENCE,
         on_change=lambda: differ(src=st.session_state[SENTENCE] or None),
-        placeholder=say("Type the other sentence, then press Enter"),
+        placeholder=say("The other sentence"),
         label_visibility="collapsed",
     )
     if asked.strip():
@@ -230,7 +224,11 @@ def _open(entry: Entry) -> Checkpoint | None:
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
     except (GlassformerError, OSError) as error:
         why = error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
-        st.error(drawing.with_code(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
+        st.error(
+            drawing.with_code(
+                say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
+            )
+        )
     return None
 
 

@@ -86,9 +86,7 @@ class MeanHead(HeadChange):
     )
 
     def told(self) -> str:
-        if self.kind == "encoder":
-            return say("{head}: writes its mean output over the source", head=self.name)
-        return say("{head}: writes its mean output over the tokens so far", head=self.name)
+        return say("{head}: writes its mean output", head=self.name)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         where = self.where(ground.config)
@@ -290,7 +288,7 @@ class SwapNorms(StackChange):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.norm_kind == "none":
-            return say("This model has no norms to swap.")
+            return say("This model has no norms anyway.")
         if config.norm == "both":
             return say(
                 "This model already has norms both before and after its sub-layers, so there is no other place for "
@@ -372,14 +370,13 @@ class Skip(PartChange):
         return _SKIPPED.get(self.part)
 
     def told(self) -> str:
-        stack, part = STACKS[self.stack], PARTS[self.part]
-        if self.layer is None:
-            if self.part == "whole":
-                return say("{stack}: every layer is skipped", stack=stack)
-            return say("{stack}, every layer: {part} is skipped", stack=stack, part=part)
+        stack = STACKS[self.stack]
+        place = say("{stack}, every layer", stack=stack)
+        if self.layer is not None:
+            place = say("{stack}, layer {layer}", stack=stack, layer=self.layer + 1)
         if self.part == "whole":
-            return say("{stack}, layer {layer}: skipped", stack=stack, layer=self.layer + 1)
-        return say("{stack}, layer {layer}: {part} is skipped", stack=stack, layer=self.layer + 1, part=part)
+            return say("{place}: skipped", place=place)
+        return say("{place}: {part} is skipped", place=place, part=PARTS[self.part])
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         layer = "*" if self.layer is None else str(self.layer)

@@ -38,13 +38,6 @@ CAUSAL: Final[dict[str, str]] = {
     "inverted": say("Inverted: a query sees only later tokens"),
     "transposed": say("Transposed: a query sees itself and later tokens"),
 }
-_TOLD: Final[dict[str, Sentence]] = {
-    "off": say("Decoder self-attention: no causal mask"),
-    "hidden": say("Decoder self-attention: the causal mask also hides each token from itself"),
-    "peek": say("Decoder self-attention: the causal mask shows one token too many"),
-    "inverted": say("Decoder self-attention: the causal mask is inverted"),
-    "transposed": say("Decoder self-attention: the causal mask is transposed"),
-}
 _SEES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {  # of places of queries [Q, 1] and of keys [1, K]
     "off": lambda query, key: (key == key) & (query == query),
     "hidden": lambda query, key: key < query,
@@ -73,7 +66,7 @@ class CausalMask(Intervention):
         return None
 
     def told(self) -> str:
-        return _TOLD[self.how]
+        return say("Decoder's causal mask – {how}", how=CAUSAL[self.how])
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         """Makes a new mask. A cache is right if only the past is seen and nothing fills a closed row."""

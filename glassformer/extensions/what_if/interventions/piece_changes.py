@@ -92,7 +92,7 @@ class Replace(SourceChange):
         super().check(config)
         if self.piece >= config.src_vocab_size:
             raise InterventionError(
-                "{change} names token {piece}, but the source's tokens have the ids 0 to {last:,}.",
+                "{change} names token {piece}, but its vocabulary has the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.src_vocab_size - 1,
@@ -267,7 +267,7 @@ class Insist(PieceChange):
         super().check(config)
         if self.piece >= config.tgt_vocab_size:
             raise InterventionError(
-                "{change} names token {piece}, but the output's tokens have the ids 0 to {last:,}.",
+                "{change} names token {piece}, but its vocabulary has the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.tgt_vocab_size - 1,

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
-from transformer.i18n import Sentence, say
+from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.sites import sites
@@ -358,10 +358,10 @@ class Patch(PartChange, kw_only=True):
             check_read(self, self.token, ids)
 
     def told(self) -> str:
-        what = say("{stack}, {value}", stack=STACKS[self.stack], value=PATCHED[self.value])
+        place = STACKS[self.stack]
         if self.layer is not None:
-            what = say("{stack}, layer {layer}, {value}", stack=STACKS[self.stack], layer=self.layer + 1,
-                       value=PATCHED[self.value])  # fmt: skip
+            place = say("{stack}, layer {layer}", stack=place, layer=self.layer + 1)
+        what = joined(", ", [place, PATCHED[self.value]])
         if self.token is None:
             return say("{what}: taken from “{text}”", what=what, text=self.text)
         return say("{what}, token {token}: taken from “{text}”", what=what, token=self.token + 1, text=self.text)

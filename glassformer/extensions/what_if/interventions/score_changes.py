@@ -409,8 +409,6 @@ class AddAlibi(AttentionChange):
     )
 
     def told(self) -> str:
-        if self.by == 1:
-            return say("{attention}: ALiBi is added", attention=self.name)
         return say("{attention}: ALiBi times {factor:g} is added", attention=self.name, factor=self.by)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:

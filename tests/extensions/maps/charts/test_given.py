@@ -29,8 +29,8 @@ def test_all_heads_of_all_layers_are_one_figure(attention):
 def test_one_map_is_a_head_or_a_mean_of_them_and_says_which(attention):
     for layer, head, expected, name in (
         (1, 2, attention.weights[1, 2], "layer 2, head 3"),
-        (1, None, attention.weights[1].mean(0), "layer 2, mean of 4 heads"),
-        (None, None, attention.weights.mean((0, 1)), "mean of 2 layers × 4 heads"),
+        (1, None, attention.weights[1].mean(0), "layer 2, mean of its 4 heads"),
+        (None, None, attention.weights.mean((0, 1)), "mean of all 2 layers × 4 heads"),
     ):
         figure = charts.one_map(attention, layer=layer, head=head)
         lower = np.tril_indices(3)

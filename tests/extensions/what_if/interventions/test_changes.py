@@ -167,7 +167,7 @@ REFUSED = {
     "alibi": {"heads": "its own distance bias"},
     "none": dict.fromkeys(("unplaced", "shift", "stretch", "misplaced"), "has no positional encoding"),
     "sandwich": {"swapnorms": "before and after"},
-    "bare": {"nonorm": "no norms anyway", "swapnorms": "no norms to swap", "noresidual": "no residual"},
+    "bare": {"nonorm": "no norms anyway", "swapnorms": "no norms anyway", "noresidual": "no residual"},
     "parallel": {"swapnorms": "no sum between the two where a norm could go"},
     "normed": {"heads": "norms of queries and keys"},
     "grouped": {"heads": "share keys and values"},

@@ -52,7 +52,7 @@ def test_it_goes_with_a_forced_beginning_that_agrees(checkpoint):
     ("change", "said"),
     [
         (Insist(5, 9), r"insist-6\.9 names step 6, but this run writes at most 5"),
-        (Insist(0, 9_000), "the output's tokens have the ids 0 to"),
+        (Insist(0, 9_000), "its vocabulary has the ids 0 to"),
         (Insist(0, 0), "is never written: it is padding"),
     ],
 )

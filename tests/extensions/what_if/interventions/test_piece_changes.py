@@ -83,7 +83,7 @@ def test_places_are_those_of_the_changed_source(both):
         (Drop(40), "drop-41 names token 41"),
         (Swap(0, 40), r"swap-1\.41 names token 41"),
         (Blank(40), "blank-41 names token 41"),
-        (Replace(0, 9_000), "the source's tokens have the ids 0 to"),
+        (Replace(0, 9_000), "its vocabulary has the ids 0 to"),
         (Replace(0, 0), "puts padding into the source"),
     ],
 )
