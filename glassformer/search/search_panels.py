@@ -314,7 +314,10 @@ def said_of(every: Sequence[Outcome], n: int) -> Iterator[str]:
     together = sum(one.drawn for one in every)
     gave = say_n("{n} draw", "{n} draws", n)
     yield say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
-    yield _together(min(together, 1.0))
+    yield say(
+        "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
+        p=chance(min(together, 1.0)),
+    )
     yield from _expected(every, n)
     cut = sum(len(one.seeds) for one in every if not one.ended)
     if cut:
@@ -323,15 +326,6 @@ def said_of(every: Sequence[Outcome], n: int) -> Iterator[str]:
             "{n} draws were cut off at the maximum output length.",
             cut,
         )
-
-
-def _together(p: float) -> str:
-    if p < 0.9995:
-        return say(
-            "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
-            p=chance(p),
-        )
-    return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p}.", p=chance(p))
 
 
 def _expected(every: Sequence[Outcome], n: int) -> Iterator[str]:
@@ -362,13 +356,8 @@ def _opened(one: Outcome, seed: int, slot: Slot, checkpoint: Checkpoint, link: L
     with st.container(border=True, key=f"{slot}search_draws_opened"):
         said = [say("**Seed {seed}:** {text}", seed=seed, text=drawing.plain(one.text) or NO_TEXT)]
         if others:
-            listed = joined(", ", others[:_MOST_SEEDS])
-            more = len(others) - _MOST_SEEDS
-            said.append(
-                say("Other seeds with the same output: {listed}.", listed=listed)
-                if more <= 0
-                else say("Other seeds with the same output: {listed} and {more} more.", listed=listed, more=more)
-            )
+            listed = joined(", ", [*others[:_MOST_SEEDS], *(["…"] * (len(others) > _MOST_SEEDS))])
+            said.append(say("Other seeds with the same output: {listed}.", listed=listed))
         st.markdown(joined("  \n", said))
         how = link.decoding
         drawn = replace(how, seed=seed) if isinstance(how, Sampling) else how

@@ -266,30 +266,15 @@ def _norm_role(config: ModelConfig) -> str:
         return say("Normalises the sub-layer's input; a second norm is applied to the sub-layer's output.")
     if config.norm_kind == "none":
         return say("This model has no norms; the vector passes through unchanged.")
-    if config.norm_kind != "layer":
-        where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
-        if config.norm == "pre":
-            where = say("Normalises the sub-layer's input (pre-norm).")
-        return joined(" ", [where, *islice(further(config), 1)])
-    bias = config.biases.norms
-    if config.norm == "pre" and bias:
-        return say(
-            "Layer norm of the sub-layer's input (pre-norm): brings it to mean 0 and variance 1, then scales and "
-            "shifts it."
-        )
+    where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
     if config.norm == "pre":
-        return say(
-            "Layer norm of the sub-layer's input (pre-norm): brings it to mean 0 and variance 1, then scales it."
-        )
-    if bias:
-        return say(
-            "Layer norm of the stream plus the sub-layer's output (post-norm): brings this sum to mean 0 and "
-            "variance 1, then scales and shifts it."
-        )
-    return say(
-        "Layer norm of the stream plus the sub-layer's output (post-norm): brings this sum to mean 0 and variance "
-        "1, then scales it."
-    )
+        where = say("Normalises the sub-layer's input (pre-norm).")
+    if config.norm_kind != "layer":
+        return joined(" ", [where, *islice(further(config), 1)])
+    how = say("Layer norm: brings each vector to mean 0 and variance 1, then scales it.")
+    if config.biases.norms:
+        how = say("Layer norm: brings each vector to mean 0 and variance 1, then scales and shifts it.")
+    return joined(" ", [where, how])
 
 
 def _attention(one: SizedBlock, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:

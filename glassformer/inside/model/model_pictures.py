@@ -203,9 +203,7 @@ def shares(o: OpenModel) -> Plot:
         [done[part] for part in parts],
         title=say("Shares of components at n = {n:,}", n=n),
     )
-    alt = say("Each component's share of parameters and of multiply-adds at {n} tokens on each side.", n=n)
-    if has_one_stack(o.config):
-        alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
+    alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
     return Plot(spec=spec, alt=alt)
 
 
@@ -233,15 +231,8 @@ def curves(o: OpenModel) -> Plot:
     drawn = lines(curves.title, across, scale, series, height=500, top=168, shapes=shapes)
     drawn["spec"]["layout"]["annotations"] = notes
     alt = say(
-        "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens on "
-        "each side.",
-        n=last,
+        "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens.", n=last
     )
-    if has_one_stack(config):
-        alt = say(
-            "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens.",
-            n=last,
-        )
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 

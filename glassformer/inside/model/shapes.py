@@ -55,7 +55,10 @@ def draw(run: OpenRun) -> None:
     seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, read))
     if seen is None:
         return
-    said = [_what_was_read(seen, run)]
+    parts = anatomy(run.checkpoint.config)
+    tokens = [token_selection.in_words(seen.src_ids[1], "source")] * parts.reads
+    tokens += [token_selection.in_words(seen.tgt_ids[1], "target")] * parts.writes
+    said = [say("These shapes were recorded in one pass over this sentence: {tokens}.", tokens=joined(", ", tokens))]
     if run.view.guess:
         said += [say("Everything after the current step is left out.")]
     said += [say("The batch axis (size {size}) is left out.", size=seen.src_ids[0])]
@@ -65,31 +68,11 @@ def draw(run: OpenRun) -> None:
     _table(run, seen, STACKS[controls.choose(kept, say("Stack"), options, bare=True)])
 
 
-def _what_was_read(seen: Pass, run: OpenRun) -> str:
-    source, target = (
-        token_selection.in_words(seen.src_ids[1], "source"),
-        token_selection.in_words(seen.tgt_ids[1], "target"),
-    )
-    parts = anatomy(run.checkpoint.config)
-    if parts.reads and parts.writes:
-        return say(
-            "These shapes were recorded in one pass over this sentence: the encoder read {source}, and the decoder "
-            "read {target}.",
-            source=source,
-            target=target,
-        )
-    return say(
-        "These shapes were recorded in one pass over this sentence: {tokens}.", tokens=source if parts.reads else target
-    )
-
-
 def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
     config = run.checkpoint.config
     n_layers = anatomy(config).stack(stack).n_layers
-    said = [{"encoder": say("Encoder, source side."), "decoder": say("Decoder, target side.")}[stack]]
     if len(equal_layers(seen, stack, n_layers)) == 1 < n_layers:
-        said += [say("All {n} layers have these shapes.", n=n_layers)]
-    st.caption(joined(" ", said))
+        st.caption(say("All {n} layers have these shapes.", n=n_layers))
     st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
         table(_cells(seen, config, stack, stand_ins(run.checkpoint.model))),
         hide_index=True,
