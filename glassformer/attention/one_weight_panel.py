@@ -202,9 +202,7 @@ def _mask(o: OpenWeight) -> Written:
         say("The mask adds 0 to the scores of keys that the query may see, and −∞ to those of all other keys.")
         if w.how.fill is None
         else text.replaced(w.how.fill),
-        say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed)
-        if n_closed
-        else say("In this row, the mask closes no key."),
+        say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed),
         say("The chosen key is {reason}.", reason=reason) if reason else say("The mask leaves the chosen key open:"),
     ]
     return say("##### 3. + mask: which keys may be seen?"), joined(" ", said), text.masked(w)

@@ -11,6 +11,7 @@ from glassformer.charts.lens import Depth
 from glassformer.charts.marks import Axis, Numbers, Scale, Series, heat, lines
 from glassformer.charts.positions import DIMENSION_AXIS
 from glassformer.charts.stream import HOW_TO_READ_KEPT, HOW_TO_READ_SIZE, shades, stream_added_spec, stream_lines_spec
+from glassformer.charts.theme import capitalised
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
@@ -159,7 +160,7 @@ def norm(o: OpenStream) -> Plot | None:
         )
     ]
     looked_at = frame((o.chosen - 0.5, o.chosen + 0.5), (0, 1), width=1.5, dash="dot", yref="paper")
-    title = norm_title(o.norm, pre=o.pre)
+    title = capitalised(norm_name(o.norm, pre=o.pre))
     drawn = lines(title, Axis(AXES[o.side], o.pieces), scales, series, top=92, shapes=[looked_at])
     alt = say("Mean and standard deviation of each token's vector before and after {norm}.",
               norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
@@ -208,10 +209,3 @@ def norm_name(place: StreamPlace, *, pre: bool) -> str:
     if place.layer is None:
         return place.name
     return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)
-
-
-def norm_title(place: StreamPlace, *, pre: bool) -> str:
-    """The same as a title."""
-    if place.layer is None:
-        return say("The final norm")
-    return say("The norm before {part}", part=place.name) if pre else say("The norm after {part}", part=place.name)

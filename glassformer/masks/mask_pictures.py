@@ -340,7 +340,7 @@ def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
     place, logits = batch.sentence, batch.parts.writes
     rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
     n_pads = min(scene.run.view.of(MasksLook).pads, most_pads(scene))
-    title = mask_texts.about_pads(of_source=side == "source", n_pads=n_pads, logits=logits)
+    title = mask_texts.about_pads(of_source=side == "source", n_pads=n_pads)
     spec = movement(
         title,
         Axis(READS_PREDICTS, rows) if logits else Axis(SOURCE_ROWS, rows[: batch.n_source(place)]),

@@ -319,14 +319,12 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     return held, joined(" ", said)
 
 
-def about_pads(*, of_source: bool, n_pads: int, logits: bool) -> str:
+def about_pads(*, of_source: bool, n_pads: int) -> str:
     """The title of a chart of what pads on one side move."""
     pads = say_n("{n} pad", "{n} pads", n_pads)
-    if not logits:
-        return say("{pads} after the source: how much each row's vector changes", pads=pads)
     if of_source:
-        return say("{pads} after the source: how much each row's logits change", pads=pads)
-    return say("{pads} after the target: how much each row's logits change", pads=pads)
+        return say("{pads} after the source: how much each row changes", pads=pads)
+    return say("{pads} after the target: how much each row changes", pads=pads)
 
 
 def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int) -> tuple[bool, str]:

@@ -281,14 +281,10 @@ def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
             key=k,
             sentence=sentence + 1,
         )
-    if name == "causal":
-        if key == query:
-            return say("Yes: key {key} and query {query} have the same position.", key=k, query=q)
-        return say("Yes: key {key} comes before query {query}.", key=k, query=q)
     if key == query:
-        return say(
-            "Yes: key {key} and query {query} have the same position, and the key is not padding.", key=k, query=q
-        )
+        return say("Yes: key {key} and query {query} have the same position.", key=k, query=q)
+    if name == "causal":
+        return say("Yes: key {key} comes before query {query}.", key=k, query=q)
     return say("Yes: key {key} comes before query {query} and is not padding.", key=k, query=q)
 
 

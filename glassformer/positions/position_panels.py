@@ -55,18 +55,15 @@ def _table(table: PositionTable) -> None:
 def _origin(table: PositionTable) -> str:
     n_positions, d_model = table.values.shape
     size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
-    owner = table.checkpoint.name
-    if table.alone and table.view.side == "source":
-        owner = say("the encoder of {name}", name=table.checkpoint.name)
-    elif table.alone:
-        owner = say("the decoder of {name}", name=table.checkpoint.name)
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "The table of {owner} is computed, not learned. It has {size} and no parameters.", owner=owner, size=size
+            "The table of {owner} is computed, not learned. It has {size} and no parameters.",
+            owner=table.whose,
+            size=size,
         )
     return say(
         "The table of {owner} is learned. It has {size} = {n:,} parameters, trained like all other parameters.",
-        owner=owner,
+        owner=table.whose,
         size=size,
         n=n_positions * d_model,
     )

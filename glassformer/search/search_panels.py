@@ -389,6 +389,7 @@ def _columns(number: Any) -> dict[str, Any]:
     def figure(format: str, help: str = "") -> Any:
         return kinds.NumberColumn(width=84, format=format, help=here(help) or None)
 
+    interval = say("The 95 % interval for the output's probability.")
     return {
         say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
@@ -396,8 +397,8 @@ def _columns(number: Any) -> dict[str, Any]:
         say("Share"): figure("%.3f", say("Share of all draws that gave this output.")),
         say("Drawn from"): figure("%.3g", say("The output's probability in the distribution used for the draws.")),
         say("Model's own"): figure("%.3g", say("The output's probability before temperature, top-k and top-p.")),
-        say("From"): figure("%.3f", say("Lower end of the 95 % interval for the output's probability.")),
-        say("To"): figure("%.3f", say("Upper end of the 95 % interval for the output's probability.")),
+        say("From"): figure("%.3f", interval),
+        say("To"): figure("%.3f", interval),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

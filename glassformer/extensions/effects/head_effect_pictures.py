@@ -174,11 +174,11 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
     return EffectVerdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)
 
 
-_WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
-    "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's token")),
-    "probability": (say("the mean probability of the tokens"), say("the probability of this step's token")),
-    "kl": (say("the distribution of the next token (mean over the steps)"), say("the distribution of this step")),
-    "vectors": (say("the final vectors"), say("the final vectors")),
+_WHAT: Final[dict[Shown, Sentence]] = {
+    "log_prob": say("the log-probability"),
+    "probability": say("the probability"),
+    "kl": say("the distribution of the next token"),
+    "vectors": say("the final vectors"),
 }
 
 
@@ -186,7 +186,7 @@ def said(
     one: EffectVerdict, kind: Kind, effects: np.ndarray, sharp: np.ndarray, measure: Shown, step: int | None
 ) -> Sentence:
     """The sentences of a verdict, with effects and concentrations [L, H]; `step` is None for the whole output."""
-    whole = _WHAT[measure][step is not None]
+    whole = _WHAT[measure]
     seen, owed = head_name(*one.seen), head_name(*one.owed)
     by_row = step is not None and EVERY_PART.attention(kind).stack == "decoder"
     rows = say("in this step's row") if by_row else say("on average over all rows")
@@ -229,8 +229,7 @@ WHAT_IT_SAYS: Final = say(
     "layers). The effects of single heads do not add up, and later layers were never trained with a head that "
     "writes only 0."
 )
-HOW_TO_READ_STEPS: Final = say("Each bar shows one step; the dotted line is the mean over the steps.")
-HOW_TO_READ_TOKENS: Final = say("Each bar shows one token; the dotted line is the mean over the tokens.")
+HOW_TO_READ_STEPS: Final = say("Each bar shows one step or token; the dotted line is their mean.")
 
 
 @dataclass(frozen=True)
@@ -332,5 +331,5 @@ def steps(heads: Heads) -> Plot | None:
         shapes=at_mean(values),
     )
     alt = say("{title}, for {head}: one bar per step or token.", title=words.titles[1], head=name)
-    read = joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning])
+    read = joined(" ", [HOW_TO_READ_STEPS, words.meaning])
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=read)

@@ -394,13 +394,8 @@ def _output_role(one: SizedBlock) -> str:
 def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
     shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
     role = say(
-        "Gives every token of the target vocabulary a score after each token; softmax turns the scores into "
-        "probabilities."
+        "Gives every token of the vocabulary a score at each token; softmax turns the scores into probabilities."
     )
-    if anatomy(one.config).fills:
-        role = say(
-            "Gives every token of the vocabulary a score at each token; softmax turns the scores into probabilities."
-        )
     return DiagramBlock(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
         kind="edge", role=role, leads_to=_LENS,
@@ -411,8 +406,7 @@ def _final_norm(one: SizedBlock, stack: StackName) -> DiagramBlock:
     names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
     return DiagramBlock(
         place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
-        role=say("One more layer norm after the last layer.") if one.config.norm_kind == "layer"
-        else say("One more norm after the last layer."), shape=one.stream(stack),
+        role=say("One more norm after the last layer."), shape=one.stream(stack),
         parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
     )  # fmt: skip
 

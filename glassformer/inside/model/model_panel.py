@@ -202,7 +202,7 @@ def _choose_length(o: OpenModel) -> None:
     beyond = say("This model reads at most {n:,} tokens. Counts for longer inputs are theoretical.", n=config.max_len)
     controls.scale(
         controls.field(o.slot, "tokens", key=LENGTH),
-        say("Tokens, n") if alone else say("Tokens on each side, n"),
+        say("Tokens, n"),
         {n: f"{n:,}" for n in lengths(config, current)},
         otherwise=current,
         help=beyond if alone else joined(" ", [say("Source and target get the same length."), beyond]),

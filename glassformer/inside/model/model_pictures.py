@@ -224,8 +224,9 @@ def curves(o: OpenModel) -> Plot:
     series.append(_line(MAPS_LINE, [count["maps"] for count in counts], theme.NEUTRAL_COLOR, 3, "solid"))
     powers = [4**power for power in range(12) if 4**power <= last]
     ticks = {"tickmode": "array", "tickvals": powers, "ticktext": [f"{n:,}" for n in powers]}
-    named = say("Tokens, n (log)") if has_one_stack(config) else say("Tokens on each side, n (log)")
-    across = Places(named, counted, "n = %{x:,}", {"type": "log", "range": [0, math.log10(last)]} | ticks)
+    across = Places(
+        say("Tokens, n (log)"), counted, "n = %{x:,}", {"type": "log", "range": [0, math.log10(last)]} | ticks
+    )
     scale = Scale(say("Multiply-adds (log)"), LOGARITHMIC)
     shapes, notes = marks_of_lengths(crossing.linear / crossing.quadratic, config.max_len, o.n, last)
     drawn = lines(curves.title, across, scale, series, height=500, top=168, shapes=shapes)

@@ -184,8 +184,8 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
         ShapeStep(where, say("Mask"), f"{place}.mask", (),
              say("an axis of size 1 is the same for every head or query")),
         ShapeStep(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
-        ShapeStep(where, say("Weighted sums of values"), f"{place}.heads", (), say("separate for each head")),
-        ShapeStep(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),
+        ShapeStep(where, say("Weighted sums of values"), f"{place}.heads", ()),
+        ShapeStep(where, say("Heads side by side"), "", row),
         ShapeStep(where, say("Output projection"), f"{place}.output", (), say("back to d_model")),
     ]  # fmt: skip
 
@@ -199,12 +199,12 @@ def _feed_forward(where: str, place: str, config: ModelConfig) -> list[ShapeStep
         return [
             ShapeStep(where, say("Gate"), f"{place}.pre_activation", (), ratio),
             ShapeStep(where, say("Up-projection"), f"{place}.linear", (), ratio),
-            ShapeStep(where, product, f"{place}.activation", (), say("each value separately")),
+            ShapeStep(where, product, f"{place}.activation", ()),
             ShapeStep(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
         ]
     return [
         ShapeStep(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
-        ShapeStep(where, function, f"{place}.activation", (), say("each value separately")),
+        ShapeStep(where, function, f"{place}.activation", ()),
         ShapeStep(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
     ]
 
@@ -213,7 +213,7 @@ def _mlm_head(config: ModelConfig) -> list[ShapeStep]:
     where = say("Head")
     return [
         ShapeStep(where, say("Dense map"), "mlm_head.pre_activation", ()),
-        ShapeStep(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value separately")),
+        ShapeStep(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", ()),
         ShapeStep(where, say("Norm"), "mlm_head.output", ()),
     ]
 
