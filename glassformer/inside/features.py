@@ -70,22 +70,14 @@ def _widths(config: ModelConfig) -> str:
 def _norms(config: ModelConfig) -> str:
     if config.norm_kind == "none":
         return say("This model has no norms.")
-    if config.norm == "pre" and config.final_norm:
-        return say("Each sub-layer has a norm before it (pre-norm), and each stack has one more after its last layer.")
+    said = say("A norm follows each residual sum (post-norm).")
     if config.norm == "pre":
-        return say("Each sub-layer has a norm before it (pre-norm); no norm follows the last layer.")
-    if config.norm == "both" and config.final_norm:
-        return say(
-            "Each sub-layer has a norm on its input and one on its output, and each stack has one more after its "
-            "last layer."
-        )
-    if config.norm == "both":
-        return say(
-            "Each sub-layer has a norm on its input and one on its output; no other norm follows the last layer."
-        )
+        said = say("Each sub-layer has a norm before it (pre-norm).")
+    elif config.norm == "both":
+        said = say("Each sub-layer has a norm on its input and one on its output.")
     if config.final_norm:
-        return say("A norm follows each residual sum (post-norm), and each stack has one more after its last layer.")
-    return say("A norm follows each residual sum (post-norm); no other norm follows the last layer.")
+        return joined(" ", [said, say("Each stack has one more after its last layer.")])
+    return joined(" ", [said, say("No other norm follows the last layer.")])
 
 
 def _positions(config: ModelConfig) -> str:
@@ -95,9 +87,7 @@ def _positions(config: ModelConfig) -> str:
         return say("No positional encoding.")
     if config.positions == "sinusoidal":
         return say("Positions: {formula}, computed from a formula.", formula=FORMULAS[config.sinusoid_layout])
-    if has_one_stack(config):
-        return say("Positions: a learned table.")
-    return say("Positions: a learned table on each side.")
+    return say("Positions: a learned table.")
 
 
 def _tables(config: ModelConfig) -> str:

@@ -44,12 +44,7 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
 
     Says what was left out and why; None if the model is too busy.
     """
-    with (
-        row,
-        st.popover(
-            say("Batch"), key=run.key("mask_batch_menu"), help=say("The sentences that run together as one batch")
-        ),
-    ):
+    with row, st.popover(say("Batch"), key=run.key("mask_batch_menu")):
         chosen = companions(run)
         for place in range(MOST_COMPANIONS):
             key = run.key(f"{BOX}{place}")

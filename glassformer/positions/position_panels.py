@@ -99,7 +99,7 @@ def _similarity(table: PositionTable) -> None:
 
 
 def _what_resembles(table: PositionTable) -> str:
-    spread, cosine, name = table.by_distance, table.look.cosine, table.measure
+    spread, name = table.by_distance, table.measure
     lengths = np.linalg.norm(table.values[: table.count].astype(np.float64), axis=1)
     most = digits(spread.spread)
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
@@ -128,7 +128,6 @@ def _what_resembles(table: PositionTable) -> str:
                 most=lengths.max(),
             )
         )
-        said += [] if by_distance or cosine else [say("The cosine ignores the lengths of the vectors.")]
     return joined(" ", said)
 
 

@@ -394,7 +394,7 @@ def _columns(number: Any) -> dict[str, Any]:
         say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
         say("Draws"): figure("%d"),
-        say("Share"): figure("%.3f", say("Share of all draws that gave this output.")),
+        say("Share"): figure("%.3f"),
         say("Drawn from"): figure("%.3g", say("The output's probability in the distribution used for the draws.")),
         say("Model's own"): figure("%.3g", say("The output's probability before temperature, top-k and top-p.")),
         say("From"): figure("%.3f", interval),

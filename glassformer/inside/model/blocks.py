@@ -377,18 +377,10 @@ def _output(one: SizedBlock, stack: StackName) -> DiagramBlock:
 
 def _output_role(one: SizedBlock) -> str:
     c = one.config
-    if not c.tie_output:
-        if c.output_bias:
-            return say("Has its own table: compares each vector with every row and adds a bias.")
-        return say("Has its own table: compares each vector with every row.")
-    if c.output_bias:
-        return say(
-            "Uses the target embedding's table: compares each vector with every row and adds a bias. It has no "
-            "parameters of its own except the bias."
-        )
-    return say(
-        "Uses the target embedding's table: compares each vector with every row. It has no parameters of its own."
-    )
+    said = say("Has its own table: compares each vector with every row.")
+    if c.tie_output:
+        said = say("Uses the target embedding's table: compares each vector with every row.")
+    return joined(" ", [said, say("A bias is added.")]) if c.output_bias else said
 
 
 def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:

@@ -100,7 +100,7 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[ShapeSte
     rows = config.tgt_vocab_size if writes and not config.shared_vocab else config.src_vocab_size
     start, table = say("Start"), f"{stack}.embedding"
     steps = [
-        ShapeStep(start, say("Ids"), "", ids[1:], say("one number per token")),
+        ShapeStep(start, say("Ids"), "", ids[1:]),
         ShapeStep(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
         ShapeStep(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
     ]
@@ -176,7 +176,7 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
         ShapeStep(where, say("Queries before norm and rotation"), f"{place}.projected_queries", ()),
         ShapeStep(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
         ShapeStep(where, say("Keys before norm and rotation"), f"{place}.projected_keys", ()),
-        ShapeStep(where, say("Keys, heads first"), f"{place}.keys", (), say("one for each token that may be read")),
+        ShapeStep(where, say("Keys, heads first"), f"{place}.keys", ()),
         ShapeStep(where, say("Values, heads first"), f"{place}.values", ()),
         ShapeStep(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
         ShapeStep(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
