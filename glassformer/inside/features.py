@@ -87,7 +87,9 @@ def _positions(config: ModelConfig) -> str:
         return say("No positional encoding.")
     if config.positions == "sinusoidal":
         return say("Positions: {formula}, computed from a formula.", formula=FORMULAS[config.sinusoid_layout])
-    return say("Positions: a learned table.")
+    if has_one_stack(config):
+        return say("Positions: a learned table.")
+    return say("Positions: a learned table on each side.")
 
 
 def _tables(config: ModelConfig) -> str:
