@@ -178,7 +178,7 @@ def _open_by_measure(found: pictures.Heads) -> None:
             st.session_state[key] = None
 
     st.selectbox(
-        say("Open the map of a head; heads with the lowest value of the measure come first"),
+        say("Open a head's map (lowest value first)"),
         np.argsort(means, axis=None, kind="stable").tolist(),
         index=None,
         label_visibility="collapsed",

@@ -89,11 +89,7 @@ HOW_TO_READ_GIVEN_TILES: Final = say(
     "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
     "colour, the larger the weight."
 )
-SAME_PICTURE: Final[dict[Kind, str]] = {
-    "encoder": say("The same picture for encoder self-attention."),
-    "decoder": say("The same picture for decoder self-attention."),
-    "cross": say("The same picture for cross-attention."),
-}
+
 
 OVERVIEW: Part[Viewed] = ATTENTION.part("overview", lambda run: run)
 
@@ -114,7 +110,7 @@ def _all_heads(run: Viewed, *, kind: Kind) -> Plot | None:
     read = (
         [HOW_TO_READ_TILES if isinstance(run, ViewedRun) else HOW_TO_READ_GIVEN_TILES]
         if large
-        else [SAME_PICTURE[kind]]
+        else [say("The same picture for another attention.")]
     )
     if large:
         read += [HOW_TO_READ_GREY] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (of.current is not None)

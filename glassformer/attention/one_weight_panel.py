@@ -201,12 +201,10 @@ def _mask(o: OpenWeight) -> Written:
         say("The mask adds 0 to the scores of keys that the query may see, and −∞ to those of all other keys.")
         if w.how.fill is None
         else text.replaced(w.how.fill),
-        say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed)
-        if n_closed
-        else say("In this row, the mask closes no key."),
+        say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed),
         say("The chosen key is {reason}.", reason=reason) if reason else say("The mask leaves the chosen key open:"),
     ]
-    return say("##### 3. + mask: which keys may be seen?"), joined(" ", said), text.masked(w)
+    return say("##### 3. + mask"), joined(" ", said), text.masked(w)
 
 
 def _softmax(o: OpenWeight) -> Written:
@@ -234,10 +232,8 @@ def _table(o: OpenWeight) -> None:
         cells = [name, *map(_written, (row.score, row.exp, row.weight))]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
     lines.append([say("Sum"), "", _written(total), "1" if o.walk.peak is not None else "0"])
-    said = [say("The softmax of this row, key by key.")]
     if o.walk.peak is not None:
-        said.append(say("The largest score, max, is {score}.", score=_written(text.number(o.walk.peak))))
-    st.markdown(joined(" ", said))
+        st.markdown(say("The largest score, max, is {score}.", score=_written(text.number(o.walk.peak))))
     with st.container(key=o.run.key(TABLE)):
         table = frame(lines, columns=[KEY, say("Score"), say("exp(score − max)"), say("Weight")])
         alt = say("Scores, exponentials and weights of the keys for the query {query}.", query=o.query)

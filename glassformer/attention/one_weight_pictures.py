@@ -235,11 +235,6 @@ def _key_row(
 def scores(o: OpenWeight) -> Plot:
     """The score of every key."""
     w = o.walk
-    plain = say(
-        "Wide bars: q · k. Narrow bars: score = q · k / √{n}. Click a key to see how its weight is computed.",
-        n=w.d_head,
-    )
-    otherwise = say("Wide bars: q · k. Narrow bars: the score. Click a key to see how its weight is computed.")
     return _key_row(
         o,
         w.scores,
@@ -252,7 +247,7 @@ def scores(o: OpenWeight) -> Plot:
             key=o.key,
             score=w.scores[w.key],
         ),
-        how_to_read=otherwise if text.is_otherwise(o.config, w) else plain,
+        how_to_read=say("Wide bars: q · k. Narrow bars: the score. Click a key to see how its weight is computed."),
     )
 
 
@@ -261,11 +256,6 @@ def masked(o: OpenWeight) -> Plot:
     """The scores after the mask."""
     w = o.walk
     closed_at = "−∞" if w.how.fill is None else text.number(w.how.fill)
-    replaced = say("Each bar is a score; hatched keys are closed. Click a key to see how its weight is computed.")
-    added = say(
-        "Each bar is score + mask; hatched keys are closed, so their score is −∞. Click a key to see how its "
-        "weight is computed."
-    )
     return _key_row(
         o,
         w.scores,
@@ -276,7 +266,7 @@ def masked(o: OpenWeight) -> Plot:
             closed=int((~w.allowed).sum()),
             all=len(o.axes.keys),
         ),
-        how_to_read=added if w.how.fill is None else replaced,
+        how_to_read=say("Each bar is a score; hatched keys are closed. Click a key to see how its weight is computed."),
     )
 
 

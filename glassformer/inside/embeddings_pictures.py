@@ -238,17 +238,10 @@ def _table(o: ChosenPiece) -> list[str]:
             rows=rows,
             width=width,
         )
-    elif o.side == "source":
-        return [
-            say(
-                "The source has its own embedding table of {rows:,} tokens × {width:,} numbers.", rows=rows, width=width
-            )
-        ]
     else:
-        said = say(
-            "The target has its own embedding table of {rows:,} tokens × {width:,} numbers.", rows=rows, width=width
-        )
-    tied = parts.writes and config.tie_output
+        said = say("This side has its own embedding table of {rows:,} tokens × {width:,} numbers.", rows=rows,
+                   width=width)  # fmt: skip
+    tied = parts.writes and config.tie_output and (config.shared_vocab or o.side == "target")
     return [said, say("The output layer uses the same table.")] if tied else [said]
 
 

@@ -70,22 +70,14 @@ def _widths(config: ModelConfig) -> str:
 def _norms(config: ModelConfig) -> str:
     if config.norm_kind == "none":
         return say("This model has no norms.")
-    if config.norm == "pre" and config.final_norm:
-        return say("Each sub-layer has a norm before it (pre-norm), and each stack has one more after its last layer.")
+    said = say("A norm follows each residual sum (post-norm).")
     if config.norm == "pre":
-        return say("Each sub-layer has a norm before it (pre-norm); no norm follows the last layer.")
-    if config.norm == "both" and config.final_norm:
-        return say(
-            "Each sub-layer has a norm on its input and one on its output, and each stack has one more after its "
-            "last layer."
-        )
-    if config.norm == "both":
-        return say(
-            "Each sub-layer has a norm on its input and one on its output; no other norm follows the last layer."
-        )
+        said = say("Each sub-layer has a norm before it (pre-norm).")
+    elif config.norm == "both":
+        said = say("Each sub-layer has a norm on its input and one on its output.")
     if config.final_norm:
-        return say("A norm follows each residual sum (post-norm), and each stack has one more after its last layer.")
-    return say("A norm follows each residual sum (post-norm); no other norm follows the last layer.")
+        return joined(" ", [said, say("Each stack has one more after its last layer.")])
+    return joined(" ", [said, say("No other norm follows the last layer.")])
 
 
 def _positions(config: ModelConfig) -> str:
@@ -101,40 +93,21 @@ def _positions(config: ModelConfig) -> str:
 
 
 def _tables(config: ModelConfig) -> str:
-    parts, tied = anatomy(config), config.tie_output
+    parts = anatomy(config)
+    if not (parts.reads and parts.writes):
+        said = say("There is one embedding table.")
+    elif config.shared_vocab:
+        said = say("Source and target share one embedding table.")
+    else:
+        said = say("Source and target have separate embedding tables.")
     if not parts.writes:
-        return say("There is one embedding table.")
-    if not parts.reads:
-        if tied:
-            return say("There is one embedding table, and the output layer uses it.")
-        return say("There is one embedding table, and the output layer has a table of its own.")
-    if config.shared_vocab and tied:
-        return say("Source and target share one embedding table, and the output layer uses it, too.")
-    if config.shared_vocab:
-        return say("Source and target share one embedding table; the output layer has a table of its own.")
-    if tied:
-        return say("Source and target have separate embedding tables, and the output layer uses the target's.")
-    return say("Source and target have separate embedding tables, and the output layer has a table of its own.")
+        return said
+    if not config.tie_output:
+        return joined(" ", [said, say("The output layer has a table of its own.")])
+    return joined(" ", [said, say("The output layer uses the target's embedding table.")])
 
 
 def _biases(config: ModelConfig) -> str:
-    bias, logits = config.biases, anatomy(config).gives_logits
-    if not bias.everywhere and not bias.nowhere:
-        return _some_biases(config)
-    if not logits:
-        if bias.everywhere:
-            return say("All linear layers and norms have biases.")
-        return say("Linear layers and norms have no biases.")
-    if bias.everywhere and config.output_bias:
-        return say("All linear layers, including the output layer, and all norms have biases.")
-    if bias.everywhere:
-        return say("All linear layers except the output layer have biases, and so do all norms.")
-    if config.output_bias:
-        return say("Linear layers and norms have no biases, except for the output layer.")
-    return say("Linear layers, including the output layer, and norms have no biases.")
-
-
-def _some_biases(config: ModelConfig) -> str:
     bias = config.biases
     where = {
         say("queries, keys and values"): bias.attention,
@@ -143,9 +116,8 @@ def _some_biases(config: ModelConfig) -> str:
         say("the norms"): bias.norms,
         say("the logits"): config.output_bias and anatomy(config).gives_logits,
     }
-    return say(
-        "These parts have biases: {where}.", where=joined(", ", [name for name, there in where.items() if there])
-    )
+    there = joined(", ", [name for name, has in where.items() if has])
+    return say("These parts have biases: {where}.", where=there) if there else say("No layer has a bias.")
 
 
 def _most(config: ModelConfig) -> str:

@@ -108,12 +108,6 @@ def what_it_does(o: OpenLayer) -> Iterator[str]:
         ratio=config.d_ff / config.d_model,
         function=o.function,
     )
-    if o.gated:
-        yield say(
-            "A gate decides how much passes: each activation is {function} of the gate's value, times the "
-            "output of a second linear map.",
-            function=o.function,
-        )
 
 
 def _neuron(run: OpenRun, o: OpenLayer) -> None:

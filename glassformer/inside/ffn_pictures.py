@@ -28,18 +28,10 @@ POINTS: Final = 240
 MOST_PIECES: Final = 8  # in each direction
 MOST_WRITTEN: Final = 8  # tokens; above this a share has no room in its cell
 
-HOW_TO_READ_SHARES = {  # by whether there is a gate
-    False: say(
-        "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
-        "of activations a = f(x) at or near 0, divided by d_ff. The frame marks the layer and token that the other "
-        "charts show."
-    ),
-    True: say(
-        "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
-        "of activations a (the gate's value times the value of a second projection) at or near 0, divided by d_ff. "
-        "The frame marks the layer and token that the other charts show."
-    ),
-}
+HOW_TO_READ_SHARES = say(
+    "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number of "
+    "activations at or near 0, divided by d_ff. The frame marks the layer and token that the other charts show."
+)
 HOW_TO_READ_TOKENS = say(
     "Each bar is the neuron's activation a at one token: a high bar means that this token's vector activates the "
     "neuron strongly. The vector holds the token itself and what attention has brought from other tokens so far."
@@ -161,7 +153,7 @@ def shares(o: OpenLayer) -> Plot:
         cell = cell_of(click)
         return cell if cell is not None and cell[1] < n else None
 
-    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES[o.gated], clicked=clicked, said=Captions(below=_silent(o)))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES, clicked=clicked, said=Captions(below=_silent(o)))
 
 
 def tokens(o: OpenLayer) -> Axis:

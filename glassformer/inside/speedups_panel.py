@@ -91,8 +91,7 @@ def never_written(config: ModelConfig) -> str:
             kept=in_bytes(kept_bytes(config, n)))
         for n in sorted({config.max_len, LONG})
     ]  # fmt: skip
-    here = say("This app writes the maps that it shows.")
-    return joined(" ", [said, *lengths, here])
+    return joined(" ", [said, *lengths])
 
 
 def in_bytes(n: int) -> str:

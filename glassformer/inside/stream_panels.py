@@ -130,9 +130,6 @@ def lens(run: OpenRun, row: Any) -> None:
     show(lens_pictures.lens_map, o, take=partial(session.move_to, run.slot))
     depths, found = depths_of(o.lens), paths(o.lens.rank)
     said = [what_it_is(run.checkpoint), _summary(found, [depth.name for depth in depths], o.n_steps)]
-    ends = np.flatnonzero(found.stays[: o.n_steps] == len(depths) - 1)
-    if len(ends) == o.n_steps > 1:
-        said.append(say("At every step, the final choice is made only at the last depth."))
     drawing.explain(*map(drawing.plain, said))
 
 

@@ -17,6 +17,7 @@ from glassformer.charts.stream import (
     stream_added_spec,
     stream_lines_spec,
 )
+from glassformer.charts.theme import capitalised
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
@@ -25,53 +26,24 @@ from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.view import Side, place_below
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Stream, StreamPlace
-from transformer.i18n import say
+from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName
 
-HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
-    "layer": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
-            "√(σ² + ε) + β. Without γ and β, they would be 0 and 1 after the norm."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input minus μ, divided by √(σ² + ε); this result times γ plus β, which the model uses next."
-        ),
-    ),
-    "rms": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ x / √(mean "
-            "of x² + ε). Without γ, the mean of y² would be 1."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input divided by √(mean of x² + ε); this result times γ, which the model uses next."
-        ),
-    ),
-    "deviation": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
-            "(s + ε) + β, where s is the unbiased standard deviation. Without γ and β, they would be about 0 and 1 "
-            "after the norm."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input minus μ, divided by s + ε; this result times γ plus β, which the model uses next."
-        ),
-    ),
-    "biased_deviation": (
-        say(
-            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
-            "(σ + ε) + β. Without γ and β, they would be about 0 and 1 after the norm."
-        ),
-        say(
-            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
-            "the input minus μ, divided by σ + ε; this result times γ plus β, which the model uses next."
-        ),
-    ),
+NORM_FORMULAS: dict[str, tuple[str, str]] = {  # x̂, and y made from it
+    "layer": ("(x − μ) / √(σ² + ε)", "γ x̂ + β"),
+    "rms": ("x / √(Σx²/d + ε)", "γ x̂"),
+    "deviation": ("(x − μ) / (s + ε)", "γ x̂ + β"),
+    "biased_deviation": ("(x − μ) / (σ + ε)", "γ x̂ + β"),
 }
-"""By the kind of norm: what it does to every token, and to the vector of one."""
+"""What a kind of norm does to a vector x."""
+WITHOUT_GAMMA: dict[str, str] = {
+    "layer": say("Without γ and β, they would be 0 and 1 after the norm."),
+    "rms": say("Without γ, the mean of y² would be 1."),
+    "deviation": say(
+        "Here s is the unbiased standard deviation. Without γ and β, they would be about 0 and 1 after the norm."
+    ),
+    "biased_deviation": say("Without γ and β, they would be about 0 and 1 after the norm."),
+}
 
 
 @dataclass(frozen=True)
@@ -193,11 +165,15 @@ def norm(o: OpenStream) -> Plot | None:
         )
     ]
     looked_at = frame((o.chosen - 0.5, o.chosen + 0.5), (0, 1), width=1.5, dash="dot", yref="paper")
-    title = norm_title(o.norm, pre=o.pre)
+    title = capitalised(norm_name(o.norm, pre=o.pre))
     drawn = lines(title, Axis(AXES[o.side], o.pieces), scales, series, top=92, shapes=[looked_at])
     alt = say("Mean and standard deviation of each token's vector before and after {norm}.",
               norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
-    how_to_read, _ = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
+    kind = o.run.checkpoint.config.norm_kind
+    standardised, scaled = NORM_FORMULAS[kind]
+    means = say("Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = {scaled} "
+                "with x̂ = {standardised}.", scaled=scaled, standardised=standardised)  # fmt: skip
+    how_to_read = joined(" ", [means, WITHOUT_GAMMA[kind]])
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=how_to_read, clicked=place_below(len(o.pieces)))
 
 
@@ -226,7 +202,10 @@ def strip(o: OpenStream) -> Plot | None:
         token=o.whose,
         norm=norm_name(o.norm, pre=o.pre),
     )
-    _, how_to_read = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
+    standardised, scaled = NORM_FORMULAS[o.run.checkpoint.config.norm_kind]
+    how_to_read = say("Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's "
+                      "input x; x̂ = {standardised}; and y = {scaled}, which the model uses next.",
+                      standardised=standardised, scaled=scaled)  # fmt: skip
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=how_to_read)
 
 
@@ -235,10 +214,3 @@ def norm_name(place: StreamPlace, *, pre: bool) -> str:
     if place.layer is None:
         return place.name
     return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)
-
-
-def norm_title(place: StreamPlace, *, pre: bool) -> str:
-    """The same as a title."""
-    if place.layer is None:
-        return say("The final norm")
-    return say("The norm before {part}", part=place.name) if pre else say("The norm after {part}", part=place.name)

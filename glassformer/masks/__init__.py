@@ -1,4 +1,4 @@
-"""The page Masks: a batch, its masks, one row, live checks."""
+"""The page Masks: a batch and its masks; folded, one row and live checks."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from transformer.analysis.mask_checks import MaskName
 class MasksLook(Look):
     """What is looked at on the Masks page alone."""
 
-    masks_panel: Literal["masks", "one_row", "checks"] = choice("masks", "masks")  # which part of the page
+    masks_panel: Literal["masks", "one_row", "checks"] = choice("masks", "masks")  # "one_row" or "checks" is unfolded
     mask: MaskName = choice("mask", "decoder")  # which mask
     sentence: int | None = place("sentence", MOST_COMPANIONS + 1)  # of the batch; None for the first that is padded
     pads: int = integer("pads", MAX_PLACE, 4)  # how many pads are added, from 1

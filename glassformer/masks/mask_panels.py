@@ -1,8 +1,7 @@
 """Masks page: masks of a batch, one row before and after masking, live checks."""
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +22,7 @@ from glassformer.masks.scene import (
     verdict,
 )
 from glassformer.runs.open_run import OpenRun, attempt
-from glassformer.runs.show import choose_part, show
+from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
@@ -32,6 +31,7 @@ from glassformer.state.view import Slot
 from transformer.errors import QueryError
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import written
+from transformer.model.attention_scores import plain_scores
 from transformer.runs.query import check_source
 
 BOX = "mask_companion_"
@@ -43,12 +43,7 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
 
     Says what was left out and why; None if the model is too busy.
     """
-    with (
-        row,
-        st.popover(
-            say("Batch"), key=run.key("mask_batch_menu"), help=say("The sentences that run together as one batch")
-        ),
-    ):
+    with row, st.popover(say("Batch"), key=run.key("mask_batch_menu")):
         chosen = companions(run)
         for place in range(MOST_COMPANIONS):
             key = run.key(f"{BOX}{place}")
@@ -103,17 +98,11 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
 
 
 def choose_mask(scene: MasksScene, row: Any) -> None:
-    """Draw the choice of a mask among those that the model uses; of one row also that of a layer and a head."""
+    """Draw the choice of a mask among those that the model uses."""
     look, slot = scene.run.view.of(MasksLook), scene.slot
-    one_row = look.masks_panel == "one_row"
-    own = {name: label for name, label in (ATTENTIONS if one_row else NAMES).items() if name in scene.masks.names}
+    own = {name: label for name, label in NAMES.items() if name in scene.masks.names}
     with row:
-        if one_row:  # an attention is named by the mask that it takes
-            kept = controls.field(slot, "mask", key="mask_attention")
-            controls.menu(kept, say("Attention and its mask"), own, otherwise=scene.name, bare=True, width=148)
-            _layer_and_head(scene)
-        else:
-            controls.menu(controls.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
+        controls.menu(controls.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
     if look.mask not in scene.masks.names and look.mask != MasksLook.mask:  # nobody asked for the default
         said = say(
             "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
@@ -161,23 +150,38 @@ MOST_BESIDE = 20  # keys of a map that has another beside it
 
 
 def draw(run: OpenRun) -> None:
-    """Draw the chosen part of the page."""
+    """Draw the masks, and folded one row and the checks."""
     row = controls.bar(run.slot)
-    with row:
-        part = choose_part(MASKS, run.slot)
     batch = choose_batch(run, row)
     if batch is None:
         return
     if run.view.guess and batch.parts.writes:
         st.info(mask_texts.GUESSING, icon=":material/visibility_off:")
-    if part != "one_row" and run.trace.query.interventions:
+    if run.trace.query.interventions:
         st.info(mask_texts.UNCHANGED, icon=":material/info:")
     scene = scene_of(run, batch)
-    if part != "checks":
-        choose_mask(scene, row)
-        if special := mask_texts.about_special(run.checkpoint.config, scene.name, part):
-            st.info(drawing.plain(special))
-    _DRAW[part](scene)
+    choose_mask(scene, row)
+    if special := mask_texts.about_special(run.checkpoint.config, scene.name):
+        st.info(drawing.plain(special))
+    _masks(scene)
+    for name, draw_part in (("one_row", _one_row), ("checks", _checks)):
+        key = run.key(f"mask_fold_{name}")
+        st.session_state[key] = run.view.of(MasksLook).masks_panel == name
+        fold = st.expander(
+            MASKS.listed()[name].title, type="compact", key=key, on_change=partial(_unfold, run.slot, name, key)
+        )
+        if fold.open:
+            with fold:
+                draw_part(scene)
+    with st.expander(say("In code: two conventions, common mistakes"), type="compact"):
+        st.code(mask_texts.CONVERSION, language="python")
+        st.warning(mask_texts.TORCH, icon=":material/warning:")
+        st.markdown(mask_texts.MISTAKES)
+
+
+def _unfold(slot: Slot, name: str, key: str) -> None:
+    """Callback: the address says what is unfolded, which is one thing at a time."""
+    session.replace(slot, masks_panel=name if st.session_state[key] else "masks")
 
 
 def _masks(scene: MasksScene) -> None:
@@ -205,10 +209,6 @@ def _masks(scene: MasksScene) -> None:
             ),
         )
     )
-    with st.expander(say("In code: two conventions, common mistakes"), type="compact"):
-        st.code(mask_texts.CONVERSION, language="python")
-        st.warning(mask_texts.TORCH, icon=":material/warning:")
-        st.markdown(mask_texts.MISTAKES)
 
 
 def _differences(scene: MasksScene) -> tuple[int, int]:
@@ -226,15 +226,24 @@ def _differences(scene: MasksScene) -> tuple[int, int]:
 
 
 def _one_row(scene: MasksScene) -> None:
-    cell(scene)
+    """Draw the selected query's row in one head."""
+    with st.container(horizontal=True, gap="small"):
+        _layer_and_head(scene)
     row = attempt(lambda: mask_pictures.row_of(scene))
     if row is None:
         return
     show(mask_pictures.one_row, scene)
-    about = mask_texts.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
-    drawing.explain(drawing.plain(about))
+    said: list[str] = [mask_texts.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)]
     if scene.run.view.layer is None or scene.run.view.head is None:
-        drawing.explain(say("A mean over heads has no scores of its own, so one head is shown instead."))
+        said.append(say("A mean over heads has no scores of its own, so one head is shown instead."))
+    if not plain_scores(scene.run.checkpoint.config):
+        said.append(
+            say(
+                "This model's scores are not simply q·k / √d_head; this page shows the scores that the model "
+                "actually computes."
+            )
+        )
+    drawing.explain(*map(drawing.plain, said))
     with st.expander(say("The numbers of this row")):
         st.dataframe(_numbers(row, scene.axes.keys), hide_index=True)
 
@@ -257,7 +266,7 @@ def _checks(scene: MasksScene) -> None:
     """Run both checks on the selected sentence and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
-        drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
+        drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved)))
 
 
 def _causality(scene: MasksScene) -> mask_pictures.Check | None:
@@ -306,6 +315,3 @@ def _padding(scene: MasksScene) -> mask_pictures.Check | None:
 
 def _say(held: bool, text: str) -> None:
     (st.success if held else st.error)(drawing.plain(text), icon=":material/rule:" if held else ":material/error:")
-
-
-_DRAW: Final[Mapping[str, Callable[[MasksScene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}

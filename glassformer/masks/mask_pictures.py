@@ -20,13 +20,8 @@ from transformer.analysis.mask_checks import Movement, PaddingMovement, another_
 from transformer.i18n import joined, say
 
 HOW_TO_READ_MOVEMENT = say(
-    "Each mark is one row: the largest |difference| between the two runs among its logits. Float32 rounding alone "
-    "can cause differences within the shaded band. Differences of exactly 0 are drawn below the logarithmic scale."
-)
-HOW_TO_READ_VECTORS = say(
-    "Each mark is one row: the largest |difference| between the two runs among the dimensions of its vector. "
-    "Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below "
-    "the logarithmic scale."
+    "Each mark is one row: the largest |difference| between the two runs. Float32 rounding alone can cause "
+    "differences within the shaded band. Differences of exactly 0 are drawn below the logarithmic scale."
 )
 LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
 READS_PREDICTS, _ZERO = say("Reads → predicts"), say("exactly 0")
@@ -142,7 +137,7 @@ def row_of(scene: MasksScene) -> MaskedRow:
     mask = np.broadcast_to(mask, whole.shape)
     if run.trace.query.interventions and attention.causal:
         whole = _without_unread(whole)
-    reasons = closed_for(scene.name, scene.masks, scene.batch.sentence)
+    reasons = closed_for(scene.taken, scene.masks, scene.batch.sentence)
     why = [
         next((one for one, at in reasons.items() if at[query, k]), mask_texts.CLOSED_OTHERWISE) for k in range(n_keys)
     ]
@@ -318,7 +313,7 @@ def padding_checks(scene: MasksScene) -> dict[str, Check]:
         lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
         nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
     )
-    verdict = partial(mask_texts.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
+    verdict = partial(mask_texts.padding_verdict, n_pads=n_pads)
     sides = {"source": moved.source, "target": moved.target}
     return {
         side: Check(one, *verdict(one, of_source=side == "source")) for side, one in sides.items() if one is not None
@@ -345,7 +340,7 @@ def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
     place, logits = batch.sentence, batch.parts.writes
     rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
     n_pads = min(scene.run.view.of(MasksLook).pads, most_pads(scene))
-    title = mask_texts.about_pads(of_source=side == "source", n_pads=n_pads, logits=logits)
+    title = mask_texts.about_pads(of_source=side == "source", n_pads=n_pads)
     spec = movement(
         title,
         Axis(READS_PREDICTS, rows) if logits else Axis(SOURCE_ROWS, rows[: batch.n_source(place)]),
@@ -353,8 +348,7 @@ def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
         {with_mask: check.moved.kept, say("without it"): check.moved.taken},
         check.moved.rounding,
     )
-    read = HOW_TO_READ_MOVEMENT if logits else HOW_TO_READ_VECTORS
-    return Plot(spec=spec, alt=check.verdict, how_to_read=read)
+    return Plot(spec=spec, alt=check.verdict, how_to_read=HOW_TO_READ_MOVEMENT)
 
 
 def _nbytes(moved: Movement) -> int:

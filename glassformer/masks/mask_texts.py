@@ -9,7 +9,6 @@ from transformer.analysis.mask_checks import BatchMasks, MaskName, Movement
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import written
 from transformer.model.anatomy import Kind
-from transformer.model.attention_scores import plain_scores
 from transformer.model.config import ModelConfig
 from transformer.runs.query import Query
 
@@ -30,7 +29,7 @@ TORCH = say(
 )
 UNCHANGED = say(
     "This run changes something inside the model. The masks and checks on this page are those of the unchanged "
-    "model; only the *One row* part shows the changed run."
+    "model; only *One row* shows the changed run."
 )
 MINUS_INFINITY = "−∞"
 CLOSED_OTHERWISE = say("closed by a change to the model, or by a layer's window")
@@ -129,31 +128,19 @@ _TAKEN_BY: dict[MaskName, str] = {
 
 
 @paragraph
-def about_special(config: ModelConfig, name: MaskName, section: str) -> Iterator[str]:
-    """What this page does not draw of a model's masks and scores; "" if it draws all."""
+def about_special(config: ModelConfig, name: MaskName) -> Iterator[str]:
+    """What this page does not draw of a model's masks; "" if it draws all."""
     if any(config.windows) and name in ("causal", "decoder"):
-        yield (
-            say(
-                "Some layers of this model have windows, which also close keys far before the query. The masks on "
-                "this page do not include these windows."
-            )
-            if section == "masks"
-            else say(
-                "If this layer has a window, it also closes keys far before the query. The answer and the reason "
-                "below do not take the window into account."
-            )
+        yield say(
+            "Some layers of this model have windows, which also close keys far before the query. The masks on "
+            "this page do not include these windows."
         )
-    if config.mask_fill is not None and section == "masks":
+    if config.mask_fill is not None:
         yield say(
             "This model replaces the scores of closed keys with {fill:g}; wherever this page says −∞, read "
             "this number instead. The weights are those that the model computed: closed keys get 0, unless a "
             "whole row is closed.",
             fill=config.mask_fill,
-        )
-    if section == "one_row" and not plain_scores(config):
-        yield say(
-            "This model's scores are not simply q·k / √d_head; this page shows the scores that the model "
-            "actually computes."
         )
 
 
@@ -257,23 +244,14 @@ def _bracketed(number: float) -> str:
     return f"({_signed(number)})" if number < 0 else _signed(number)
 
 
-def about_rounding(moved: Movement, *, logits: bool) -> str:
-    """Which difference of logits, or of an encoder-only model's vectors, counts as rounding, and why."""
+def about_rounding(moved: Movement) -> str:
+    """Which difference counts as rounding, and why."""
     spacing, rounding = (written(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
-    largest = (
-        say(
-            "The largest logit in this check is {largest:.2f}; neighbouring float32 numbers of that size are "
-            "{spacing} apart.",
-            largest=moved.largest,
-            spacing=spacing,
-        )
-        if logits
-        else say(
-            "The largest number in this check is {largest:.2f}; neighbouring float32 numbers of that size are "
-            "{spacing} apart.",
-            largest=moved.largest,
-            spacing=spacing,
-        )
+    largest = say(
+        "The largest number in this check is {largest:.2f}; neighbouring float32 numbers of that size are {spacing} "
+        "apart.",
+        largest=moved.largest,
+        spacing=spacing,
     )
     steps = say(
         "When a sum is computed in a different order, the result changes by a few such spacings. Differences of up "
@@ -341,38 +319,26 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     return held, joined(" ", said)
 
 
-def about_pads(*, of_source: bool, n_pads: int, logits: bool) -> str:
+def about_pads(*, of_source: bool, n_pads: int) -> str:
     """The title of a chart of what pads on one side move."""
     pads = say_n("{n} pad", "{n} pads", n_pads)
-    if not logits:
-        return say("{pads} after the source: how much each row's vector changes", pads=pads)
     if of_source:
-        return say("{pads} after the source: how much each row's logits change", pads=pads)
-    return say("{pads} after the target: how much each row's logits change", pads=pads)
+        return say("{pads} after the source: how much each row changes", pads=pads)
+    return say("{pads} after the target: how much each row changes", pads=pads)
 
 
-def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bool) -> tuple[bool, str]:
+def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int) -> tuple[bool, str]:
     """Whether pads after one side change no logits, or vectors of an encoder-only model, and the numbers."""
     most = moved.kept.max()
     held = bool(most <= moved.rounding)
     pads = say_n("{n} pad", "{n} pads", n_pads)
     side = say("source", about="side") if of_source else say("target", about="side")
-    if most == 0 and logits:
-        how_far = say(
-            "With {pads} added to the {side}, every logit stays the same to the last bit.", pads=pads, side=side
-        )
-    elif most == 0:
-        how_far = say("With {pads} added, every vector stays the same to the last bit.", pads=pads)
-    elif logits:
-        how_far = say(
-            "With {pads} added to the {side}, logits change by at most {amount}.",
-            pads=pads,
-            side=side,
-            amount=amount(most),
-        )
-    else:
-        how_far = say("With {pads} added, vectors change by at most {amount}.", pads=pads, amount=amount(most))
-    said = [how_far]
+    said = [
+        say("With {pads} added to the {side}, numbers change by at most {amount}.", pads=pads, side=side,
+            amount=amount(most))
+        if most
+        else say("With {pads} added to the {side}, every number stays the same to the last bit.", pads=pads, side=side)
+    ]  # fmt: skip
     if most and held:
         said.append(say("That is only rounding error: pads change only the order of summation."))
     elif most:
@@ -382,11 +348,7 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
 
 def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str:
     without = moved.taken.max()
-    if without > moved.rounding:
-        return say(
-            "Without the {side} padding mask, the change would be up to {amount}.", side=side, amount=amount(without)
-        )
-    if of_source:
+    if of_source or without > moved.rounding:
         return say(
             "Without the {side} padding mask, the largest change would be {amount}.", side=side, amount=amount(without)
         )

@@ -42,11 +42,7 @@ NAMES: dict[MaskName, str] = {
     "decoder": say("Padding and causal"),
     "cross": say("Cross-attention"),
 }
-ATTENTIONS: dict[MaskName, str] = {
-    "source": say("Encoder self"),
-    "decoder": say("Decoder self"),
-    "cross": say("Cross-attention"),
-}
+ATTENTIONS: tuple[MaskName, ...] = ("source", "decoder", "cross")  # whole masks, one of each attention
 MORE_PIECES = 2  # that a sentence to pad to has at least, if one has: its output is longer, too
 PADDING, FUTURE, BOTH = (
     say("the key is padding"),
@@ -137,6 +133,11 @@ class MasksScene(RunScene):
         return KINDS[self.name]
 
     @property
+    def taken(self) -> MaskName:
+        """The mask that this attention takes; this one may be a part of it."""
+        return next(name for name in ATTENTIONS if KINDS[name] == self.kind)
+
+    @property
     def where(self) -> tuple[int, int]:
         """Layer and head whose row is shown; where the view has a mean, it is the first."""
         layer = min(self.run.view.layer or 0, self.batch.parts.attention(self.kind).n_layers - 1)
@@ -156,8 +157,7 @@ def scene(run: ViewedRun) -> MasksScene:
 def scene_of(run: ViewedRun, batch: Batch) -> MasksScene:
     """The selected mask of a batch: of those that the model uses, the one that the view names."""
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
-    one_row = run.view.of(MasksLook).masks_panel == "one_row"
-    there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
+    there = [name for name in NAMES if name in masks.names]
     wanted: tuple[MaskName, ...] = (run.view.of(MasksLook).mask, MasksLook.mask)
     return MasksScene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
 
@@ -280,14 +280,10 @@ def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
             key=k,
             sentence=sentence + 1,
         )
-    if name == "causal":
-        if key == query:
-            return say("Yes: key {key} and query {query} have the same position.", key=k, query=q)
-        return say("Yes: key {key} comes before query {query}.", key=k, query=q)
     if key == query:
-        return say(
-            "Yes: key {key} and query {query} have the same position, and the key is not padding.", key=k, query=q
-        )
+        return say("Yes: key {key} and query {query} have the same position.", key=k, query=q)
+    if name == "causal":
+        return say("Yes: key {key} comes before query {query}.", key=k, query=q)
     return say("Yes: key {key} comes before query {query} and is not padding.", key=k, query=q)
 
 
@@ -336,7 +332,7 @@ def companion_query(query: Query, source: str) -> Query:
 MASKS = Page(
     "masks",
     say("Masks"),
-    panel="masks_panel",
+    panel="masks_panel",  # which of them is unfolded below the masks
     kind=lambda view: KINDS[view.of(MasksLook).mask],
     entries=(
         PartEntry("masks", say("The masks")),

@@ -62,22 +62,11 @@ def _buckets(config: ModelConfig) -> Iterator[str]:
                       "side.", stack=ANY_STACK[stack.name], n=n, first=first)  # fmt: skip
 
 
-def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:
+def no_such_part(panel: PositionsPanel) -> str:
     """Why a requested part has no meaning for a model, and another is shown."""
-    if panel in ("similarity", "shift"):
-        return say(
-            "The “{part}” part compares rows of a table of positions, which this model does not have, so the first "
-            "part of the page is shown instead.",
-            part={"similarity": say("Similarity"), "shift": say("Shift")}[panel],
-        )
-    if config.rotary is None and panel in ("rotations", "pair"):
-        return say(
-            "The chosen part is for rotary positions, which this model does not use, so the first part of the page "
-            "is shown instead."
-        )
     return say(
-        "The chosen part shows what distance adds to scores, but this model adds a position vector to each "
-        "embedding instead, so the first part of the page is shown."
+        "This model's positions have no part “{part}”, so the first part of the page is shown instead.",
+        part=PAGE.listed()[panel].title,
     )
 
 
@@ -91,18 +80,13 @@ def about_layout(config: ModelConfig) -> str:
     )
     if config.sinusoid_layout == "halves":
         return halves
-    if config.sinusoid_layout == "tensor2tensor":
-        slow = say(
-            "This model's wavelengths differ slightly from the formula's: the shortest is 2π and the longest 10000 "
-            "· 2π."
-        )
-        return joined(" ", [halves, slow])
-    fairseq = say(
-        "This model's wavelengths differ slightly from the formula's (as in fairseq, the shortest is 2π and the "
-        "longest 10000 · 2π), and the first row of its table belongs to position p = {first}.",
-        first=config.fill_id + 1,
+    slow = say(
+        "This model's wavelengths differ slightly from the formula's: the shortest is 2π and the longest 10000 · 2π."
     )
-    return joined(" ", [halves, fairseq])
+    if config.sinusoid_layout == "tensor2tensor":
+        return joined(" ", [halves, slow])
+    first = say("As in fairseq, the first row of its table belongs to position p = {first}.", first=config.fill_id + 1)
+    return joined(" ", [halves, slow, first])
 
 
 TABLE_PARTS: tuple[PositionsPanel, ...] = ("table", "similarity", "shift", "sentence")
@@ -130,9 +114,9 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionS
     with controls.bar(slot):
         panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
         if panel == "sentence" and len(anatomy(config).stacks) > 1:
-            _choose_side(anatomy(config), slot)
+            choose_side(anatomy(config), slot)
         if panel == "table":
-            _choose_count(config.max_len, slot)
+            choose_count(config.max_len, slot)
         if panel == "similarity":
             controls.choose(controls.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
     return open_table(checkpoint, session.view(slot), slot, loading)
@@ -146,12 +130,14 @@ def _titles(config: ModelConfig) -> dict[PositionsPanel, str]:
     return titles
 
 
-def _choose_side(parts: Anatomy, slot: Slot) -> None:
+def choose_side(parts: Anatomy, slot: Slot) -> None:
+    """Draw the choice of a side."""
     sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
     controls.choose(controls.field(slot, "side"), say("Side"), sides, bare=True)
 
 
-def _choose_count(max_len: int, slot: Slot) -> None:
+def choose_count(max_len: int, slot: Slot) -> None:
+    """Draw the choice of how many positions are drawn."""
     options = [count for count in COUNTS if count < max_len]
     options += [max_len] if max_len <= COUNTS[-1] else []
     own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
@@ -174,23 +160,6 @@ def choose_dims(table: PositionTable) -> None:
             "Default: {dimensions}; or choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))
         ),
     )
-
-
-def choose_count(table: PositionTable) -> None:
-    """Draw the choice of how many positions are drawn."""
-    _choose_count(table.checkpoint.config.max_len, table.slot)
-
-
-def choose_side(table: PositionTable) -> None:
-    """Draw the choice of the side, where each has a table of its own."""
-    if table.alone:
-        _choose_side(anatomy(table.checkpoint.config), table.slot)
-
-
-def choose_shift(table: PositionTable) -> None:
-    """Draw the choice of the shift."""
-    if table.most_shift > 1:
-        controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
 
 
 def choose_pair(table: PositionTable) -> None:
@@ -234,7 +203,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
         session.add_note(said, slot)
     panel = look.positions_panel
     if panel not in TABLE_PARTS:
-        session.add_note(no_such_part(checkpoint.config, panel), slot)
+        session.add_note(no_such_part(panel), slot)
         panel = PositionsLook.positions_panel
     dims = tuple(dim for dim in look.dims if dim < d_model)
     session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
@@ -251,15 +220,15 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> PositionScene | None:
     titles = _titles(config)
     panel = session.view(slot).of(PositionsLook).positions_panel
     if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
-        session.add_note(no_such_part(config, panel), slot)
+        session.add_note(no_such_part(panel), slot)
         session.replace(slot, positions_panel=PositionsLook.positions_panel)
     with controls.bar(slot):
         panel = controls.choose(controls.field(slot, "positions_panel"), say("Part"), titles, bare=True)
         if len(parts.stacks) > 1:
-            _choose_side(parts, slot)
+            choose_side(parts, slot)
         if panel != "sentence":  # that part has a choice of layers of its own
             _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
-            _choose_count(config.max_len, slot)
+            choose_count(config.max_len, slot)
     drawing.explain(*map(drawing.plain, (instead_of_a_table(config), *_cross(config))))
     return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 

@@ -32,7 +32,8 @@ def table(table: PositionTable, run: OpenRun | None) -> None:
     if note := position_controls.about_layout(table.checkpoint.config):
         drawing.explain(drawing.plain(note))
     {"table": _table, "similarity": _similarity, "shift": _shift}[table.view.of(PositionsLook).positions_panel](table)
-    position_controls.choose_side(table)
+    if table.alone:  # each side has a table of its own
+        position_controls.choose_side(anatomy(table.checkpoint.config), table.slot)
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -40,7 +41,10 @@ def table(table: PositionTable, run: OpenRun | None) -> None:
 
 def _table(table: PositionTable) -> None:
     show(table_pictures.whole, table)
-    drawing.explain(*map(drawing.plain, (_origin(table), _who_has_it(table), _meaning(table))))
+    both = say("Encoder and decoder have the same table of positions.")
+    if table.alone:
+        both = say("Encoder and decoder have different tables of positions.")
+    drawing.explain(*map(drawing.plain, (_origin(table), "" if table.only else both, _meaning(table))))
     if table.follows:
         controls.switch(controls.field(table.slot, "apart"), say("Separate sines and cosines"))
     position_controls.choose_dims(table)
@@ -50,31 +54,18 @@ def _table(table: PositionTable) -> None:
 def _origin(table: PositionTable) -> str:
     n_positions, d_model = table.values.shape
     size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
-    owner = table.checkpoint.name
-    if table.alone and table.view.side == "source":
-        owner = say("the encoder of {name}", name=table.checkpoint.name)
-    elif table.alone:
-        owner = say("the decoder of {name}", name=table.checkpoint.name)
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "The table of {owner} is computed, not learned. It has {size} and no parameters.", owner=owner, size=size
+            "The table of {owner} is computed, not learned. It has {size} and no parameters.",
+            owner=table.whose,
+            size=size,
         )
     return say(
         "The table of {owner} is learned. It has {size} = {n:,} parameters, trained like all other parameters.",
-        owner=owner,
+        owner=table.whose,
         size=size,
         n=n_positions * d_model,
     )
-
-
-def _who_has_it(table: PositionTable) -> str:
-    if table.only and table.view.side == "source":
-        return say("The model has no other table of positions, because it is encoder-only.")
-    if table.only:
-        return say("The model has no other table of positions, because it is decoder-only.")
-    if table.alone:
-        return say("Encoder and decoder have different tables of positions.")
-    return say("Encoder and decoder have the same table of positions.")
 
 
 def _meaning(table: PositionTable) -> str:
@@ -103,11 +94,11 @@ def _meaning(table: PositionTable) -> str:
 def _similarity(table: PositionTable) -> None:
     show_beside(table_pictures.similarity, table_pictures.distance, table)
     drawing.explain(drawing.plain(_what_resembles(table)))
-    position_controls.choose_count(table)
+    position_controls.choose_count(table.checkpoint.config.max_len, table.slot)
 
 
 def _what_resembles(table: PositionTable) -> str:
-    spread, cosine, name = table.by_distance, table.look.cosine, table.measure
+    spread, name = table.by_distance, table.measure
     lengths = np.linalg.norm(table.values[: table.count].astype(np.float64), axis=1)
     most = digits(spread.spread)
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
@@ -136,7 +127,6 @@ def _what_resembles(table: PositionTable) -> str:
                 most=lengths.max(),
             )
         )
-        said += [] if by_distance or cosine else [say("The cosine ignores the lengths of the vectors.")]
     return joined(" ", said)
 
 
@@ -148,7 +138,8 @@ def _shift(table: PositionTable) -> None:
         name = drawing.plain(table.checkpoint.name)
         st.info(say("{name} has too few positions or dimensions to show a shift.", name=name))
         return
-    position_controls.choose_shift(table)
+    if table.most_shift > 1:
+        controls.slider(controls.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
     show(table_pictures.points, table)
     drawing.explain(*map(drawing.plain, _what_turns(table) if table.follows else _what_fits(table)))
     position_controls.choose_pair(table)
@@ -166,25 +157,15 @@ def _what_turns(table: PositionTable) -> Iterator[str]:
     )
     error = digits(float(study.rotation_errors(table.measured, shift).max()))
     n, n_pairs = len(table.measured) - shift, table.d_model // 2
-    if n + shift == len(table.values):
-        yield say(
-            "The rotation Rₖ turns all {pairs} pairs of dimensions, each by its own angle. Over all {n} positions "
-            "p, Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
-            pairs=n_pairs,
-            n=n,
-            shift=shift,
-            error=error,
-        )
-    else:
-        yield say(
-            "The rotation Rₖ turns all {pairs} pairs of dimensions, each by its own angle. Over the first {n} of "
-            "{all:,} positions p, Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
-            pairs=n_pairs,
-            n=n,
-            all=len(table.values) - shift,
-            shift=shift,
-            error=error,
-        )
+    yield say(
+        "The rotation Rₖ turns all {pairs} pairs of dimensions, each by its own angle. Over the first {n} of {all:,} "
+        "positions p, Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
+        pairs=n_pairs,
+        n=n,
+        all=len(table.values) - shift,
+        shift=shift,
+        error=error,
+    )
     if table.d_model % 2:
         yield say(
             "Dimension {last} is a sine without a cosine, so it cannot be turned and is not included.",
@@ -202,30 +183,18 @@ def _what_fits(table: PositionTable) -> Iterator[str]:
         error=float(study.rotation_errors(table.measured, table.shift).max()),
     )
     n_fitted, n_held_out = fit.n_fitted, len(fit.held_out) - fit.n_fitted
-    if n_fitted > d_model:
-        yield say(
-            "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
-            "positions is {error:.0%}. On the held-out positions ({n_held_out} in all), its error is {held_out:.0%}. "
-            "For comparison, always predicting the mean vector of the fitted positions gives an error of {mean:.0%}.",
-            n_fitted=n_fitted,
-            error=fit.fitted_error,
-            n_held_out=n_held_out,
-            held_out=fit.held_out_error,
-            mean=fit.constant_error,
-        )
-        return
     yield say(
         "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
-        "positions is {error:.0%} (so few can always be fitted in {dimensions} dimensions). On the held-out "
-        "positions ({n_held_out} in all), its error is {held_out:.0%}. For comparison, always predicting the mean "
-        "vector of the fitted positions gives an error of {mean:.0%}.",
+        "positions is {error:.0%}. On the held-out positions ({n_held_out} in all), its error is {held_out:.0%}. "
+        "For comparison, always predicting the mean vector of the fitted positions gives an error of {mean:.0%}.",
         n_fitted=n_fitted,
         error=fit.fitted_error,
-        dimensions=d_model,
         n_held_out=n_held_out,
         held_out=fit.held_out_error,
         mean=fit.constant_error,
     )
+    if n_fitted <= d_model:
+        yield say("So few positions can always be fitted in {dimensions} dimensions.", dimensions=d_model)
 
 
 PAIR = "rotary_pair"

@@ -82,16 +82,10 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
     away = 1 - float(found.tempered[found.cut > 0].sum())
     if not found.how.top_k and found.how.top_p == 1:
         barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
-        if len(barred) == 1:
-            return say(
-                "Top-k and top-p are off: every token can be drawn except “{piece}”, which no output may contain.",
-                piece=barred[0],
-            )
         if barred:
             return say(
-                "Top-k and top-p are off: every token can be drawn except the {n:,} tokens that no output may "
-                "contain, for example “{piece}”.",
-                n=len(barred),
+                "Top-k and top-p are off: every token can be drawn except those that no output may contain, such as "
+                "“{piece}”.",
                 piece=barred[0],
             )
         return say("Top-k and top-p are off: every token can be drawn, however improbable.")

@@ -312,7 +312,10 @@ def said_of(every: Sequence[Outcome], n: int) -> Iterator[str]:
     together = sum(one.drawn for one in every)
     gave = say_n("{n} draw", "{n} draws", n)
     yield say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
-    yield _together(min(together, 1.0))
+    yield say(
+        "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
+        p=chance(min(together, 1.0)),
+    )
     yield from _expected(every, n)
     cut = sum(len(one.seeds) for one in every if not one.ended)
     if cut:
@@ -321,15 +324,6 @@ def said_of(every: Sequence[Outcome], n: int) -> Iterator[str]:
             "{n} draws were cut off at the maximum output length.",
             cut,
         )
-
-
-def _together(p: float) -> str:
-    if p < 0.9995:
-        return say(
-            "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
-            p=chance(p),
-        )
-    return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p}.", p=chance(p))
 
 
 def _expected(every: Sequence[Outcome], n: int) -> Iterator[str]:
@@ -360,13 +354,8 @@ def _opened(one: Outcome, seed: int, slot: Slot, checkpoint: Checkpoint, link: L
     with st.container(border=True, key=f"{slot}search_draws_opened"):
         said = [say("**Seed {seed}:** {text}", seed=seed, text=drawing.plain(one.text) or NO_TEXT)]
         if others:
-            listed = joined(", ", others[:_MOST_SEEDS])
-            more = len(others) - _MOST_SEEDS
-            said.append(
-                say("Other seeds with the same output: {listed}.", listed=listed)
-                if more <= 0
-                else say("Other seeds with the same output: {listed} and {more} more.", listed=listed, more=more)
-            )
+            listed = joined(", ", [*others[:_MOST_SEEDS], *(["…"] * (len(others) > _MOST_SEEDS))])
+            said.append(say("Other seeds with the same output: {listed}.", listed=listed))
         st.markdown(joined("  \n", said))
         how = link.decoding
         drawn = replace(how, seed=seed) if isinstance(how, Sampling) else how
@@ -398,15 +387,16 @@ def _columns(number: Any) -> dict[str, Any]:
     def figure(format: str, help: str = "") -> Any:
         return kinds.NumberColumn(width=84, format=format, help=here(help) or None)
 
+    interval = say("The 95 % interval for the output's probability.")
     return {
         say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
         say("Draws"): figure("%d"),
-        say("Share"): figure("%.3f", say("Share of all draws that gave this output.")),
+        say("Share"): figure("%.3f"),
         say("Drawn from"): figure("%.3g", say("The output's probability in the distribution used for the draws.")),
         say("Model's own"): figure("%.3g", say("The output's probability before temperature, top-k and top-p.")),
-        say("From"): figure("%.3f", say("Lower end of the 95 % interval for the output's probability.")),
-        say("To"): figure("%.3f", say("Upper end of the 95 % interval for the output's probability.")),
+        say("From"): figure("%.3f", interval),
+        say("To"): figure("%.3f", interval),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

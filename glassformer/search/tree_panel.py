@@ -17,7 +17,7 @@ from glassformer.state.link import write_link
 from glassformer.state.view import Slot
 from transformer.analysis.search_tree import SearchTree
 from transformer.i18n import say
-from transformer.runs.query import Beam, Sampling
+from transformer.runs.query import Beam
 
 WHOLE, DECODE_SO, DRAW_BESIDE = "search_whole", "search_decode_so", "search_beside"
 ROUNDS: Final[dict[Rounds, str]] = {
@@ -52,15 +52,9 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
             "This run does not use beam search. A search with this model may take a while, so it starts only when "
             "you ask for it."
         )
-    elif isinstance(run.trace.query.decoding, Sampling):
-        said = say(
-            "This run uses sampling. The tree shows a separate beam search for the same sentence, with {n} beams.",
-            n=size,
-        )
     else:
         said = say(
-            "This run uses greedy decoding. The tree shows a separate beam search for the same sentence, with {n} "
-            "beams.",
+            "This run does not use beam search. The tree shows a separate one for the same sentence, with {n} beams.",
             n=size,
         )
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -284,14 +284,7 @@ def _choose(run: OpenRun, name: str, label: str, options: Mapping[_Output, str],
         forced, hypothesis = st.session_state[key]
         session.go_to_output(slot, forced, hypothesis, max(len(forced) - 1, 0))
 
-    st.radio(
-        label,
-        list(options),
-        key=key,
-        format_func=lambda option: options.get(option, ""),
-        on_change=go,
-        help=say("If you force a candidate, the output branches. Each branch is listed under the candidates."),
-    )
+    st.radio(label, list(options), key=key, format_func=lambda option: options.get(option, ""), on_change=go)
 
 
 def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str | None:

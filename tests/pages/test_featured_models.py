@@ -222,11 +222,7 @@ def test_a_bias_is_drawn_by_distance(positions, name, side, stack):
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "why"),
-    [
-        ("rotary", "similarity", "compares rows of a table of positions"),
-        ("alibi", "pair", "The chosen part is for rotary positions"),
-    ],
+    ("name", "part", "why"), [("rotary", "similarity", "no part “Similarity”"), ("alibi", "pair", "no part “One pair”")]
 )
 def test_a_part_without_meaning_says_why(positions, name, part, why):
     test = positions(name, part)

@@ -62,7 +62,7 @@ def test_every_other_page_opens(page, name, script):
     ("name", "said"),
     [
         ("gemma", ["leaves out the norm that is applied to each sub-layer's output", "RMS norms", "has a gate",
-                   "GELU (tanh)", "between −3 and 3", "including the output layer, and norms have no biases"]),
+                   "GELU (tanh)", "between −3 and 3", "No layer has a bias"]),
         ("neox", ["in this model both read the same input"]),
         ("bert", ["leaves out the norm after the embedding. The diagram leaves out the token types.",
                   "always uses the first of the 2 types"]),

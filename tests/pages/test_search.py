@@ -70,10 +70,10 @@ def captions(test):
 
 def test_the_search_beside_the_run_becomes_the_run(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert "The tree shows a separate beam search" in captions(test)
+    assert "The tree shows a separate one" in captions(test)
     check(test.button(key=DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
-    assert "The tree shows a separate beam search" not in captions(test)
+    assert "The tree shows a separate one" not in captions(test)
 
 
 def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):

@@ -118,14 +118,9 @@ def completeness(found: Integrated, baseline: Baseline) -> str:
     )  # fmt: skip
     if found.is_complete:
         return numbers
-    if baseline == "zero":
-        advice = say(
-            "With an error this large, the individual numbers cannot be trusted. The mean embedding may be a "
-            "better baseline."
-        )
-    else:
-        advice = say("With an error this large, the individual numbers cannot be trusted.")
-    return joined(" ", [numbers, advice])
+    advice = [say("With an error this large, the individual numbers cannot be trusted.")]
+    advice += [say("The mean embedding may be a better baseline.")] * (baseline == "zero")
+    return joined(" ", [numbers, *advice])
 
 
 # ------------------------------------------------------------------------------------------------ do they agree?

@@ -48,59 +48,40 @@ NAMES: Final[dict[Shown, Sentence]] = {
 class EffectLabels:
     """What a measure is called."""
 
-    title: Sentence  # of the map, with its unit
+    titles: tuple[Sentence, Sentence]  # of the map: of the whole output, and of one step
     unit: Sentence  # what a number is
     meaning: Sentence  # how it is made
 
 
-WORDS: Final[dict[tuple[Shown, bool], EffectLabels]] = {
-    ("log_prob", False): EffectLabels(
-        say("Log-probability of the output with each head removed in turn"),
+WORDS: Final[dict[Shown, EffectLabels]] = {
+    "log_prob": EffectLabels(
+        (say("Log-probability of the output with each head removed in turn"),
+         say("Log-probability at this step with each head removed in turn")),
         say("change, nats"),
-        say("The output's log-probability without the head, minus its log-probability with the head. A value below "
-            "0 means that the output needs the head."),
+        say("The log-probability without the head, minus the log-probability with it. A value below 0 means that the "
+            "head is needed."),
     ),
-    ("log_prob", True): EffectLabels(
-        say("Log-probability at this step with each head removed in turn"),
-        say("change, nats"),
-        say("The token's log-probability without the head, minus its log-probability with the head. A value below "
-            "0 means that the token needs the head."),
-    ),
-    ("probability", False): EffectLabels(
-        say("Mean probability of the output's tokens with each head removed in turn"),
-        say("mean change"),
-        say("Each token's probability without the head, minus its probability with the head, averaged over the "
-            "steps."),
-    ),
-    ("probability", True): EffectLabels(
-        say("Probability at this step with each head removed in turn"),
+    "probability": EffectLabels(
+        (say("Mean probability of the output's tokens with each head removed in turn"),
+         say("Probability at this step with each head removed in turn")),
         say("change"),
-        say("The probability of this step's token without the head, minus its probability with the head."),
+        say("The token's probability without the head, minus its probability with the head."),
     ),
-    ("kl", False): EffectLabels(
-        say("Mean KL divergence with each head removed in turn"),
-        say("KL, nats"),
-        say("How much the distribution of the next token changes: Σ p ln(p/p′), averaged over the steps. Here p is "
-            "the probability with the head, and p′ the probability without it."),
-    ),
-    ("kl", True): EffectLabels(
-        say("KL divergence at this step with each head removed in turn"),
+    "kl": EffectLabels(
+        (say("Mean KL divergence with each head removed in turn"),
+         say("KL divergence at this step with each head removed in turn")),
         say("KL, nats"),
         say("How much the distribution of the next token changes: Σ p ln(p/p′). Here p is the probability with the "
             "head, and p′ the probability without it."),
     ),
-    ("pieces", False): EffectLabels(
-        say("Number of changed choices with each head removed in turn"),
-        say("steps"),
+    "pieces": EffectLabels(
+        (say("Number of changed choices with each head removed in turn"),
+         say("Whether removing each head changes the choice at this step")),
+        NAMES["pieces"],
         say("The number of steps at which removing the head changes the most probable token."),
     ),
-    ("pieces", True): EffectLabels(
-        say("Whether removing each head changes the choice at this step"),
-        say("changed"),
-        say("1 if removing the head changes the most probable token, otherwise 0."),
-    ),
-    ("vectors", False): EffectLabels(
-        say("Change of the final vectors with each head removed in turn"),
+    "vectors": EffectLabels(
+        (say("Change of the final vectors with each head removed in turn"),) * 2,
         say("change relative to length"),
         say("This encoder-only model generates no output, so this number is how much the final vectors change, as "
             "a share of their length, averaged over the tokens."),
@@ -192,11 +173,11 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
     return EffectVerdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)
 
 
-_WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
-    "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's token")),
-    "probability": (say("the mean probability of the tokens"), say("the probability of this step's token")),
-    "kl": (say("the distribution of the next token (mean over the steps)"), say("the distribution of this step")),
-    "vectors": (say("the final vectors"), say("the final vectors")),
+_WHAT: Final[dict[Shown, Sentence]] = {
+    "log_prob": say("the log-probability"),
+    "probability": say("the probability"),
+    "kl": say("the distribution of the next token"),
+    "vectors": say("the final vectors"),
 }
 
 
@@ -204,7 +185,7 @@ def said(
     one: EffectVerdict, kind: Kind, effects: np.ndarray, sharp: np.ndarray, measure: Shown, step: int | None
 ) -> Sentence:
     """The sentences of a verdict, with effects and concentrations [L, H]; `step` is None for the whole output."""
-    whole = _WHAT[measure][step is not None]
+    whole = _WHAT[measure]
     seen, owed = head_name(*one.seen), head_name(*one.owed)
     by_row = step is not None and EVERY_PART.attention(kind).stack == "decoder"
     rows = say("in this step's row") if by_row else say("on average over all rows")
@@ -247,8 +228,7 @@ WHAT_IT_SAYS: Final = say(
     "layers). The effects of single heads do not add up, and later layers were never trained with a head that "
     "writes only 0."
 )
-HOW_TO_READ_STEPS: Final = say("Each bar shows one step; the dotted line is the mean over the steps.")
-HOW_TO_READ_TOKENS: Final = say("Each bar shows one token; the dotted line is the mean over the tokens.")
+HOW_TO_READ_STEPS: Final = say("Each bar shows one step or token; the dotted line is their mean.")
 
 
 @dataclass(frozen=True)
@@ -289,19 +269,18 @@ def effects(heads: Heads) -> Plot | None:
     if not isinstance(run, ViewedRun) or run.visible.covered or (found := effects_of(heads)) is None:
         return None
     measure, step, view, one = _measure_of(run), step_of(run.visible), run.view, _chosen(run)
-    words = WORDS[measure, step is not None]
+    words = WORDS[measure]
+    title = words.titles[step is not None]
     kinds, n_steps = tuple(found.of), run.visible.n_steps
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
     chosen = None if one is None else (kinds.index(view.kind), *one)
     signed, group = measure in SIGNED, size_of(run)
     read = [HOW_TO_READ_HEADS, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
     return Plot(
-        spec=head_effects_spec(
-            blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group
-        ),
+        spec=head_effects_spec(blocks, title=title, value_name=words.unit, signed=signed, chosen=chosen, group=group),
         alt=say(
             "{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
-            title=words.title,
+            title=title,
         ),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),
         clicked=partial(_head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
@@ -335,7 +314,7 @@ def steps(heads: Heads) -> Plot | None:
         first, n_steps = run.trace.first_row, run.visible.n_steps
         labels, numbers = run.visible.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
         axis, now = say("Reads → predicts"), run.view.step
-    words = WORDS[measure, measure != "vectors"]
+    words = WORDS[measure]
     name = name_of(run.view.kind, layer, head)
     title = say("Change at each token without {head}", head=head_name(layer, head))
     if now is not None:
@@ -350,6 +329,6 @@ def steps(heads: Heads) -> Plot | None:
         height=340,
         shapes=at_mean(values),
     )
-    alt = say("{title}, for {head}: one bar per step or token.", title=words.title, head=name)
-    read = joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning])
+    alt = say("{title}, for {head}: one bar per step or token.", title=words.titles[1], head=name)
+    read = joined(" ", [HOW_TO_READ_STEPS, words.meaning])
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=read)

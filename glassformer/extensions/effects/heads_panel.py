@@ -81,7 +81,7 @@ class HeadEffectColumns(HeadColumns):
             str(name): HeadColumn(
                 values(effects, run.view.kind, name, n_steps=n_steps, step=step),
                 _heading(name),
-                WORDS[name, step is not None].meaning,
+                WORDS[name].meaning,
                 "%d" if name == "pieces" else "%.4f",
             )
             for name in names_of(run)

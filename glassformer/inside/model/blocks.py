@@ -265,30 +265,15 @@ def _norm_role(config: ModelConfig) -> str:
         return say("Normalises the sub-layer's input; a second norm is applied to the sub-layer's output.")
     if config.norm_kind == "none":
         return say("This model has no norms; the vector passes through unchanged.")
-    if config.norm_kind != "layer":
-        where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
-        if config.norm == "pre":
-            where = say("Normalises the sub-layer's input (pre-norm).")
-        return joined(" ", [where, *islice(further(config), 1)])
-    bias = config.biases.norms
-    if config.norm == "pre" and bias:
-        return say(
-            "Layer norm of the sub-layer's input (pre-norm): brings it to mean 0 and variance 1, then scales and "
-            "shifts it."
-        )
+    where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
     if config.norm == "pre":
-        return say(
-            "Layer norm of the sub-layer's input (pre-norm): brings it to mean 0 and variance 1, then scales it."
-        )
-    if bias:
-        return say(
-            "Layer norm of the stream plus the sub-layer's output (post-norm): brings this sum to mean 0 and "
-            "variance 1, then scales and shifts it."
-        )
-    return say(
-        "Layer norm of the stream plus the sub-layer's output (post-norm): brings this sum to mean 0 and variance "
-        "1, then scales it."
-    )
+        where = say("Normalises the sub-layer's input (pre-norm).")
+    if config.norm_kind != "layer":
+        return joined(" ", [where, *islice(further(config), 1)])
+    how = say("Layer norm: brings each vector to mean 0 and variance 1, then scales it.")
+    if config.biases.norms:
+        how = say("Layer norm: brings each vector to mean 0 and variance 1, then scales and shifts it.")
+    return joined(" ", [where, how])
 
 
 def _attention(one: SizedBlock, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:
@@ -391,30 +376,17 @@ def _output(one: SizedBlock, stack: StackName) -> DiagramBlock:
 
 def _output_role(one: SizedBlock) -> str:
     c = one.config
-    if not c.tie_output:
-        if c.output_bias:
-            return say("Has its own table: compares each vector with every row and adds a bias.")
-        return say("Has its own table: compares each vector with every row.")
-    if c.output_bias:
-        return say(
-            "Uses the target embedding's table: compares each vector with every row and adds a bias. It has no "
-            "parameters of its own except the bias."
-        )
-    return say(
-        "Uses the target embedding's table: compares each vector with every row. It has no parameters of its own."
-    )
+    said = say("Has its own table: compares each vector with every row.")
+    if c.tie_output:
+        said = say("Uses the target embedding's table: compares each vector with every row.")
+    return joined(" ", [said, say("A bias is added.")]) if c.output_bias else said
 
 
 def _logits(one: SizedBlock, stack: StackName) -> DiagramBlock:
     shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
     role = say(
-        "Gives every token of the target vocabulary a score after each token; softmax turns the scores into "
-        "probabilities."
+        "Gives every token of the vocabulary a score at each token; softmax turns the scores into probabilities."
     )
-    if anatomy(one.config).fills:
-        role = say(
-            "Gives every token of the vocabulary a score at each token; softmax turns the scores into probabilities."
-        )
     return DiagramBlock(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
         kind="edge", role=role, leads_to=_LENS,
@@ -425,8 +397,7 @@ def _final_norm(one: SizedBlock, stack: StackName) -> DiagramBlock:
     names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
     return DiagramBlock(
         place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
-        role=say("One more layer norm after the last layer.") if one.config.norm_kind == "layer"
-        else say("One more norm after the last layer."), shape=one.stream(stack),
+        role=say("One more norm after the last layer."), shape=one.stream(stack),
         parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
     )  # fmt: skip
 

@@ -180,19 +180,11 @@ def where_it_overtakes(config: ModelConfig) -> Iterator[str]:
             crossing=crossing,
             alone=alone.n,
         )
-    if every.n > config.max_len:
-        yield say(
-            "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work. The model cannot "
-            "read longer inputs; the counts for them are theoretical.",
-            n=config.max_len,
-            share=share,
-        )
-    else:
-        yield say(
-            "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work.",
-            n=config.max_len,
-            share=share,
-        )
+    yield say(
+        "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work.",
+        n=config.max_len,
+        share=share,
+    )
 
 
 def _maps_share(config: ModelConfig, n: int) -> float:
@@ -210,7 +202,7 @@ def _choose_length(o: OpenModel) -> None:
     beyond = say("This model reads at most {n:,} tokens. Counts for longer inputs are theoretical.", n=config.max_len)
     controls.scale(
         controls.field(o.slot, "tokens", key=LENGTH),
-        say("Tokens, n") if alone else say("Tokens on each side, n"),
+        say("Tokens, n"),
         {n: f"{n:,}" for n in lengths(config, current)},
         otherwise=current,
         help=beyond if alone else joined(" ", [say("Source and target get the same length."), beyond]),
@@ -230,20 +222,19 @@ def columns(
         name, role = named(part, config)
         rows.append((name, *pairs, role, tensors(held[part])))
     rows.append((say("All", about="a sum"), *(value for total in totals for value in (total, 100.0)), "", ""))
-    names = [say("Component"), *(name for name, _ in _counted(n)), say("Role"), say("Tensors")]
+    names = [say("Component"), *_counted(n), say("Role"), say("Tensors")]
     return {name: list(cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def _counted(n: int) -> list[tuple[str, str]]:
-    """The columns of numbers: each name in full, and above the column; pairs of a count and its share."""
-    share = say("Share")
+def _counted(n: int) -> list[str]:
+    """The columns of numbers: pairs of a count and its share."""
     return [
-        (say("Parameters"), say("Parameters")),
-        (say("Share of parameters (%)"), share),
-        (say("Multiply-adds, this sentence"), say("Multiply-adds, now")),
-        (say("Share of multiply-adds, this sentence (%)"), share),
-        (say("Multiply-adds, n = {n}", n=n), say("Multiply-adds, n = {n}", n=n)),
-        (say("Share of multiply-adds, n = {n} (%)", n=n), share),
+        say("Parameters"),
+        say("Share of parameters (%)"),
+        say("Multiply-adds, this sentence"),
+        say("Share of multiply-adds, this sentence (%)"),
+        say("Multiply-adds, n = {n}", n=n),
+        say("Share of multiply-adds, n = {n} (%)", n=n),
     ]
 
 
@@ -257,11 +248,9 @@ def tensors(one: Holding) -> str:
 def _table(o: OpenModel) -> None:
     make = partial(columns, o.config, o.held, o.now, o.at_n, n=o.n)
     drawn: dict[str, Any] = {say("Component"): st.column_config.TextColumn(pinned=True)}
-    for place, (name, above) in enumerate(_counted(o.n)):
-        share = place % 2 == 1
-        drawn[name] = st.column_config.NumberColumn(
-            above, format="%.2f %%" if share else "localized", help=name if share else None, width=80 if share else None
-        )
+    for count, share in zip(*[iter(_counted(o.n))] * 2, strict=True):
+        drawn[count] = st.column_config.NumberColumn(format="localized")
+        drawn[share] = st.column_config.NumberColumn(say("Share"), format="%.2f %%", help=share, width=80)
     st.container(key=o.run.key(TABLE)).dataframe(
         table(make()),
         hide_index=True,
@@ -270,6 +259,5 @@ def _table(o: OpenModel) -> None:
         row_height=31,
         alt=say("Parameters and multiply-adds of every component."),
     )
-    said = say("“Now” means this sentence: {lengths}.", lengths=_lengths(o))
-    st.caption(joined(" ", [said, say("Scroll right for the roles and the learned tensors.")]))
+    st.caption(say("Scroll right for the roles and the learned tensors."))
     drawing.csv_button(make, key=o.run.key(CSV), title=say("components"))

@@ -203,9 +203,7 @@ def shares(o: OpenModel) -> Plot:
         [done[part] for part in parts],
         title=say("Shares of components at n = {n:,}", n=n),
     )
-    alt = say("Each component's share of parameters and of multiply-adds at {n} tokens on each side.", n=n)
-    if has_one_stack(o.config):
-        alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
+    alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
     return Plot(spec=spec, alt=alt)
 
 
@@ -226,22 +224,16 @@ def curves(o: OpenModel) -> Plot:
     series.append(_line(MAPS_LINE, [count["maps"] for count in counts], theme.NEUTRAL_COLOR, 3, "solid"))
     powers = [4**power for power in range(12) if 4**power <= last]
     ticks = {"tickmode": "array", "tickvals": powers, "ticktext": [f"{n:,}" for n in powers]}
-    named = say("Tokens, n (log)") if has_one_stack(config) else say("Tokens on each side, n (log)")
-    across = Places(named, counted, "n = %{x:,}", {"type": "log", "range": [0, math.log10(last)]} | ticks)
+    across = Places(
+        say("Tokens, n (log)"), counted, "n = %{x:,}", {"type": "log", "range": [0, math.log10(last)]} | ticks
+    )
     scale = Scale(say("Multiply-adds (log)"), LOGARITHMIC)
     shapes, notes = marks_of_lengths(crossing.linear / crossing.quadratic, config.max_len, o.n, last)
     drawn = lines(curves.title, across, scale, series, height=500, top=168, shapes=shapes)
     drawn["spec"]["layout"]["annotations"] = notes
     alt = say(
-        "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens on "
-        "each side.",
-        n=last,
+        "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens.", n=last
     )
-    if has_one_stack(config):
-        alt = say(
-            "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens.",
-            n=last,
-        )
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 

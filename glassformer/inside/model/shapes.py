@@ -53,7 +53,10 @@ def draw(run: OpenRun) -> None:
     seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, read))
     if seen is None:
         return
-    said = [_what_was_read(seen, run)]
+    parts = anatomy(run.checkpoint.config)
+    tokens = [token_selection.in_words(seen.src_ids[1], "source")] * parts.reads
+    tokens += [token_selection.in_words(seen.tgt_ids[1], "target")] * parts.writes
+    said = [say("These shapes were recorded in one pass over this sentence: {tokens}.", tokens=joined(", ", tokens))]
     if run.view.guess:
         said += [say("Everything after the current step is left out.")]
     said += [say("The batch axis (size {size}) is left out.", size=seen.src_ids[0])]
@@ -63,31 +66,11 @@ def draw(run: OpenRun) -> None:
     _table(run, seen, STACKS[controls.choose(kept, say("Stack"), options, bare=True)])
 
 
-def _what_was_read(seen: Pass, run: OpenRun) -> str:
-    source, target = (
-        token_selection.in_words(seen.src_ids[1], "source"),
-        token_selection.in_words(seen.tgt_ids[1], "target"),
-    )
-    parts = anatomy(run.checkpoint.config)
-    if parts.reads and parts.writes:
-        return say(
-            "These shapes were recorded in one pass over this sentence: the encoder read {source}, and the decoder "
-            "read {target}.",
-            source=source,
-            target=target,
-        )
-    return say(
-        "These shapes were recorded in one pass over this sentence: {tokens}.", tokens=source if parts.reads else target
-    )
-
-
 def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
     config = run.checkpoint.config
     n_layers = anatomy(config).stack(stack).n_layers
-    said = [{"encoder": say("Encoder, source side."), "decoder": say("Decoder, target side.")}[stack]]
     if len(equal_layers(seen, stack, n_layers)) == 1 < n_layers:
-        said += [say("All {n} layers have these shapes.", n=n_layers)]
-    st.caption(joined(" ", said))
+        st.caption(say("All {n} layers have these shapes.", n=n_layers))
     st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
         table(_cells(seen, config, stack, stand_ins(run.checkpoint.model))),
         hide_index=True,
@@ -115,7 +98,7 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[ShapeSte
     rows = config.tgt_vocab_size if writes and not config.shared_vocab else config.src_vocab_size
     start, table = say("Start"), f"{stack}.embedding"
     steps = [
-        ShapeStep(start, say("Ids"), "", ids[1:], say("one number per token")),
+        ShapeStep(start, say("Ids"), "", ids[1:]),
         ShapeStep(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
         ShapeStep(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
     ]
@@ -191,7 +174,7 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
         ShapeStep(where, say("Queries before norm and rotation"), f"{place}.projected_queries", ()),
         ShapeStep(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
         ShapeStep(where, say("Keys before norm and rotation"), f"{place}.projected_keys", ()),
-        ShapeStep(where, say("Keys, heads first"), f"{place}.keys", (), say("one for each token that may be read")),
+        ShapeStep(where, say("Keys, heads first"), f"{place}.keys", ()),
         ShapeStep(where, say("Values, heads first"), f"{place}.values", ()),
         ShapeStep(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
         ShapeStep(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
@@ -199,8 +182,8 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
         ShapeStep(where, say("Mask"), f"{place}.mask", (),
              say("an axis of size 1 is the same for every head or query")),
         ShapeStep(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
-        ShapeStep(where, say("Weighted sums of values"), f"{place}.heads", (), say("separate for each head")),
-        ShapeStep(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),
+        ShapeStep(where, say("Weighted sums of values"), f"{place}.heads", ()),
+        ShapeStep(where, say("Heads side by side"), "", row),
         ShapeStep(where, say("Output projection"), f"{place}.output", (), say("back to d_model")),
     ]  # fmt: skip
 
@@ -214,12 +197,12 @@ def _feed_forward(where: str, place: str, config: ModelConfig) -> list[ShapeStep
         return [
             ShapeStep(where, say("Gate"), f"{place}.pre_activation", (), ratio),
             ShapeStep(where, say("Up-projection"), f"{place}.linear", (), ratio),
-            ShapeStep(where, product, f"{place}.activation", (), say("each value separately")),
+            ShapeStep(where, product, f"{place}.activation", ()),
             ShapeStep(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
         ]
     return [
         ShapeStep(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
-        ShapeStep(where, function, f"{place}.activation", (), say("each value separately")),
+        ShapeStep(where, function, f"{place}.activation", ()),
         ShapeStep(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
     ]
 
@@ -228,7 +211,7 @@ def _mlm_head(config: ModelConfig) -> list[ShapeStep]:
     where = say("Head")
     return [
         ShapeStep(where, say("Dense map"), "mlm_head.pre_activation", ()),
-        ShapeStep(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value separately")),
+        ShapeStep(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", ()),
         ShapeStep(where, say("Norm"), "mlm_head.output", ()),
     ]
 
