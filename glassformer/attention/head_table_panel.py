@@ -33,7 +33,12 @@ MEASURE = "head_table_measure"
 CSV = "head_table_csv"
 
 OPEN_WIDTH = 118  # pixels
+WORDS_WIDTH = 190
 _LEAST_COLUMN = 74
+LARGEST_ON = say("Largest weight on")
+HOW_TO_READ_LARGEST = say(
+    "The keys that have the largest weight of most rows, and in how many of the rows; of neighbours, how far away."
+)
 MOST_WITHOUT_SCROLLING = 24  # heads
 HOW_TO_USE = say(
     "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for its formula."
@@ -223,6 +228,10 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
             key=key,
         )
     }
+    words = found.in_words
+    if words is not None:
+        numbers = numbers.assign(in_words=here([said for layer in words for said in layer]))
+        columns["in_words"] = st.column_config.TextColumn(LARGEST_ON, help=HOW_TO_READ_LARGEST, width=WORDS_WIDTH)
     columns |= {name: _column(found.spoken[name]) for name in found.measures}
     columns |= {
         name: st.column_config.NumberColumn(one.heading, help=one.meaning, format=one.form)

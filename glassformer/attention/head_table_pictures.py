@@ -4,7 +4,8 @@
 measured for this sentence alone.
 """
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, cast
@@ -32,7 +33,7 @@ from transformer.analysis.head_statistics import (
     output_projections,
     outputs_site,
 )
-from transformer.i18n import joined, say
+from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.trace import LabelledMaps
 
@@ -43,6 +44,8 @@ HOW_TO_READ_ROWS = say(
     "Each bar is the measure's value for one row of the head's map. The dotted line is the mean of these values, "
     "which is the number in the table."
 )
+MOST_NAMED = 2  # keys of a head
+NEIGHBOURS = {-1: say("the token before"), 0: say("itself"), 1: say("the token after")}
 NOT_CHOSEN = say(
     "You have not chosen a head yet. This one is shown because its measure is furthest from the mean of all heads."
 )
@@ -56,6 +59,17 @@ class Heads(Scene):
     """All measures of the heads of the selected attention."""
 
     measures: dict[Name, Measure]  # none where no row has a key that may be seen
+
+    @cached_property
+    def in_words(self) -> list[list[Sentence]] | None:
+        """Where each head has the largest weights of its rows [layer][head]; None for a run that keeps no maps."""
+        run, trace = self.run, self.run.visible.trace
+        if not getattr(trace, "keeps_maps", True):
+            return None
+        axes, rows = sides(run.visible, run.view.kind), self.measures["largest"].rows
+        strongest = trace.maps(run.view.kind)[:, :, : len(rows), : len(axes.keys)].argmax(axis=-1)
+        is_own = run.view.kind != "cross"
+        return [[_in_words(keys, rows, axes.keys, is_own) for keys in layer] for layer in strongest]
 
     @cached_property
     def spoken(self) -> dict[Name, MeasureLabels]:
@@ -141,6 +155,19 @@ def hides(run: Viewed) -> bool:
     """Whether rows may be hidden; the source is always seen, and so are given maps."""
     of_decoder = EVERY_PART.attention(run.view.kind).stack == "decoder"
     return isinstance(run, ViewedRun) and run.view.guess and of_decoder
+
+
+def _in_words(strongest: np.ndarray, rows: np.ndarray, keys: Sequence[str], is_own: bool) -> Sentence:
+    """On which keys most rows of one head have their largest weight: neighbours where they are half of them."""
+    places = np.flatnonzero(rows)
+    apart = Counter((strongest[places] - places).tolist())
+    near = {by for by in NEIGHBOURS if is_own and 2 * apart[by] >= len(places) > 1}
+    found = Counter[str]()
+    for place in map(int, places):
+        key = int(strongest[place])
+        found[NEIGHBOURS[key - place] if key - place in near else say("“{key}”", key=keys[key])] += 1
+    most = [say("{key} {n}/{all}", key=key, n=n, all=len(places)) for key, n in found.most_common(MOST_NAMED)]
+    return joined(", ", most)
 
 
 TABLE = ATTENTION.part("table", open_heads)

@@ -1,5 +1,7 @@
 """What heads do is measured once for a run, over the rows that may be seen, by the measure that is chosen."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,33 @@ def test_hidden_steps_do_not_count(table):
     assert len(numbers(rows["data"][0]["y"])) == 3
     assert rows["layout"]["xaxis"]["ticktext"][-1] == "e → ?"
     assert "3 visible rows" in " ".join(element.value for element in test.markdown)
+
+
+def test_each_head_says_where_most_of_its_largest_weights_are(table):
+    for hidden in ({}, {"guess": 1, "step": 3}):
+        strongest = weights_of_cross()[:, :, : 3 if hidden else None].argmax(-1)
+        keys = [*"fedcba"[::-1], "</s>"]
+        found = shown(table(kind="cross", **hidden))["in_words"]
+        for words, row in zip(found, strongest.reshape(-1, strongest.shape[-1]), strict=True):
+            (key, n), *_ = Counter(row.tolist()).most_common()
+            assert words.startswith(f"“{keys[key]}” {n}/{len(row)}")
+
+
+@pytest.mark.parametrize(
+    ("strongest", "said"),
+    [
+        ([0, 0, 1, 2, 0], "the token before 3/5, “a” 2/5"),  # the first row has no other
+        ([0, 1, 2, 3, 0], "itself 4/5, “a” 1/5"),
+        ([1, 2, 3, 4, 4], "the token after 4/5, “e” 1/5"),
+        ([3, 3, 3, 0, 3], "“d” 4/5, “a” 1/5"),
+    ],
+)
+def test_neighbours_are_named_where_half_of_the_rows_look_at_them(strongest, said):
+    rows = np.ones(5, bool)
+    assert head_table_pictures._in_words(np.array(strongest), rows, "abcde", True) == said
+    assert "token" not in head_table_pictures._in_words(np.array(strongest), rows, "abcde", False)
+    only = head_table_pictures._in_words(np.array(strongest), np.arange(5) < 1, "abcde", True)
+    assert only == f"“{'abcde'[strongest[0]]}” 1/1"
 
 
 def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telling(table):
