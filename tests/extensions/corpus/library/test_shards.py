@@ -143,7 +143,7 @@ def test_the_code_version_is_of_all_that_decides_the_numbers(tmp_path, monkeypat
         assert changed(f"{ours}/queries.py") == changed("transformer/i18n/sentence.py") == before
         found = [
             changed(name)
-            for name in (f"{ours}/layer.py", "transformer/model/attention.py", "transformer/text/cells.py")
+            for name in (f"{ours}/measures.py", "transformer/model/attention.py", "transformer/text/cells.py")
         ]
         assert len({before, *found}) == 4
     finally:
