@@ -46,10 +46,8 @@ def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _simplified_note(text: str) -> str:
-    if len(text) <= MAX_REPEATED:
-        return say("Traditional characters were converted to simplified ones: {text}", text=text)
-    begin = text[:MAX_REPEATED].rstrip()
-    return say("Traditional characters were converted to simplified ones: {text}…", text=begin)
+    begin = text if len(text) <= MAX_REPEATED else f"{text[:MAX_REPEATED].rstrip()}…"
+    return say("Traditional characters were converted to simplified ones: {text}", text=begin)
 
 
 @lru_cache(maxsize=1)

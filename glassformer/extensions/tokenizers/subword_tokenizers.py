@@ -272,7 +272,7 @@ class Cleaning:
         """The normalised text, before it is split into words."""
         text = "".join(" " if _is_space(c) else c for c in text if not _is_noise(c))
         if self.chinese:
-            text = "".join(f" {c} " if _is_chinese(c) else c for c in text)
+            text = "".join(f" {c} " if any(first <= ord(c) <= last for first, last in _CHINESE) else c for c in text)
         if self.lower_case if self.strip_accents is None else self.strip_accents:
             text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         return "".join(c.lower() for c in text) if self.lower_case else text  # one by one: a last sigma is as any
@@ -287,10 +287,6 @@ def _is_noise(character: str) -> bool:
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or unicodedata.category(character)[0] == "C"
-
-
-def _is_chinese(character: str) -> bool:
-    return any(first <= ord(character) <= last for first, last in _CHINESE)
 
 
 def _is_punctuation(character: str) -> bool:

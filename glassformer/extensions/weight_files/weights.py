@@ -192,7 +192,8 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
         elif files.has(name + OUTLINE):
             yield _outlined(files, name, stack)
         elif (kind := _kind(files, name)) == "torch":
-            yield _pickled(files, name, stack)
+            content, path = stack.enter_context(pickles.opened(files, name))
+            yield _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
         elif kind == "arrays":
             yield _arrays(files, name, stack)
         else:
@@ -300,11 +301,6 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
             found[tensor], holder[tensor] = place, name
     check_index(files, weight_map, holder)
     return found
-
-
-def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
-    content, path = stack.enter_context(pickles.opened(files, name))
-    return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
 
 
 def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
