@@ -193,10 +193,7 @@ def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None =
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a place to write to has an undamaged checkpoint already; False if it is empty or missing.
-
-    A `CheckpointError` if it is a file, or a folder of something else.
-    """
+    """Whether a place has an undamaged checkpoint; False: empty or missing; a CheckpointError: anything else."""
     if not os.path.lexists(folder):
         return False
     files = FolderFiles(folder)

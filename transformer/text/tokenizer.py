@@ -133,10 +133,7 @@ class AnyTokenizer(ABC):
 
 
 class Tokenizer(AnyTokenizer):
-    """One vocabulary, the bytes of a SentencePiece model file that was checked (`sentencepiece_check`).
-
-    The config says what goes around a text. A TokenizerError if SentencePiece cannot read the model.
-    """
+    """One vocabulary, the bytes of a SentencePiece model file that was checked; a TokenizerError if unreadable."""
 
     def __init__(self, model: bytes) -> None:
         self._processor = p = sentencepiece.SentencePieceProcessor()

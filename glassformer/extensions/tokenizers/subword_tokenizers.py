@@ -198,10 +198,7 @@ class MappedTokenizer(PieceRows):
 
 
 class UnchangedTokenizer(PieceRows):
-    """Plain SentencePiece from a checked model file.
-
-    `leading_space`: whether a text is read as if it began with a space; None for the file's setting.
-    """
+    """Plain SentencePiece from a checked model file; `leading_space` is the file's setting, unless it is given."""
 
     def __init__(self, table: VocabularyTable, model: bytes, *, leading_space: bool | None = None) -> None:
         super().__init__(table)

@@ -373,10 +373,7 @@ def _of_places(
 
 
 def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
-    """The tensors that a file omits because they share another's values, named in its metadata.
-
-    safetensors.torch.save_model, and so accelerate, writes such files.
-    """
+    """The tensors that a file omits as they share another's values, named in its metadata (safetensors' save_model)."""
     found: dict[str, _Place] = {}
     for place in {id(place.header): place for place in places.values()}.values():
         for gone, kept in place.header.metadata.items():
