@@ -82,10 +82,7 @@ class Counts:
 
 
 def parse_links(line: str) -> Links:
-    """Read one line of gold links: `3-4` is sure, `3p4` possible; source word, then target word, from 0.
-
-    White space separates links. Anything else is a ClauseError.
-    """
+    """A line of gold links: `3-4` is sure, `3p4` possible; source and target word, from 0. Else a ClauseError."""
     sure, possible = set(), set()
     for word in line.split():
         match = _LINK.fullmatch(word)

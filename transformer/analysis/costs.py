@@ -157,7 +157,8 @@ def holdings(model: Transformer) -> dict[Part, Holding]:
     for name, tensor in model.named_parameters():
         if name in absent:
             continue
-        part, kind = part_of(name), (_without_layer(name), tuple(tensor.shape))
+        in_layer = name.split(".", 3)[3] if ".layers." in name else name  # such as ffn.up_proj.weight
+        part, kind = part_of(name), (in_layer, tuple(tensor.shape))
         counted[part][kind] = counted[part].get(kind, 0) + 1
         totals[part] += tensor.numel()
     return {
@@ -210,11 +211,6 @@ def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
     groups = {"projections": PROJECTIONS, "maps": MAPS, "ffn": FEED_FORWARD, "output": ("output",)}
     sums = {name: sum(counts[part] for part in PARTS if part in parts) for name, parts in groups.items()}
     return sums | {"rest": sum(counts.values()) - sum(sums.values())}
-
-
-def _without_layer(name: str) -> str:
-    """`encoder.layers.2.ffn.up_proj.weight` -> `ffn.up_proj.weight`; a name without a layer stays."""
-    return name.split(".", 3)[3] if ".layers." in name else name
 
 
 Shape = tuple[int, ...]

@@ -160,10 +160,7 @@ def has_compiler() -> bool:
 
 
 def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
-    """Measure, in a process that ends with this generator; says in seconds how far it is.
-
-    A QueryError if the model writes nothing or is too large, or the process ended without a result.
-    """
+    """Measure, in a process that ends with this generator; says in seconds how far it is. A QueryError if it cannot."""
     anatomy(config).stack("decoder")
     if config.count_parameters() > MOST_PARAMETERS:
         raise QueryError("this model is too large to be measured here: {n:,} parameters.", n=config.count_parameters())

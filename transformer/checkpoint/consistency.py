@@ -172,10 +172,7 @@ class Filled:
 def fill(
     config: ModelConfig, values: Values, *, label: str, progress: Progress = silent, device: torch.device = CPU
 ) -> Filled:
-    """A model with these values, of exactly the tensors that the config calls for; they are read, then moved.
-
-    A `CheckpointError` says that the model does not fit into memory, or that the file of the values changed.
-    """
+    """A model with these values, of exactly its tensors; a CheckpointError if it does not fit or the file changed."""
     halves = _halves(config, values.narrow, label=label, device=device)
     model, places = vacant(config, halves=halves)
     odd: dict[str, int] = {}

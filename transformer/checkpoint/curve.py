@@ -63,10 +63,7 @@ def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
 
 
 def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
-    """The learning curve in the bytes of training.csv; the caller has limited them to `MAX_BYTES`.
-
-    A `CheckpointError` says that it is not a table of text, or has no usable row or column.
-    """
+    """The learning curve in the bytes of training.csv, at most `MAX_BYTES`; a CheckpointError if they hold none."""
     with within(label):
         header, rows = _table(content)
         known = {name: place for place, name in enumerate(header) if name in NUMBERS}

@@ -33,10 +33,7 @@ NO_HALVES: Halves = MappingProxyType({})
 
 
 def vacant(config: ModelConfig, *, halves: Halves = NO_HALVES) -> tuple[Transformer, dict[str, Tensor]]:
-    """A model whose parameters have places in memory but no values yet, and those places by name.
-
-    After writing the values, call `ready`.
-    """
+    """A model whose parameters have places in memory but no values, and these places by name; then call `ready`."""
     with torch.device("meta"):  # shapes without values: nothing is initialised only to be overwritten
         model = Transformer(config)
     places = _places(model, halves)

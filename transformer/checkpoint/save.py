@@ -173,7 +173,10 @@ def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None =
             atomic_saves.clear(folder, _own_files)
         new = atomic_saves.make(folder)
         try:
-            _write_weights(new / WEIGHTS, parts.state, dtype)
+            state = parts.state() if callable(parts.state) else nullcontext(Held(parts.state))
+            with (new / WEIGHTS).open("wb") as file, state as readable:
+                write(file, readable, dtype)
+                _flush_file(file)
             hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
             files[CARD] = _card(parts, {**hashes, WEIGHTS: file_sha256(new / WEIGHTS)})
             if (folder / CURVE).exists():
@@ -190,10 +193,7 @@ def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None =
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a place to write to has an undamaged checkpoint already; False if it is empty or missing.
-
-    A `CheckpointError` if it is a file, or a folder of something else.
-    """
+    """Whether a place has an undamaged checkpoint; False: empty or missing; a CheckpointError: anything else."""
     if not os.path.lexists(folder):
         return False
     files = FolderFiles(folder)
@@ -225,12 +225,6 @@ def file_sha256(path: Path) -> str:
 def _card(parts: CheckpointContents, hashes: Mapping[str, str]) -> bytes:
     card = {"parameters": parts.config.count_parameters(), **parts.card, "sha256": hashes}
     return (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def _write_weights(path: Path, state: State | Callable[[], Reader], dtype: torch.dtype | None) -> None:
-    with path.open("wb") as file, state() if callable(state) else nullcontext(Held(state)) as readable:
-        write(file, readable, dtype)
-        _flush_file(file)
 
 
 def _flush_file(file: BinaryIO) -> None:

@@ -116,10 +116,7 @@ def moment_of(files: FolderFiles, step: int) -> SnapshotInfo:
 
 @contextmanager
 def opened(checkpoint: Path, step: int, *, most: int, inside: Path | None) -> Iterator[tuple[BinaryIO, int]]:
-    """The safetensors file of a snapshot with its size, of at most `most` bytes, as from `FolderFiles.open`.
-
-    A `CheckpointError` if there is no such step, or its file cannot be read, is damaged or longer.
-    """
+    """A snapshot's safetensors file with its size, of at most `most` bytes; a CheckpointError if missing or damaged."""
     there = steps(checkpoint)
     name = at_step(checkpoint.name, step)
     if not there:

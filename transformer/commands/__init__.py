@@ -17,5 +17,5 @@ def add_alignments(parser: argparse._ActionsContainer, files: str, spacing: str)
     """Declare `--alignments` with its help, and for each side how words become text; its help contains `{side}`."""
     parser.add_argument("--alignments", type=Path, nargs=3, metavar=("SRC", "TGT", "GOLD"), help=files)
     for side in ("source", "target"):
-        spacings = ("spaced", "joined", "attached", "attached-french")  # as `analysis.spacing.SPACINGS` has them
+        spacings = ("spaced", "joined", "attached", "attached-french")  # as `SPACINGS` of `analysis.alignment` has them
         parser.add_argument(f"--{side}-text", choices=spacings, help=spacing.format(side=side))

@@ -271,12 +271,11 @@ def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) ->
     """
     if not values:
         return template.format()
-    shown = {name: _Number(value) if _is_number(value) else value for name, value in values.items()}
+    shown = {
+        name: _Number(value) if not isinstance(value, str) and isinstance(value, Real) else value
+        for name, value in values.items()
+    }
     return spacing.filled(template, shown) if language == spacing.CHINESE else template.format_map(shown)
-
-
-def _is_number(value: object) -> bool:
-    return not isinstance(value, str) and isinstance(value, Real)
 
 
 class _Number:

@@ -13,10 +13,10 @@ from transformer.errors import ConfigError, shown
 from transformer.model.config_fields import (
     MAX_NUMBER,
     check_choice,
-    check_layers,
     check_number,
     check_scalar,
     check_whole,
+    check_wholes,
 )
 from transformer.model.position_kinds import PositionKind
 
@@ -124,8 +124,8 @@ class AttentionFeatures:
         check_number("mask_fill", self.mask_fill, least=-MAX_NUMBER, most=-1000.0, optional=True)
         check_whole("relative_buckets", self.relative_buckets, least=4, most=MAX_BUCKETS)
         check_whole("relative_distance", self.relative_distance, least=self.relative_buckets // 2 + 1, most=MAX_WINDOW)
-        check_layers("unplaced_layers", self.unplaced_layers, most=max(n_encoder, n_decoder) - 1)
-        check_layers("windows", self.windows, most=MAX_WINDOW)
+        check_wholes("unplaced_layers", self.unplaced_layers, most=max(n_encoder, n_decoder) - 1)
+        check_wholes("windows", self.windows, most=MAX_WINDOW)
         if self.windows and len(self.windows) != n_decoder:
             raise ConfigError(
                 "windows",

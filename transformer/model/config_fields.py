@@ -274,23 +274,16 @@ class Writing:
                     "found {found}, expected a list of two or more ids; a single id belongs in banned_ids.",
                     found=shown(sequence),
                 )
-            _check_ids("banned_sequences", sequence, size)
-        _check_ids("first_banned_ids", self.first_banned_ids, size)
+            check_wholes("banned_sequences", sequence, most=size - 1)
+        check_wholes("first_banned_ids", self.first_banned_ids, most=size - 1)
         if self.forced_end_id is not None:
-            _check_ids("forced_end_id", (self.forced_end_id,), size)
+            check_wholes("forced_end_id", (self.forced_end_id,), most=size - 1)
             if self.forced_end_id in closed:
                 raise ConfigError(
                     "forced_end_id",
                     "contains {i}, the id of a token that is never written, because it is pad_id or in banned_ids.",
                     i=self.forced_end_id,
                 )
-
-
-def _check_ids(name: str, ids: object, size: int) -> None:
-    if not isinstance(ids, tuple):
-        raise ConfigError(name, "found {found}, expected a list of ids.", found=shown(ids))
-    for i in ids:
-        check_whole(name, i, least=0, most=size - 1)
 
 
 MAX_NUMBER = 1e12
@@ -340,7 +333,7 @@ def check_whole(name: str, value: object, *, least: int, most: int) -> None:
         )
 
 
-def check_layers(name: str, value: object, *, most: int) -> None:
+def check_wholes(name: str, value: object, *, most: int) -> None:
     """Check that a value is a tuple of whole numbers from 0 to the most."""
     if not isinstance(value, tuple):
         raise ConfigError(name, "found {found}, expected a list of whole numbers.", found=shown(value))

@@ -159,10 +159,7 @@ NOTHING = Verdict((), whole=False)
 
 
 def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
-    """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
-
-    `pause` is called between two rounds of decoding; errors as of `run`.
-    """
+    """The traces of a reading, as decoding step by step gives them, with a draft sooner; errors as of `run`."""
     rows = range(len(reading.queries))
     with suppress(QueryError):  # step by step, the error may name another site
         proposed = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)

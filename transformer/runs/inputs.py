@@ -146,10 +146,11 @@ def _unknown_note(unknown: Sequence[str]) -> tuple[str, ...]:
             pieces=listed,
         )
     else:
-        note = say_n("This model has never seen {n} of these tokens. It reads the unknown token instead, so it "
-                     "cannot know what this part of the text says.",
-                     "This model has never seen {n} of these tokens. It reads the unknown token instead, so it "
-                     "cannot know what this part of the text says.", len(unknown))  # fmt: skip
+        note = say(
+            "This model has never seen {n} of these tokens. It reads the unknown token instead, so it cannot know what "
+            "this part of the text says.",
+            n=len(unknown),
+        )
     return (note,)
 
 

@@ -113,10 +113,7 @@ class VerdictCache:
 
 
 def try_out(probe: Path, content: bytes, *, library: str, seconds: float, arguments: Sequence[str] = ()) -> None:
-    """Run a probe, a script with its arguments, on the bytes of a file; `library` is how messages call what reads it.
-
-    A TokenizerError if the library refuses the file, takes longer than so many seconds or dies of it.
-    """
+    """Run a probe, a script with its arguments, on a file's bytes; a TokenizerError names the `library`."""
     # -P keeps the script's folder out of the search for modules; some here are named like the standard library's.
     command = [sys.executable, "-P", str(probe), *arguments]
     try:

@@ -46,10 +46,8 @@ def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _simplified_note(text: str) -> str:
-    if len(text) <= MAX_REPEATED:
-        return say("Traditional characters were converted to simplified ones: {text}", text=text)
-    begin = text[:MAX_REPEATED].rstrip()
-    return say("Traditional characters were converted to simplified ones: {text}…", text=begin)
+    begin = text if len(text) <= MAX_REPEATED else f"{text[:MAX_REPEATED].rstrip()}…"
+    return say("Traditional characters were converted to simplified ones: {text}", text=begin)
 
 
 @lru_cache(maxsize=1)
@@ -135,10 +133,7 @@ class AnyTokenizer(ABC):
 
 
 class Tokenizer(AnyTokenizer):
-    """One vocabulary, the bytes of a SentencePiece model file that was checked (`sentencepiece_check`).
-
-    The config says what goes around a text. A TokenizerError if SentencePiece cannot read the model.
-    """
+    """One vocabulary, the bytes of a SentencePiece model file that was checked; a TokenizerError if unreadable."""
 
     def __init__(self, model: bytes) -> None:
         self._processor = p = sentencepiece.SentencePieceProcessor()

@@ -52,10 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def answers_of(given: Iterable[str]) -> dict[str, Any]:
-    """The values of `--set`: JSON, such as a number, true, null or a list; else a text.
-
-    A CheckpointError if one is not of the form FIELD=VALUE, or a field is answered twice.
-    """
+    """The values of `--set FIELD=VALUE`: JSON, else a text; a CheckpointError for another form or a field set twice."""
     from glassformer.extensions.importers.library.kept_answers import value_of
 
     answers: dict[str, Any] = {}

@@ -207,10 +207,7 @@ def _tried() -> str | None:
 
 
 def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
-    """Write a model of another program as a checkpoint folder.
-
-    Raises `CheckpointError`: the name is invalid or taken; the disk is full or cannot be written.
-    """
+    """Write a model of another program as a checkpoint folder; a CheckpointError if name or disk do not allow it."""
     folder = parent / checked(name)
     content = third_party_models.preview(entry, given).content
     if content is None:

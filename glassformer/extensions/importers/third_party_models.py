@@ -102,10 +102,7 @@ def preview(entry: Entry, given: Answers = ()) -> Imported:
 
 
 def open_foreign(entry: Entry, given: Answers = ()) -> Checkpoint:
-    """The model as a cached checkpoint, made again when its files change.
-
-    Raises QuestionsError if a question has no answer, CheckpointError as `preview`.
-    """
+    """The model as a cached checkpoint, made again when its files change. A QuestionsError, or as of `preview`."""
     which, opened = _which(entry, given), _opened()
     checkpoint = _open(which)
     opened[checkpoint.content_hash] = which
@@ -235,10 +232,7 @@ FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'
 
 
 class ImportersSource(Source):
-    """Models in the checkpoint folders or at a path in them, with their answers.
-
-    Another extension that adds models overrides how they get there.
-    """
+    """Models in the checkpoint folders or at a path in them; an extension that adds models overrides how they come."""
 
     holds = HOLDS
 

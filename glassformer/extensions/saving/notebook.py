@@ -45,10 +45,7 @@ MOST_ROWS: Final = 60  # of the plain table of steps
 
 
 def pictures_named(name: str) -> list[Picture[Any]]:
-    """The pictures of a name: of a page or a part, or one picture, with or without its page's name.
-
-    Raises `QueryError`: the name is unknown.
-    """
+    """The pictures of a name: of a page or a part, or one, with or without its page's name; a QueryError if unknown."""
     page, _, rest = name.partition(".")
     if name in PICTURES:
         return [PICTURES[name]]

@@ -21,11 +21,7 @@ def show(trace: Trace, picture: str, view: Mapping[str, object]) -> NotebookDisp
 
 
 def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> NotebookDisplay:
-    """Two runs side by side, for the last line of a notebook's cell; one stepper moves both.
-
-    They may be of different checkpoints, which must still be open. `picture`, `view` and errors are those of
-    `Trace.show`.
-    """
+    """Two runs side by side for a notebook's cell, of checkpoints still open; the rest is as of `Trace.show`."""
     return drawing().compare(left, right, picture, view)
 
 

@@ -23,7 +23,7 @@ from glassformer.components.custom_component import read_asset, script
 from glassformer.components.stepper_view import StepperRun
 from glassformer.frame.sentence_stepper import SAVES
 from glassformer.runs.open_run import OpenRun, address, seen
-from glassformer.runs.picture import PAGES, Page, Part, Picture, declare_all
+from glassformer.runs.picture import PAGES, Page, Picture, declare_all
 from glassformer.runs.step_frames import NoFramesError, RunRef, frames_of
 from glassformer.runs.viewed_run import ViewedRun, at_step
 from glassformer.shared import cover_box
@@ -76,11 +76,11 @@ def others(page: Page, run: ViewedRun) -> list[Page]:
     declare_all()
     alone = not run.link.beside and not run.link.interventions
     found = [one for one in PAGES.values() if one is not page and not (one.of_two and alone)]
-    return [one for one in found if any(_moves(part) for part in one.parts.values())]
-
-
-def _moves(part: Part[Any]) -> bool:
-    return any(picture.follows == "frames" for picture in part.pictures.values())
+    return [
+        one
+        for one in found
+        if any(picture.follows == "frames" for part in one.parts.values() for picture in part.pictures.values())
+    ]
 
 
 def seen_on(page: Page, run: ViewedRun) -> ViewedRun:

@@ -198,10 +198,7 @@ class MappedTokenizer(PieceRows):
 
 
 class UnchangedTokenizer(PieceRows):
-    """Plain SentencePiece from a checked model file.
-
-    `leading_space`: whether a text is read as if it began with a space; None for the file's setting.
-    """
+    """Plain SentencePiece from a checked model file; `leading_space` is the file's setting, unless it is given."""
 
     def __init__(self, table: VocabularyTable, model: bytes, *, leading_space: bool | None = None) -> None:
         super().__init__(table)
@@ -272,7 +269,7 @@ class Cleaning:
         """The normalised text, before it is split into words."""
         text = "".join(" " if _is_space(c) else c for c in text if not _is_noise(c))
         if self.chinese:
-            text = "".join(f" {c} " if _is_chinese(c) else c for c in text)
+            text = "".join(f" {c} " if any(first <= ord(c) <= last for first, last in _CHINESE) else c for c in text)
         if self.lower_case if self.strip_accents is None else self.strip_accents:
             text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         return "".join(c.lower() for c in text) if self.lower_case else text  # one by one: a last sigma is as any
@@ -287,10 +284,6 @@ def _is_noise(character: str) -> bool:
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or unicodedata.category(character)[0] == "C"
-
-
-def _is_chinese(character: str) -> bool:
-    return any(first <= ord(character) <= last for first, last in _CHINESE)
 
 
 def _is_punctuation(character: str) -> bool:

@@ -207,10 +207,7 @@ class LibraryProcess:
 
 
 class LibraryTokenizer(AnyTokenizer):
-    """A tokenizer.json; `size` is the model's rows, if more than pieces.
-
-    A TokenizerError begins with the file's name: the library is missing, or cannot use it.
-    """
+    """A tokenizer.json; `size` is the model's rows, if more than pieces. TokenizerErrors begin with its name."""
 
     def __init__(self, content: bytes, size: int | None = None) -> None:
         self._library, said = _opened(content)

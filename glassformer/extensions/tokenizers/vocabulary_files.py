@@ -181,10 +181,7 @@ SPECIAL = frozenset(name for names in CALLED.values() for name in names)
 
 
 class ListTokenizer(PieceRows):
-    """Pieces that are looked up directly: characters of a text, or its words, between spaces.
-
-    `unknown` is the row of anything without a piece; None to skip it.
-    """
+    """Pieces that are looked up: characters, or words between spaces; `unknown` is others' row, None skips them."""
 
     continuation = " "  # no piece begins with it, so each is a word
 

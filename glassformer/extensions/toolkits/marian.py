@@ -151,7 +151,9 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
     width = options.whole("dim-emb", least=2)
     if width.value % 2:
         raise options.refused("dim-emb", width.value, say("an even number"))
-    _check_depth(options)
+    options.expect("transformer-ffn-depth", 2)
+    options.expect("transformer-decoder-ffn-depth", 0, 2)
+    options.expect("transformer-decoder-dim-ffn", 0, options.raw("transformer-dim-ffn", 2048))
     learned = "encoder.embedding.positions.table" in present
     positions = say("the file has a table of positions") if learned else say("the file has no table of positions")
     _check_norms(options)
@@ -182,12 +184,6 @@ def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
     unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
     banned = () if unknown is None else (unknown,)
     return always(pad_id=start, decoder_start_id=start, bos_id=None, eos_id=0, unk_id=unknown, banned_ids=banned)
-
-
-def _check_depth(options: ToolkitOptions) -> None:
-    options.expect("transformer-ffn-depth", 2)
-    options.expect("transformer-decoder-ffn-depth", 0, 2)
-    options.expect("transformer-decoder-dim-ffn", 0, options.raw("transformer-dim-ffn", 2048))
 
 
 def _check_norms(options: ToolkitOptions) -> None:

@@ -163,10 +163,7 @@ def left_out(name: str) -> tuple[str, ...]:
 
 
 def take_over(files: Sequence[UploadedFile], waiting: Waiting) -> Waiting:
-    """Move files into the store, and free Streamlit's copies in any case.
-
-    Raises CheckpointError if they are too many or too large, or two have one name; then none is taken.
-    """
+    """Move files into the store and free Streamlit's copies; a CheckpointError if they do not fit: none is taken."""
     try:
         _check(files, waiting)
         fresh = not waiting.token or store().is_gone(waiting.token)

@@ -118,10 +118,7 @@ class UploadStore:
             return min(self._most - taken, int(SHARE_OF_DISK * free))
 
     def keep(self, token: str, made: Path, *, native: bool, left_out: tuple[str, ...]) -> Upload:
-        """Keep the result of an upload, a folder inside the upload's that can be opened, and delete the rest.
-
-        `left_out` are the names of files that were left out. Raises `CheckpointError`: the upload is gone.
-        """
+        """Keep the result of an upload, a folder inside it, and delete the rest; a CheckpointError if it is gone."""
         with self._lock:
             upload = self._found.get(token)
             if upload is None:

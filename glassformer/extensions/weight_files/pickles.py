@@ -76,10 +76,7 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
 
 
 def keep(most: int) -> None:
-    """Cache the results of the last `most` files, to open one again without a process; 0 by default.
-
-    Each takes as much disk as its file.
-    """
+    """Cache the results of the last `most` files, each as large as its file, to open one again without a process."""
     _kept.shrink(most)
 
 

@@ -192,7 +192,8 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
         elif files.has(name + OUTLINE):
             yield _outlined(files, name, stack)
         elif (kind := _kind(files, name)) == "torch":
-            yield _pickled(files, name, stack)
+            content, path = stack.enter_context(pickles.opened(files, name))
+            yield _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
         elif kind == "arrays":
             yield _arrays(files, name, stack)
         else:
@@ -302,11 +303,6 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
     return found
 
 
-def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
-    content, path = stack.enter_context(pickles.opened(files, name))
-    return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
-
-
 def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     file, size = stack.enter_context(files.open(name))
     header, texts = read_arrays(file, size, label=files.label(name))
@@ -377,10 +373,7 @@ def _of_places(
 
 
 def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
-    """The tensors that a file omits because they share another's values, named in its metadata.
-
-    safetensors.torch.save_model, and so accelerate, writes such files.
-    """
+    """The tensors that a file omits as they share another's values, named in its metadata (safetensors' save_model)."""
     found: dict[str, _Place] = {}
     for place in {id(place.header): place for place in places.values()}.values():
         for gone, kept in place.header.metadata.items():

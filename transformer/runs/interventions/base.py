@@ -48,10 +48,7 @@ class InterventionContext:
 
 @dataclass_transform(frozen_default=True)
 class Intervention:
-    """One change; each class that extends it is a frozen dataclass.
-
-    A QueryError says that a value has the wrong type or is out of range for every model.
-    """
+    """One change, a frozen dataclass; a QueryError if a value has the wrong type or is out of range for every model."""
 
     word: ClassVar[str]  # its name in a URL and in JSON: small letters
     group: ClassVar[Group]  # where a menu offers it

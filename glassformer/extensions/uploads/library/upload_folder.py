@@ -70,7 +70,9 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
     """Rewrite one file that `is_opened`; `work` is an empty folder for temporary files."""
     ending = kind(name, source)
     if ending == TENSORS:
-        _tensors(name, source, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
+        with source.open("rb") as file:
+            header = tensorfile.read_header(file, source.stat().st_size, label=name)
+            _anew(file, header, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
     elif ending == weights.SUFFIX:
         _arrays(name, source, target / (name + TENSORS))
     elif ending in PICKLED:
@@ -81,11 +83,6 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
         _sentencepiece(name, source, target / name)
     else:
         _text(name, source, target / name)
-
-
-def _tensors(name: str, source: Path, target: Path) -> None:
-    with source.open("rb") as file:
-        _anew(file, tensorfile.read_header(file, source.stat().st_size, label=name), target)
 
 
 def _arrays(name: str, source: Path, target: Path) -> None:
