@@ -83,7 +83,8 @@ def candidates_spec(
     """
     count = len(pieces)
     ranks = list(range(1, count + 1)) if ranks is None else ranks
-    shares, rules = drawn_from or [None] * count, rules or [None] * count
+    nothing: list[None] = [None] * count
+    shares, rules = drawn_from or nothing, rules or nothing
     if {len(probabilities), len(ids), len(ranks), len(shares), len(rules)} != {count}:
         raise ValueError(f"{count} tokens need as many probabilities, ids, ranks, rules and shares to be drawn.")
     rows = [
@@ -105,10 +106,9 @@ def candidates_spec(
     if others is not None and others.count:
         names.append((None, name := others_named(others.count)))
         rows.append(_Row(name, name, -1, others.probability, others.drawn_from))
-    layout = _of_tokens(title, (row.label for row in rows), map(_at_the_edge, rows), gap=0.28, room=60)
+    top = 76 * any(row.drawn_from is not None for row in rows)
+    layout = _of_tokens(title, (row.label for row in rows), map(_at_the_edge, rows), (0.28, 60, top))
     layout["height"] = int(np.clip(_FRAME + 10 + 24 * len(rows), 200, 560))
-    if any(row.drawn_from is not None for row in rows):
-        legend(layout, 76)
     if not count:
         return {"data": [], "layout": layout}
     drawn = [say("sampling probability")] * (drawn_from is not None)
@@ -148,12 +148,18 @@ def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
     return joined("; ", said)
 
 
-def _of_tokens(title: str, labels: Iterable[str], at_edge: Iterable[str], *, gap: float, room: int) -> Spec:
-    """The layout of a row for each token, with a number at the right edge, which has this much room."""
+def _of_tokens(title: str, labels: Iterable[str], at_edge: Iterable[str], sizes: tuple[float, int, int]) -> Spec:
+    """The layout of a row for each token, with a number at the right edge.
+
+    `sizes` are the gap between bars, the pixels at the right edge, and those of a legend, 0 for none.
+    """
+    gap, room, top = sizes
     layout = base_layout(title, say("Probability"), say("Token")) | {"bargap": gap, "barmode": "overlay"}
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
     listed(layout, labels)
     layout["margin"] |= {"r": room + 4}
+    if top:
+        legend(layout, top)
     layout["annotations"] = [at_the_edge(place, text, room) for place, text in enumerate(at_edge)]
     return layout
 
@@ -218,8 +224,7 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
     """
     shown = [*rows, *([others[1]] if others is not None and others[0] else [])]
     texts = [say("cut off") if row.cut == 0 and row.id is not None else literal(chance(row.cut)) for row in shown]
-    layout = _of_tokens(title, map(_reshaped_label, shown), texts, gap=0.34, room=64)
-    legend(layout, 92)
+    layout = _of_tokens(title, map(_reshaped_label, shown), texts, (0.34, 64, 92))
     layout["height"] = int(np.clip(_RESHAPED_FRAME + _ROW * len(shown), 220, 560))
     if border is not None and 0 < border < len(rows):
         layout["shapes"] = [level(border - 0.5, "dash")]
