@@ -52,7 +52,7 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
 
 def _import_first_page() -> None:
     """Import what the first visitor's page needs, while the checkpoint is opened."""
-    for module in ("frame.sidebar", "frame.source_box", "glossary.glossary_page", "step.step_panels"):
+    for module in ("frame.run_page", "frame.source_box", "glossary.glossary_page", "step.step_panels"):
         import_module(f"glassformer.{module}")
     for kind in ("pages", "blocks", "sources"):
         provided(kind)

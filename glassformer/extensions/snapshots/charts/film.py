@@ -118,7 +118,7 @@ def moment_in_film(index: Sequence[int], n_queries: int) -> int | None:
 
 
 def film_columns(tiles: np.ndarray, *, moments: Sequence[str], **cells: Any) -> dict[str, Any]:
-    """The columns of a table with a row for each cell of tiles; `cells` are as for `charts.tables.map_columns`."""
+    """The columns of a table with a row for each cell of tiles; `cells` are as for `heatmap.map_columns`."""
     which = np.repeat(np.array(moments, dtype=object), tiles[0].size)
     return {say("moment"): which, **map_columns(tiles, **cells)}
 
