@@ -3,7 +3,7 @@
 The axis of a step goes from 0 to 1 at every setting, so you can compare steps by eye.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,8 +83,8 @@ def candidates_spec(
     """
     count = len(pieces)
     ranks = list(range(1, count + 1)) if ranks is None else ranks
-    shares = [None] * count if drawn_from is None else drawn_from
-    rules = [None] * count if rules is None else rules
+    nothing: list[None] = [None] * count
+    shares, rules = drawn_from or nothing, rules or nothing
     if {len(probabilities), len(ids), len(ranks), len(shares), len(rules)} != {count}:
         raise ValueError(f"{count} tokens need as many probabilities, ids, ranks, rules and shares to be drawn.")
     rows = [
@@ -104,10 +104,11 @@ def candidates_spec(
     ]
     names: list[tuple[int | None, str]] = [(int(rank), piece) for rank, piece in zip(ranks, pieces, strict=True)]
     if others is not None and others.count:
-        name = say_n("{n:,} other", "{n:,} others", others.count)
+        names.append((None, name := others_named(others.count)))
         rows.append(_Row(name, name, -1, others.probability, others.drawn_from))
-        names.append((None, name))
-    layout = _candidate_layout(title, rows)
+    top = 76 * any(row.drawn_from is not None for row in rows)
+    layout = _of_tokens(title, (row.label for row in rows), map(_at_the_edge, rows), (0.28, 60, top))
+    layout["height"] = int(np.clip(_FRAME + 10 + 24 * len(rows), 200, 560))
     if not count:
         return {"data": [], "layout": layout}
     drawn = [say("sampling probability")] * (drawn_from is not None)
@@ -147,15 +148,19 @@ def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
     return joined("; ", said)
 
 
-def _candidate_layout(title: str, rows: Sequence[_Row]) -> Spec:
-    layout = base_layout(title, say("Probability"), say("Token")) | {"bargap": 0.28, "barmode": "overlay"}
+def _of_tokens(title: str, labels: Iterable[str], at_edge: Iterable[str], sizes: tuple[float, int, int]) -> Spec:
+    """The layout of a row for each token, with a number at the right edge.
+
+    `sizes` are the gap between bars, the pixels at the right edge, and those of a legend, 0 for none.
+    """
+    gap, room, top = sizes
+    layout = base_layout(title, say("Probability"), say("Token")) | {"bargap": gap, "barmode": "overlay"}
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
-    listed(layout, (row.label for row in rows))
-    layout["margin"] |= {"r": 64}
-    layout["height"] = int(np.clip(_FRAME + 10 + 24 * len(rows), 200, 560))
-    layout["annotations"] = [at_the_edge(place, _at_the_edge(row), 60) for place, row in enumerate(rows)]
-    if any(row.drawn_from is not None for row in rows):
-        legend(layout, 76)
+    listed(layout, labels)
+    layout["margin"] |= {"r": room + 4}
+    if top:
+        legend(layout, top)
+    layout["annotations"] = [at_the_edge(place, text, room) for place, text in enumerate(at_edge)]
     return layout
 
 
@@ -171,7 +176,6 @@ def _at_the_edge(row: _Row) -> str:
 
 
 def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:
-    # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
     # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
     widths = [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows]
     edges = edge(widths, [theme.MARK_COLOR if row.chosen else theme.TARGET_COLOR for row in rows])
@@ -219,7 +223,9 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
     the `border` rows that are left.
     """
     shown = [*rows, *([others[1]] if others is not None and others[0] else [])]
-    layout = _layout(title, shown)
+    texts = [say("cut off") if row.cut == 0 and row.id is not None else literal(chance(row.cut)) for row in shown]
+    layout = _of_tokens(title, map(_reshaped_label, shown), texts, (0.34, 64, 92))
+    layout["height"] = int(np.clip(_RESHAPED_FRAME + _ROW * len(shown), 220, 560))
     if border is not None and 0 < border < len(rows):
         layout["shapes"] = [level(border - 0.5, "dash")]
     table_of(
@@ -249,18 +255,6 @@ def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, 
 def others_named(count: int) -> str:
     """The name of all pieces that are not listed."""
     return say_n("{n:,} other", "{n:,} others", count)
-
-
-def _layout(title: str, shown: Sequence[Shares]) -> Spec:
-    layout = base_layout(title, say("Probability"), say("Token")) | {"bargap": 0.34, "barmode": "overlay"}
-    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
-    listed(layout, map(_reshaped_label, shown))
-    legend(layout, 92)
-    layout["margin"] |= {"r": 68}
-    layout["height"] = int(np.clip(_RESHAPED_FRAME + _ROW * len(shown), 220, 560))
-    texts = [say("cut off") if row.cut == 0 and row.id is not None else literal(chance(row.cut)) for row in shown]
-    layout["annotations"] = [at_the_edge(place, text, 64) for place, text in enumerate(texts)]
-    return layout
 
 
 def _reshaped_label(row: Shares) -> str:

@@ -107,14 +107,10 @@ def checkpoint_or_maps(title: str = "", *, decodes: bool = False) -> Checkpoint 
 
 def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
-    usable = loading.choosable()
+    asked = _settle_moment(st.session_state.get(session.MODEL) or "")
+    usable = loading.choosable(asked)
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
-    asked = _settle_moment(st.session_state.get(session.MODEL) or "")
-    if (folder := sources.folder(asked)) is not None:
-        usable[folder.name] = folder
-    if asked not in usable and (typed := sources.at(asked)) is not None:
-        usable[asked] = typed
     labels = {
         name: sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
         for name, entry in usable.items()

@@ -212,13 +212,17 @@ def usable() -> dict[str, Entry]:
     return found
 
 
-def choosable() -> dict[str, Entry]:
-    """All that can be chosen, by name: the checkpoint folders, what sources open of the others, the session's own."""
+def choosable(asked: str = "") -> dict[str, Entry]:
+    """All that can be chosen, by name: checkpoint folders, what sources open of the others, and what a name means."""
     found, others = usable(), [entry for entry in entries() if entry.error is None]
     for source in sources.sources():
         found |= {entry.name: entry for entry in others if entry.holds == source.holds}
     for source in sources.sources():
         found |= source.own()
+    if (folder := sources.folder(asked)) is not None:
+        found[folder.name] = folder
+    if asked and asked not in found and (typed := sources.at(asked)) is not None:
+        found[asked] = typed
     return found
 
 

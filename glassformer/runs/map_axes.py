@@ -33,6 +33,10 @@ STACKS: dict[Side, StackName] = {"source": "encoder", "target": "decoder"}
 SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
 AXES: dict[Side, str] = {"source": say("Source token"), "target": say("Reads → predicts")}
 STACK_NAMES: dict[StackName, str] = {"encoder": say("encoder"), "decoder": say("decoder")}
+_WITHOUT: dict[Side, str] = {
+    "source": say("The source side was requested, but this model has no encoder, so the target side is shown."),
+    "target": say("The target side was requested, but this model has no decoder, so the source side is shown."),
+}
 SOURCE_ROWS = say("Source token (query)")
 SOURCE_COLUMNS = say("Source token (key)")
 TARGET_ROWS = say("Reads → predicts (query)")
@@ -104,7 +108,7 @@ def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
     if STACKS[side] not in stacks:
         side = SIDE_OF[stacks[0]]
         if view.side != View.side:
-            notes.append(_instead(SIDES[view.side], SIDES[side]))
+            notes.append(_WITHOUT[view.side])
     return replace(view, kind=kind, side=side), tuple(notes)
 
 
@@ -137,11 +141,11 @@ def _fit_kind(view: View, kinds: Sequence[Kind]) -> tuple[Kind, list[str]]:
     if view.kind in kinds:
         return view.kind, []
     kind = kinds[-1]
-    return kind, [] if view.kind == View.kind else [_instead(KIND_NAMES[view.kind], KIND_NAMES[kind])]
-
-
-def _instead(asked: str, shown: str) -> str:
-    return say("{asked} was requested, but does not exist here. {shown} is shown instead.", asked=asked, shown=shown)
+    if view.kind == View.kind:
+        return kind, []
+    asked, shown = KIND_NAMES[view.kind], KIND_NAMES[kind]
+    said = say("{asked} was requested, but does not exist here. {shown} is shown instead.", asked=asked, shown=shown)
+    return kind, [said]
 
 
 def group_size(config: ModelConfig | None) -> int:

@@ -88,11 +88,11 @@ def test_every_part_opens_with_the_attention_that_there_is(open_one_stack, stack
 def test_one_map_is_the_traces_and_its_rows_are_those_that_read(open_one_stack, stack):
     asked = STACKS[stack == "decoder"]
     test, (_, trace) = open_one_stack(stack, ATTENTION, panel="head", kind=asked, layer=2, head=2), run(stack)
-    assert f"{asked.capitalize()} self-attention was requested, but this model does not have it." in sentences(test)
+    assert f"{asked.capitalize()} self-attention was requested, but does not exist here." in sentences(test)
     drawn, allowed = z_of(test, "head_map"), trace.mask(stack)
     np.testing.assert_allclose(drawn[allowed], trace.maps(stack)[1, 1][allowed], atol=1e-6)
     assert np.isnan(drawn[~allowed]).all()
-    assert ("comes later in the text" in everything(test)) == (stack == "decoder")
+    assert ("the key comes later" in everything(test)) == (stack == "decoder")
     meta = figure(test, "head_map")["layout"]["meta"]
     rows = [row.split("<b>")[1].removesuffix("</b>") for row in meta["cells"]["rows"]]
     assert rows[1] == trace.src_tokens[1]  # a piece of the prompt predicts nothing that was written

@@ -1,8 +1,8 @@
 // @ts-check
 // All that Streamlit is given of a component: it loads our script, once a browser page.
 //
-// It is sent again with every element and every change of data, so it is short, imports nothing, and `assets.py`
-// leaves its comments out and puts the names for SCRIPT and NAME.
+// It is sent again with every element and every change of data, so it is short, imports nothing, and
+// `custom_component.py` leaves its comments out and puts the names for SCRIPT and NAME.
 
 /** @import { Component, Spoken } from "./payloads.js" */
 

@@ -1,4 +1,4 @@
-// `served.js` has no source: `assets.py` writes it, out of what Python and the style sheets say.
+// `served.js` has no source: `custom_component.py` writes it, out of what Python and the style sheets say.
 
 /** Dark twins of the charts' colours. */
 export const DARK_COLORS: Record<string, string>;

@@ -1,5 +1,5 @@
 // @ts-check
-// Unpacks a map of maps (`charts/packing.py`): a byte a cell becomes colour, number and names, which are sent once.
+// Unpacks a map of maps (`charts/grid.py`): a byte a cell becomes colour, number and names, which are sent once.
 
 import { bytesOf } from "../common/unpack.js";
 

@@ -1,4 +1,4 @@
-"""What the browser gets of a page is plain, small and exact; what it reports is checked before it counts."""
+"""What the browser gets of a page is plain, small and exact, scripts packed and kept; its reports are checked."""
 
 import json
 import re
@@ -8,12 +8,14 @@ from functools import partial
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from glassformer import charts
 from glassformer.charts.heatmap import shortened
 from glassformer.components import custom_component
-from glassformer.components.custom_component import Element
+from glassformer.components.custom_component import Element, StaticScriptsMiddleware
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
 from glassformer.components.glossary_component import glossary_list, glossary_marks
@@ -239,3 +241,37 @@ def test_texts_are_sent_as_changes_counted_as_javascript_counts():
         replace(RUN, texts=("a",))
     assert sent["texts"] == [[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]]
     assert sent["shading"] is None
+
+
+SCRIPT = custom_component.script_file()
+
+
+def fetched(name, *, method="GET", base="", accepts="gzip, br", **headers):
+    """What a client gets, where the app behind says that it was asked."""
+    client = TestClient(StaticScriptsMiddleware(PlainTextResponse("behind")))
+    return client.request(method, f"{base}/app/static/{name}", headers={"accept-encoding": accepts, **headers})
+
+
+@pytest.mark.parametrize("base", ["", "/below"])
+@pytest.mark.parametrize("name", [SCRIPT, custom_component.PLOTLY_FILE])
+def test_a_script_is_served_packed_and_to_be_kept(name, base):
+    found = fetched(name, base=base)
+    assert found.content == custom_component.served()[name]
+    assert found.headers["content-type"].startswith("text/javascript")
+    assert "immutable" in found.headers["cache-control"]
+    assert found.headers["content-encoding"] == "gzip"
+    assert int(found.headers["content-length"]) < len(found.content)
+
+
+def test_who_cannot_unpack_gets_it_as_it_is_a_part_is_the_whole_and_a_head_has_no_body():
+    for accepts in ("identity", "br"):
+        found = fetched(SCRIPT, accepts=accepts)
+        assert (found.text, "content-encoding" in found.headers) == (custom_component.script(), False)
+    assert fetched(SCRIPT, range="bytes=0-9").text == custom_component.script()
+    head = fetched(SCRIPT, method="HEAD", accepts="identity")
+    assert (head.content, int(head.headers["content-length"])) == (b"", len(custom_component.script().encode()))
+
+
+@pytest.mark.parametrize(("name", "method"), [("icon.svg", "GET"), (f"old{SCRIPT}", "GET"), (SCRIPT, "POST")])
+def test_all_else_is_left_to_the_app(name, method):
+    assert fetched(name, method=method).text == "behind"

@@ -1,4 +1,4 @@
-"""An address that is written is read again, and what strangers write is put right and said."""
+"""An address that is written is read again, with branches and answers; what strangers write is put right and said."""
 
 import unicodedata
 from dataclasses import replace
@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.positions import MAX_DIMS
+from glassformer.state import fields
 from glassformer.state.fields import MOST_COMPANIONS
-from glassformer.state.link import DEFAULT_NEW, Link, read_link, write_link
+from glassformer.state.link import (
+    DEFAULT_NEW,
+    MOST_ANSWERS,
+    Link,
+    read_answers,
+    read_link,
+    with_answer,
+    without_answer,
+    write_answers,
+    write_link,
+)
 from glassformer.state.view import View, all_fields, parameters
 from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
@@ -180,3 +191,75 @@ def test_what_can_be_read_is_left_as_it_is_and_notes_stay_short():
     assert read(src=text) == (Link(source=text), ())
     _, notes = read(how="x" * 90, step="y" * 40, lp="z" * 90)
     assert all(len(note) < 160 for note in notes)
+
+
+BRANCHES = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).map(tuple), max_size=12, unique=True)
+
+
+@given(BRANCHES)
+def test_what_was_written_is_read(tried):
+    assert fields.read_branches(fields.write_branches(tried), longest=12) == tuple(tried)
+
+
+@given(st.text(alphabet="0123456789.~_ab-", max_size=60) | st.text())
+def test_no_text_is_too_odd(text):
+    found = fields.read_branches(text, longest=20)
+    assert found is None or all(0 < len(branch) <= 20 and min(branch) >= 0 for branch in found)
+
+
+@pytest.mark.parametrize("text", ["x", "1..2", "1_", "-1", "1~", "12345678", "_".join("123456789abcd"), "1.²"])
+def test_what_is_no_branch_is_left_out_and_said(text):
+    link, notes = read_link({"tried": (text,), "src": ("abc",)})
+    assert link == Link(source="abc")
+    assert len(notes) == 1
+
+
+def test_branches_of_one_output_take_little_more_room_than_the_longest_and_the_oldest_have_none():
+    own = tuple(range(1000, 1100))
+    tried = [(*own[:n], 7) for n in range(40, 100, 5)]
+    text = fields.write_branches(tried)
+    assert len(text) < len(".".join(map(str, tried[-1]))) + 150
+    assert fields.read_branches(text, longest=512) == tuple(tried)
+    tried = [tuple(range(1000 * n, 1000 * n + 200)) for n in range(1, 13)]
+    text = fields.write_branches(tried)
+    assert len(text) <= fields.LONGEST_BRANCHES
+    kept = fields.read_branches(text, longest=512)
+    assert kept == tuple(tried[-len(kept) :]) != ()
+    link = Link(source="abc", forced=(5, 9), tried=((5, 9), (5, 7)))
+    assert write_link(link)["tried"] == "5.9_1~7"
+    assert read_link({name: (value,) for name, value in write_link(link).items()}) == (link, ())
+
+
+def test_an_address_says_them_as_a_person_would():
+    answers = (("n_heads", 4), ("norm", "pre"), ("scale_embedding", True), ("bos_id", None), ("norm_eps", 1e-06))
+    assert write_answers(answers) == "n_heads=4,norm=pre,scale_embedding=true,bos_id=null,norm_eps=1e-06"
+    found = read_answers(write_answers(answers))
+    assert found == answers
+    assert [type(value) for _, value in found] == [int, str, bool, type(None), float]
+
+
+@pytest.mark.parametrize(
+    "value", ["a,b=c", "4", "true", "null", '"quoted"', "größer/als 1%.model", "1e400", "NaN", "[1]", 0, False, -1.5]
+)
+def test_a_value_keeps_its_type_whatever_it_looks_like(value):
+    ((_, found),) = read_answers(write_answers((("pieces", value),)))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("n_heads", "n_heads=", "=4", "N=4", "a=1,a=2", "a=1,,b=2", "__class__=1"),
+        *(f"a={'x' * 301}", "a" * 41 + "=1", ",".join(f"a{i}=1" for i in range(MOST_ANSWERS + 1))),
+    ],
+)
+def test_what_is_no_answers_is_refused_as_a_whole(text):
+    assert read_answers(text) is None
+
+
+def test_one_answer_is_changed_and_taken_back():
+    answers = with_answer((("a", 1), ("b", 2)), "a", 3)
+    assert answers == (("a", 3), ("b", 2))
+    assert without_answer(answers, "b") == (("a", 3),)
+    assert read_answers("") == ()

@@ -169,12 +169,8 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
 
 def _checkpoint(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of a second checkpoint; returns it, None before a choice."""
-    there = {name: entry for name, entry in loading.choosable().items() if sources.has_model(entry)}
     asked, own = differs_in().get("model", ""), main.link.model
-    if (folder := sources.folder(asked)) is not None:
-        there[folder.name] = folder
-    if asked and asked not in there and (typed := sources.at(asked)) is not None:
-        there[asked] = typed
+    there = {name: entry for name, entry in loading.choosable(asked).items() if sources.has_model(entry)}
     others = {name: entry for name, entry in there.items() if name != own or loading.moments(entry)[0]}
     labels = {name: _labelled(entry) for name, entry in others.items()}
     snapshot = None if asked in there else loading.found(asked)
@@ -224,11 +220,8 @@ def _open(entry: Entry) -> Checkpoint | None:
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
     except (GlassformerError, OSError) as error:
         why = error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
-        st.error(
-            drawing.with_code(
-                say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
-            )
-        )
+        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
+        st.error(drawing.with_code(said))
     return None
 
 
