@@ -24,19 +24,14 @@ TOLD = ("the link", "was requested", "can be shifted", "was chosen", "version of
 # What a choice of a layer or a head calls all of them, on one page or another, now or once.
 TOGETHER = ("Mean", "All", "All layers", "All heads")
 BEGINNINGS = ("Layer ", "Head ", "Query ", "Key ", "Token ")  # menus without a label above say what they are
-RENAMED = {
-    "Cross-attention": "Cross",
-    "Rollout through the layers": "Rollout",
-    ("lens_colour", "Rank"): "Place",
-    ("mask_attention", "Encoder self"): "Encoder (padding)",
-    ("mask_attention", "Decoder self"): "Decoder (padding, causal)",
-    ("mask_attention", "Cross-attention"): "Cross (padding)",
-}
+RENAMED = {"Cross-attention": "Cross", "Rollout through the layers": "Rollout", ("lens_colour", "Rank"): "Place"}
 NEW = {
     "unsure": "All tokens",
     "apart": True,
     "language_choice": "English",
+    "effect_at": "Whole output",
 }  # controls that there were not then, at their defaults
+MAPS = ("mask_bool", "mask_additive")
 # en-fr and zh-en, which learned what people type first
 RETRAINED = {"ce6defeb299d": "c49be4e6dd4c", "e18eeb55f0a0": "3332c75edb4d"}
 DECODING = {"how", "guess", "max_new", "beam", "length_penalty", "temperature", "top_k", "top_p", "seed"}
@@ -117,6 +112,14 @@ def opened_now(old):
         now["shown"] |= {"mask": "Padding and causal", "mask_query": "7: . → </s>", "mask_key": "8: <pad>"}
         if "with=" in old["address"]:  # its sentences have no pads since the model learned more
             now["shown"] |= {"mask_query": "4: o → c", "mask_key": "5: c"}
+    if now["page"] == "masks":  # one row and the checks unfold below the masks since
+        part = now["shown"].pop("masks_panel")
+        if now["shown"].pop("mask_attention", None):
+            now["shown"]["mask"] = "Padding and causal"
+        if part != "The masks":
+            now["components"] = sorted({*now["components"], *MAPS, *(["mask_batch"] * (part == "One row"))})
+        if part == "Checks":
+            now["shown"] |= {"mask": "Padding and causal", "mask_query": "6: b → a", "mask_key": "7: a"}
     return now
 
 

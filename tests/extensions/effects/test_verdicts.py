@@ -28,7 +28,7 @@ def told(effects, measure="log_prob", step=None, kind="cross"):
         ([[NAN, 0.1], [0.2, 0.0]], {}, "disagree", (1, 0), []),  # without a number it is not the first
         ([[0.1, 1.0], [0, 0]], {"step": 2}, "agree", (0, 1), ["in this step's row"]),
         ([[0.1, 1.0], [0, 0]], {"step": 2, "kind": "encoder"}, "agree", (0, 1), ["on average over all rows"]),
-        ([[0.1, 1.0], [0, 0]], {"step": 2, "measure": "kl"}, "agree", (0, 1), ["the distribution of this step"]),
+        ([[0.1, 1.0], [0, 0]], {"step": 2, "measure": "kl"}, "agree", (0, 1), ["the distribution of the next token"]),
     ],
 )  # fmt: skip
 def test_the_head_that_looks_most_is_compared_with_the_one_that_matters_most(effects, how, outcome, owed, parts):
