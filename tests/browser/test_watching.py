@@ -100,6 +100,7 @@ def people(new_page, server):
 def test_a_class_follows_a_training_and_predicts_its_loss(people, server):
     teacher, students, code = people
     open_page(teacher, f"{server.url}/training?training=watch&room={code}")
+    teacher.get_by_text("Or choose the settings yourself").click()
     teacher.get_by_role("button", name="Start training").click()
     teacher.wait_for_url(re.compile("model=training%3A"))
     for student in students:
