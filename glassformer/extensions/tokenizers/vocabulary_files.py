@@ -181,7 +181,7 @@ SPECIAL = frozenset(name for names in CALLED.values() for name in names)
 
 
 class ListTokenizer(PieceRows):
-    """Pieces that are looked up: characters, or words between spaces; `unknown` is others' row, None skips them."""
+    """Pieces that are looked up: characters, or words between spaces; `unknown`, if any, is the row of the rest."""
 
     continuation = " "  # no piece begins with it, so each is a word
 

@@ -1,4 +1,7 @@
-"""Toolkits for translation: files that fairseq, Joey NMT, Marian and OpenNMT-py save."""
+"""Toolkits for translation: files that fairseq, Joey NMT, Marian and OpenNMT-py save.
+
+Read `toolkit`, which defines an importer, then `fairseq`, then `importing`, which makes the model.
+"""
 
 from transformer.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Files of weights: safetensors, torch.save without unpickling here, and NumPy's arrays."""
+"""Files of weights: safetensors, torch.save without unpickling here, and NumPy's arrays; read `weights` first."""
 
 from transformer.extensions import Extension
 
