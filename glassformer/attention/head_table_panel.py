@@ -59,6 +59,7 @@ class HeadColumn:
     heading: str
     meaning: str  # how the numbers are made
     form: str = "%.4f"
+    in_table: bool = True  # else it is in the file alone
 
 
 class HeadColumns:
@@ -236,6 +237,7 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     columns |= {
         name: st.column_config.NumberColumn(one.heading, help=one.meaning, format=one.form)
         for name, one in added.items()
+        if one.in_table
     }
     places = [divmod(row, n_heads) for row in range(len(numbers))]
     names = [joined("", ["● " * (place == (view.layer, view.head)), pictures.head_name(*place)]) for place in places]

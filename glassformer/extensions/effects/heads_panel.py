@@ -72,18 +72,21 @@ class HeadEffectColumns(HeadColumns):
             attempt(lambda: _verdict(run, effects, cast("Shown", measure)))
 
     def columns(self, found: Heads) -> Mapping[str, HeadColumn]:
-        """One for each measure, of the whole output or of the step."""
+        """One for each measure, of the whole output or of the step; the file has both."""
         run = found.run
         if not isinstance(run, OpenRun) or run.visible.covered or (effects := _result(_begun(run))) is None:
             return {}
-        step, n_steps = step_of(run.visible), run.visible.n_steps
+        chosen, n_steps = step_of(run.visible), run.visible.n_steps
+        both = {"": None} | ({"_step": run.view.step} if run.trace.n_steps else {})
         return {
-            str(name): HeadColumn(
+            f"{name}{ending}": HeadColumn(
                 values(effects, run.view.kind, name, n_steps=n_steps, step=step),
                 _heading(name),
                 WORDS[name].meaning,
                 "%d" if name == "pieces" else "%.4f",
+                in_table=step == chosen,
             )
+            for ending, step in both.items()
             for name in names_of(run)
         }
 
