@@ -47,6 +47,7 @@ LONGEST = (
     "test_over_http",
 )
 
+MAIN = sys.modules["__main__"]
 AT_ONCE = 5.0  # seconds of the processor, for what must not grow with a hostile file
 
 # Modules and twelve thousand tests stay until the end: looking through them for garbage took a tenth of all time.
@@ -106,8 +107,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.fixture(autouse=True)
-def seeded() -> None:
-    """Every generator begins anew, so that a test draws the same numbers whichever tests ran before it."""
+def anew() -> None:
+    """The main module is pytest's, and every generator begins anew, whichever tests ran before.
+
+    A page's script that Streamlit has run would be what a new process of `multiprocessing` runs first.
+    """
+    sys.modules["__main__"] = MAIN
     random.seed(0)
     np.random.seed(0)
     if "torch" in sys.modules:  # a test that does not need it shall not import it

@@ -1,5 +1,6 @@
 """`make test-deep` tries every property with ten times its examples."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import pytest_collection_modifyitems
+
+HERE = Path(__file__)
 
 
 def examples_of(profile, parameters=3):
@@ -18,8 +21,8 @@ def examples_of(profile, parameters=3):
     def a_property(number):
         tried.append(number)
 
-    items = [SimpleNamespace(obj=a_property, add_marker=markers.append) for _ in range(parameters)]
-    items.append(SimpleNamespace(obj=examples_of, add_marker=markers.append))
+    items = [SimpleNamespace(obj=a_property, add_marker=markers.append, path=HERE) for _ in range(parameters)]
+    items.append(SimpleNamespace(obj=examples_of, add_marker=markers.append, path=HERE))
     pytest_collection_modifyitems(SimpleNamespace(getoption=lambda _: profile), items)
     a_property()
     return len(tried), markers

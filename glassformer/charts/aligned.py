@@ -28,10 +28,10 @@ HOW_TO_READ_CROSSED = say(
 DIVERGENCE = say("KL(left ‖ right) in nats")
 DIVERGENCE_AXIS = say("KL(left ‖ right)<br>in nats")
 
-_IN_LEFT = say("p of the left-hand token in the left-hand run")
-_LEFT_IN_RIGHT = say("p of the left-hand token in the right-hand run")
-_IN_RIGHT = say("p of the right-hand token in the right-hand run")
-_RIGHT_IN_LEFT = say("p of the right-hand token in the left-hand run")
+_IN_LEFT = say("left-hand token in the left-hand run")
+_LEFT_IN_RIGHT = say("left-hand token in the right-hand run")
+_IN_RIGHT = say("right-hand token in the right-hand run")
+_RIGHT_IN_LEFT = say("right-hand token in the left-hand run")
 
 _FRAME = 130  # pixels of title, legend and axes
 _ROW = 25
@@ -97,10 +97,10 @@ def aligned_outputs_spec(
         (say("right step"), [None if row.right_step is None else row.right_step + 1 for row in rows]),
         (say("right token"), [row.right for row in rows]),
         (say("same token"), [int(row.same) for row in rows]),
-        (_IN_LEFT, left),
-        (_LEFT_IN_RIGHT, [row.p_crossed for row in rows]),
-        (_IN_RIGHT, [row.p_right for row in rows]),
-        (_RIGHT_IN_LEFT, [row.p_crossed_back for row in rows]),
+        (say("p of the left-hand token in the left-hand run"), left),
+        (say("p of the left-hand token in the right-hand run"), [row.p_crossed for row in rows]),
+        (say("p of the right-hand token in the right-hand run"), [row.p_right for row in rows]),
+        (say("p of the right-hand token in the left-hand run"), [row.p_crossed_back for row in rows]),
         (DIVERGENCE, [row.divergence for row in rows]),
     )
     return {"data": data, "layout": layout}

@@ -181,7 +181,8 @@ def _open(entry: Entry, title: str) -> Checkpoint:
         except UnansweredError as error:
             source.ask(entry, title, error)
 
-    return _opened(entry.title, title, opening, say("The checkpoint's folder cannot be read."))
+    name = entry.title if ":" in entry.name else entry.name  # before a colon a token follows
+    return _opened(name, title, opening, say("The checkpoint's folder cannot be read."))
 
 
 def _opened(name: str, title: str, opening: Callable[[], _Opened], unread: Sentence) -> _Opened:

@@ -1,4 +1,4 @@
-"""Opens the run that the session state asks for; an error of the library becomes a sentence, not a traceback."""
+"""Run or given maps of the session, as a page draws them, with their address; errors are said as sentences."""
 
 from __future__ import annotations
 

@@ -49,14 +49,14 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
     assert download.value.suggested_filename == "reverse_abcdef_heads-of-encoder-self-attention.csv"
     for line, row in zip(lines, table_rows(page, TABLE), strict=True):
         assert row[0].removeprefix("● ") == f"Layer {line[3]}, head {line[4]}"
-        assert float(row[1]) == pytest.approx(float(line[5]), abs=1e-4)
+        assert float(row[2]) == pytest.approx(float(line[5]), abs=1e-4)
     fits_both_windows(page, "head-table", [MAP])
     page.set_viewport_size({"width": 1280, "height": 2000})
     wait_for_idle(page)
 
-    press_table(page, TABLE, -1, 140)
-    expect(page.locator(f".st-key-{TABLE} [role=columnheader]").nth(1)).to_contain_text("↑", timeout=SETTLED_MS)
-    numbers = lambda: [float(row[1]) for row in table_rows(page, TABLE)]  # noqa: E731
+    press_table(page, TABLE, -1, 340)
+    expect(page.locator(f".st-key-{TABLE} [role=columnheader]").nth(2)).to_contain_text("↑", timeout=SETTLED_MS)
+    numbers = lambda: [float(row[2]) for row in table_rows(page, TABLE)]  # noqa: E731
     comes_to(page, lambda: sorted(numbers()) == numbers(), expected=True)
     layer, head = (names()[0].removeprefix("● ").split(" ")[place].strip(",") for place in (1, 3))
     assert (layer, head) != ("1", "1")
@@ -67,7 +67,7 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
         press_table(page, TABLE, 0, 60)
         comes_to(page, lambda: shown_head(page), ("head", "1", "1"))
     back(page)
-    lowest = min(table_rows(page, TABLE), key=lambda row: float(row[2]))[0].removeprefix("● ")
+    lowest = min(table_rows(page, TABLE), key=lambda row: float(row[3]))[0].removeprefix("● ")
     page.locator(".st-key-which").get_by_role("button").click()
     page.get_by_label("Open the map of a head").focus()  # without a mouse
     page.keyboard.press("ArrowDown")

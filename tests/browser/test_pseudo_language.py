@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.helpers import PHONE, screenshot, turn_to
 from tests.extensions.parts_of_pages import MISTAKES
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
+from tests.pages.conftest import NAMES
 from tests.pages.test_pseudo_language import MODEL, SOURCE
 from tests.pages.test_pseudo_language import PARTS as OF_THE_KERNEL
 
@@ -48,7 +49,7 @@ def address(part: str) -> str:
     """Where a part of a page is, in the pseudo-language."""
     script, parameters = PARTS[part]
     asked = {"model": MODEL, "src": SOURCE, "lang": "qps", **parameters}
-    return f"/{script.stem}?" + "&".join(f"{name}={value}" for name, value in asked.items())
+    return f"/{NAMES[script]}?" + "&".join(f"{name}={value}" for name, value in asked.items())
 
 
 @pytest.mark.parametrize("parts", [SOME, pytest.param(tuple(PARTS), marks=pytest.mark.deep)], ids=["some", "every"])

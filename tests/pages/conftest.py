@@ -20,6 +20,7 @@ MAIN = ROOT / "main.py"
 PAGES = {path.stem: path for path in ROOT.glob("pages/*/*.py")} | {
     entry.path or entry.script.stem: entry.script for entries in provided("pages") for entry in entries
 }
+NAMES = {script: name for name, script in PAGES.items()}  # in an address
 ATTENTION = PAGES["attention"]
 FORCING = PAGES["forcing"]
 INSIDE = PAGES["inside"]

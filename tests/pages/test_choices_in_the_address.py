@@ -8,7 +8,7 @@ from glassformer.inside.model import model_panel
 from glassformer.positions import position_controls
 from glassformer.runs import loading
 from glassformer.state import session
-from tests.pages.conftest import CHECKPOINTS, MASKS, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, MASKS, NAMES, ROOT, STEP, check
 from tests.pages.reading import address, payload, sentences, view
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
@@ -56,7 +56,7 @@ def test_a_choice_goes_into_the_address_and_back(open_page, name, part, key, val
     assert not again.info
 
 
-@pytest.mark.parametrize("page", OF_A_SENTENCE, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", OF_A_SENTENCE, ids=NAMES.__getitem__)
 def test_every_page_opens_with_the_sentence_the_checkpoint_and_the_step_of_its_address(open_page, page):
     """What a reload does, too, and what the browser's Back button leads to."""
     asked = {"model": "en-fr", "src": "I like tea *~' & now.", "step": "2"}

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from transformer.analysis import one_weight
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.query import Runnable
 from transformer.runs.running import each_layer
@@ -257,7 +256,7 @@ def _joined(name: Name, layers: list[dict[Name, Measure]], n_heads: int) -> Meas
 
 def outputs_site(kind: Kind, layer: int) -> str:
     """The site of the head outputs of a layer, from 0, as `transformer.tap.SITES` names it."""
-    return f"{one_weight.place(kind, layer)}.heads"
+    return EVERY_PART.attention(kind).site(layer, "heads")
 
 
 def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:

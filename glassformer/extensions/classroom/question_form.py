@@ -1,4 +1,4 @@
-"""Question form of a lesson step: choices or a text box, class voting, the answer, the explanation.
+"""Question form of a lesson step, for a learner, a voting class and its teacher: choices, vote, answer, why.
 
 The teacher's panel opens the question for the class; a student's answer is also a vote. Typed answers, and choices
 about students' own sentences, cannot be compared: then only right and wrong are counted.

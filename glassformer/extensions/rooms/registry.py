@@ -1,4 +1,4 @@
-"""Registry of all rooms: bounded, rate-limited (token buckets), expiring after four hours.
+"""Registry of all rooms: who may open, join, teach, vote and listen; bounded, rate-limited, dropped when unused.
 
 Rooms are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
 session calls the registry in this process, with the room's secret; HTTP requests can only join, listen and vote

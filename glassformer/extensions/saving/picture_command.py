@@ -1,4 +1,4 @@
-"""`python -m transformer picture`: a picture of a run as a file, without a server."""
+"""Pictures of a run without a server: `python -m transformer picture`, and `trace.show()` in a notebook."""
 
 import argparse
 import sys

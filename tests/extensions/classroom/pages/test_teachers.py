@@ -11,8 +11,8 @@ from glassformer.extensions.classroom.teaching_panels import EXAMPLE
 from glassformer.shared.cover_box import ALL, PART
 from glassformer.state.link import read_link
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
+from tests.pages.conftest import NAMES, STEP, check
 from tests.pages.conftest import PAGES as SCRIPTS
-from tests.pages.conftest import STEP, check
 from tests.pages.reading import keys_of
 from tests.pages.test_pseudo_language import MODEL, SOURCE
 from tests.pages.test_pseudo_language import PARTS as OF_THE_KERNEL
@@ -137,7 +137,7 @@ def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
     assert [why in warning.value for warning in test.warning] == [True]
 
 
-CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGE_NAMES]
+CLOSABLE = [name for name, (path, _) in PARTS.items() if NAMES[path] in PAGE_NAMES]
 SOME = {"step", "attention overview", "inside model", "compare"}  # a step, maps, a part, two slots
 BOX = "Covered by the link you opened"
 
@@ -162,21 +162,21 @@ def hidden_by(test, page, keys):
     "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.deep) for name in CLOSABLE]
 )
 def test_any_part_of_any_page_can_be_covered(open_page, name):
-    assert {PARTS[name][0].stem for name in CLOSABLE} == set(PAGE_NAMES)
+    assert {NAMES[PARTS[name][0]] for name in CLOSABLE} == set(PAGE_NAMES)
     path, view = PARTS[name]
     view = {"model": MODEL, "src": SOURCE} | view
     test = check(open_page(path, **view).run())
-    met = dict(test.session_state[blocks.MET][path.stem])
+    met = dict(test.session_state[blocks.MET][NAMES[path]])
     assert PART in met
     inside = [key for key in met if key not in (ALL, PART)]
     assert all(met[key] for key in keys_of(test) & set(inside)), "each chart is called by its title"
-    links = builder(open_page, path.stem, met)
+    links = builder(open_page, NAMES[path], met)
     for keys in (
         [PART],
         [ALL],
         *(inside[i : i + blocks.MOST_COVERED] for i in range(0, len(inside), blocks.MOST_COVERED)),
     ):
-        words = hidden_by(links, path.stem, keys)
+        words = hidden_by(links, NAMES[path], keys)
         assert blocks.read_cover(words) == tuple(keys)
         covered = check(open_page(path, **view, cover=words).run())
         assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & keys_of(covered)
