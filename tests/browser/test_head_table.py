@@ -69,7 +69,7 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
     back(page)
     lowest = min(table_rows(page, TABLE), key=lambda row: float(row[3]))[0].removeprefix("● ")
     page.locator(".st-key-which").get_by_role("button").click()
-    page.get_by_label("Open the map of a head").focus()  # without a mouse
+    page.get_by_label("Open a head's map").focus()  # without a mouse
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("option").first).to_contain_text(lowest)
     page.keyboard.press("Enter")
