@@ -197,7 +197,9 @@ def test_killed_with_a_worker_and_resumed_it_writes_the_same_files(file, tmp_pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the workers are found in /proc")
 def test_interrupted_it_says_what_is_there_and_leaves_no_process(file, tmp_path):
+    before = signal.signal(signal.SIGTERM, lambda *_: 1 / 0)  # as of a launcher in whose processes it runs
     process = started(repeated(file, 40), tmp_path / "runs")
+    signal.signal(signal.SIGTERM, before)
     workers = after(process, tmp_path / "runs", 2)
     os.kill(process.pid, signal.SIGINT)
     process.join(60)

@@ -141,6 +141,7 @@ def _end(worker: _Worker) -> None:
 def _serve(job: CorpusJob, pipe: Connection, parents: Connection | None) -> None:
     """A process of the pool: one shard after another, until the caller's end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the caller ends us
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # in this way, whatever a fork of the caller would do instead
     if parents is not None:
         parents.close()  # else a caller that was killed would never be missed
     gc.freeze()  # looking through what was there before would only copy its memory
