@@ -163,6 +163,7 @@ RULES = styled("""
 /* Streamlit pales what unfolds without a frame, below the contrast that most can read. */
 :--expander summary { opacity: 1 !important; }
 .st-key-decoding { margin-top: -1.4rem; }
+:--main-block:not(:has(.st-key-stepper)) .st-key-decoding { margin-top: 0.25rem; }
 .st-key-intro p { font-size: 0.95rem; }
 :root.gf-present .st-key-intro { display: none; }
 /* What is presented is the picture: the sentence's box comes with the menu, over the page as that does. */

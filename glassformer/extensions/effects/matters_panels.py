@@ -104,10 +104,10 @@ def _credit(run: OpenRun) -> None:
     integrated = _integrated(run)
     with place:
         show(pictures.pieces, pictures.Owed(run, weighed, hidden, gradient, integrated))
-        if hidden is not None:
-            _compare(run, weighed, hidden)
-    if integrated is not None:
-        drawing.explain(drawing.plain(completeness(integrated, run.view.of(EffectsLook).begin)))
+        told = [] if hidden is None else _compared(run, weighed, hidden)
+        told += [] if integrated is None else [completeness(integrated, run.view.of(EffectsLook).begin)]
+        if told:
+            drawing.explain(*map(drawing.plain, told))
 
 
 # ---------------------------------------------------------------- what may take long is measured when it is asked for
@@ -151,8 +151,8 @@ def _seconds(run: OpenRun, rows: int) -> float:
 # ---------------------------------------------------------------- do attention and hiding agree?
 
 
-def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> None:
-    """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
+def _compared(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -> list[str]:
+    """Whether attention and hiding name the same piece, at this step and at all that may be seen, in sentences."""
     view, whole = run.visible.view, "encoder" in run.trace.kinds
     here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
     weights, first = run.visible.weights(), run.trace.first_row
@@ -162,7 +162,7 @@ def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -
         steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
     said = in_words(here, run.trace.tgt_tokens[run.view.step])
     whose = say("{whose}.", whose=capitalised(run.visible.whose()))
-    drawing.explain(*map(drawing.plain, (said, whose, in_all_steps(steps))))
+    return [said, whose, in_all_steps(steps)]
 
 
 def _choices(run: OpenRun) -> None:
