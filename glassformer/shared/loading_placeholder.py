@@ -44,7 +44,7 @@ _SIGHT: Final = styled("""
 .gf-loading i:nth-of-type(3) { height: 45vh; margin-top: 2rem; }
 @keyframes gf-loading-comes { from { opacity: 0; } }
 @keyframes gf-loading-waits { 50% { opacity: 0.45; } }
-@media (min-width: 769px) { .gf-loading { inset: 0.75rem 3.25rem auto 338px; } }
+@media (min-width: 769px) { :root:not(.gf-present) .gf-loading { inset: 0.75rem 3.25rem auto 338px; } }
 @media (prefers-color-scheme: dark) {
   :root { background: #141b23; }
   .gf-loading { --line: #e4e7ea; color: #9aa3ab; }
@@ -59,6 +59,7 @@ _SIGHT: Final = styled("""
   const page = document.documentElement, begun = ':--main :is(h1, .gf-wall, :--alert, :--exception)';
   const waits = ':--app:not(:--rests), :--main :is(:--waiting, :--component:not([data-there]))';
   page.classList.add("gf-first");
+  if (new URLSearchParams(location.search).get("present") === "1") page.classList.add("gf-present");
   let left = -1, looks = 0;
   const look = setInterval(() => {
     if (!document.querySelector(begun)) return;

@@ -44,7 +44,7 @@ RULES = styled("""
   [class*="-step_grid"] { grid-template: "map" "blocks" "candidates" "force" / minmax(0, 1fr); }
 }
 /* The menu comes after the page's frame: its place is kept, or all would move to the right. */
-@media (min-width: 769px) { :--skip + div { margin-left: 300px; } }
+@media (min-width: 769px) { :root:not(.gf-present) :--skip + div { margin-left: 300px; } }
 /* The app's own bar holds two buttons in the corners: the page begins beside them, not under them. */
 :--header { background: none; }
 :--header, :--header * { pointer-events: none; }
@@ -163,7 +163,7 @@ RULES = styled("""
 /* Streamlit pales what unfolds without a frame, below the contrast that most can read. */
 :--expander summary { opacity: 1 !important; }
 .st-key-decoding { margin-top: -1.4rem; }
-:--main-block:not(:has(.st-key-stepper)) .st-key-decoding { margin-top: 0.25rem; }
+.st-key-decoding_alone .st-key-decoding { margin-top: 0.25rem; }
 .st-key-intro p { font-size: 0.95rem; }
 :root.gf-present .st-key-intro { display: none; }
 /* What is presented is the picture: the sentence's box comes with the menu, over the page as that does. */
