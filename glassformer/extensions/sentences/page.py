@@ -19,7 +19,7 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     session.begin("sentences")
     checkpoint = sidebar(PAGES[0].title, decodes=True)
     head_without_run(PAGES[0].title)
-    with st.container(key="decoding_alone"):  # no stepper above it, whose foot it would stand at
+    with st.container(key="decoding_alone"):  # there is no stepper above it
         decoding_line(checkpoint)
     job = sentence_panels.current(checkpoint)
     if job is None:
