@@ -33,7 +33,7 @@ _LEFT_IN_RIGHT = say("left-hand token in the right-hand run")
 _IN_RIGHT = say("right-hand token in the right-hand run")
 _RIGHT_IN_LEFT = say("right-hand token in the left-hand run")
 
-_FRAME = 190  # pixels of title, legend and axes, whose titles have two lines
+_FRAME = 170  # pixels of title, legend and axes, whose titles have two lines
 _ROW = 25
 _MOST_HEIGHT = 900
 _SPLIT = (0.56, 0.76)  # where probabilities end and divergences begin, of the width
