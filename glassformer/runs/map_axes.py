@@ -45,6 +45,11 @@ GIVEN_TARGET_ROWS = say("Target token (query)")
 GIVEN_TARGET_COLUMNS = say("Target token (key)")
 
 
+def head_of_kind(kind: Kind, layer: int, head: int) -> Sentence:
+    """What a head is called among those of all attentions; layer and head from 0."""
+    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
+
+
 def has_one_stack(config: ModelConfig) -> bool:
     """Whether a model has but one side, with the one table of embeddings."""
     return len(anatomy(config).stacks) == 1

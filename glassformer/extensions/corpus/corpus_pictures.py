@@ -17,10 +17,10 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.tables import Key, Name, Summaries, Summary
 from glassformer.runs.head_measure_labels import UNITS, MeasureLabels, words
-from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.map_axes import KIND_NAMES, head_of_kind
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
 from glassformer.state.view import MAIN, Click, Slot, View, cell_of
-from transformer.i18n import Sentence, joined, say, say_n
+from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 
 _OF_A_CORPUS: Final[dict[tables.Name, MeasureLabels]] = {
@@ -151,11 +151,6 @@ class CorpusScene:
         return self.summaries.get(self.key)
 
 
-def head_name(kind: Kind, layer: int, head: int) -> Sentence:
-    """What a head is called; layer and head from 0."""
-    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
-
-
 # ------------------------------------------------------------------------------------------------ all heads
 
 
@@ -223,7 +218,7 @@ def _spread(scene: CorpusScene) -> Plot | None:
         return None
     interval = found.interval or (found.mean, found.mean)
     edges, counts = _drawn(found)
-    name = head_name(scene.kind, *scene.head)
+    name = head_of_kind(scene.kind, *scene.head)
     outside = int(found.counts[0] + found.counts[-1])
     spec = measure_spread_spec(
         edges,

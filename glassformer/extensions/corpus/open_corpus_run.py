@@ -14,13 +14,13 @@ import pandas as pd
 
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
-from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, head_name
+from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
-from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.map_axes import KIND_NAMES, head_of_kind
 from glassformer.runs.open_run import REVISION_LENGTH, attempt
 from glassformer.runs.show import choose_part
 from glassformer.shared import controls, cover_box, drawing, menu
@@ -264,7 +264,7 @@ def _told(corpus: OpenCorpus, hit: Hit, one: HeadSummary | None) -> Iterator[str
     scene = corpus.scene
     value = None if one is None else one.values[scene.measure]
     if one is not None and value is not None:
-        name = head_name(scene.kind, *scene.head)
+        name = head_of_kind(scene.kind, *scene.head)
         yield say("{head}: {measure} {value:.3f}.", head=name, measure=scene.words.full_title, value=value)
     if one is not None and one.place.weight is not None:
         yield _peak(one.place)
@@ -402,7 +402,7 @@ def of_heads(
     alt: str,
 ) -> None:
     """Draw a row for each head; the button `press` opens it by `look`."""
-    named = [head_name(kind, layer - 1, head - 1) for kind, layer, head in heads]
+    named = [head_of_kind(kind, layer - 1, head - 1) for kind, layer, head in heads]
     opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
     button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
     drawn(key, shown, opens, button, looks, alt)

@@ -20,7 +20,7 @@ from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
-from glassformer.runs.map_axes import KIND_NAMES, size_of
+from glassformer.runs.map_axes import KIND_NAMES, head_of_kind, size_of
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import ViewedRun, VisibleTrace
 from glassformer.server.jobs import SMALL
@@ -292,11 +292,6 @@ def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ..
     return None if at is None else {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
 
 
-def name_of(kind: Kind, layer: int, head: int) -> Sentence:
-    """What a head is called."""
-    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
-
-
 @TABLE.picture("matters_steps", say("Step by step"))
 def steps(heads: Heads) -> Plot | None:
     """What one head changes at each step, or at each token of an encoder that is alone."""
@@ -315,7 +310,7 @@ def steps(heads: Heads) -> Plot | None:
         labels, numbers = run.visible.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure]
-    name = name_of(run.view.kind, layer, head)
+    name = head_of_kind(run.view.kind, layer, head)
     title = say("Change at each token without {head}", head=head_name(layer, head))
     if now is not None:
         title = say("Change at each step without {head}", head=head_name(layer, head))

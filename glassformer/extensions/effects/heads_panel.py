@@ -18,7 +18,6 @@ from glassformer.extensions.effects.head_effect_pictures import (
     Shown,
     concentration,
     in_numbers,
-    name_of,
     names_of,
     said,
     step_of,
@@ -29,6 +28,7 @@ from glassformer.extensions.effects.head_effect_pictures import (
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import HeadEffects
 from glassformer.runs import loading
+from glassformer.runs.map_axes import head_of_kind
 from glassformer.runs.measurement_jobs import begins_by_itself, studies
 from glassformer.runs.open_run import AnyRun, OpenRun, attempt
 from glassformer.runs.show import ask_first, show
@@ -178,5 +178,5 @@ def _sums_up(run: OpenRun, found: HeadEffects, measure: Shown, layer: int, head:
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
     return say("{head}: {effect}. By the size of this effect, the head has rank {rank} among all {n} heads.",
-               head=name_of(run.view.kind, layer, head), effect=written(own, measure),
+               head=head_of_kind(run.view.kind, layer, head), effect=written(own, measure),
                rank=int((sizes > abs(own)).sum()) + 1, n=sizes.size)  # fmt: skip

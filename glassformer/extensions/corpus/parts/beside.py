@@ -12,7 +12,7 @@ from glassformer.charts.attribution import Block, head_effects_spec
 from glassformer.charts.grammar import table
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora, open_corpus_run
-from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_name, head_of
+from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_of
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CHANCE, Figure, PairedDifference, PairedScore
@@ -21,7 +21,7 @@ from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs.head_measure_labels import UNITS
-from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.map_axes import KIND_NAMES, head_of_kind
 from glassformer.runs.open_run import attempt
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
@@ -274,7 +274,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
         Hit(one.line, one.source, one.target, values=(one.second - one.first, one.first, one.second)) for one in found
     ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
-    said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)
+    said = say("{head}: {measure}.", head=head_of_kind(scene.kind, *scene.head), measure=scene.words.full_title)
     open_corpus_run.table(LINES, listed, headings, title)
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))
     file = pd.DataFrame({"line": [one.line for one in found]} | open_corpus_run.columns(listed, 3))

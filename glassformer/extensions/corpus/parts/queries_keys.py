@@ -23,10 +23,11 @@ from glassformer.extensions.corpus.charts import (
     joined_spec,
 )
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
-from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_name
+from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene
 from glassformer.extensions.corpus.library.joint_space import JointSpace, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import PeakPosition
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, card
+from glassformer.runs.map_axes import head_of_kind
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
@@ -157,7 +158,7 @@ def _points(scene: Layer) -> Plot:
     spec = joined_spec(
         scene.cloud(scene.head),
         shares=own.plane.shares,
-        title=say("{head}: queries and keys", head=head_name(scene.kind, scene.layer, scene.head)),
+        title=say("{head}: queries and keys", head=head_of_kind(scene.kind, scene.layer, scene.head)),
         note=joined("; ", [say("{tokens} of {lines}", tokens=count, lines=lines), *selected]),
         by=look.points_by,
         groups=[group_of(piece, scene.special) for piece in tokens.pieces] if look.points_by == "group" else (),
@@ -165,7 +166,7 @@ def _points(scene: Layer) -> Plot:
     alt = say(
         "The queries and keys of {head} on {lines}: {n:,} points on two axes, which hold {share:.0%} of the "
         "variance. The table that can be saved has every token.",
-        head=head_name(scene.kind, scene.layer, scene.head),
+        head=head_of_kind(scene.kind, scene.layer, scene.head),
         lines=lines,
         n=n,
         share=sum(own.plane.shares),

@@ -16,7 +16,7 @@ from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.runs import loading
-from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
+from glassformer.runs.map_axes import MapAxes, head_of_kind, sides
 from glassformer.runs.picture import Part
 from glassformer.runs.viewed_run import VisibleTrace
 from glassformer.server.model_runner import BusyError
@@ -116,15 +116,14 @@ def latest(training: Training) -> LatestRun | None:
 def _latest(training: Training, step: int) -> LatestRun:
     folder = training.out.with_name(snapshots.at_step(training.out.name, step))
     checkpoint = load(folder, inside=training.folder)
-    trace = checkpoint.run(checkpoint.query(checkpoint.card.first_example()))
+    source = checkpoint.card.first_example()
+    trace = checkpoint.run(checkpoint.query(source))
     kind: Kind = "cross" if "cross" in trace.kinds else trace.kinds[0]
     layer = trace.maps(kind).shape[0] - 1
     maps, allowed = trace.maps(kind)[layer], trace.mask(kind)
     head = int(entropy(maps).mean(axis=-1).argmin())
     axes = sides(VisibleTrace(trace, View()), kind)
-    return LatestRun(
-        step, kind, layer, head, maps[head], allowed, axes, checkpoint.card.first_example(), trace.output_text
-    )
+    return LatestRun(step, kind, layer, head, maps[head], allowed, axes, source, trace.output_text)
 
 
 def latest_map(found: LatestRun) -> Spec:
@@ -132,14 +131,12 @@ def latest_map(found: LatestRun) -> Spec:
     title = say(
         "Step {step:,}: “{source}” becomes “{output}”", step=found.step, source=found.source, output=found.output
     )
-    named = say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[found.kind], layer=found.layer + 1,
-                head=found.head + 1)  # fmt: skip
     return heatmap_spec(
         found.weights,
         queries=found.axes.queries,
         keys=found.axes.keys,
         title=title,
-        note=named,
+        note=head_of_kind(found.kind, found.layer, found.head),
         query_axis=found.axes.query_axis,
         key_axis=found.axes.key_axis,
         allowed=found.allowed,
