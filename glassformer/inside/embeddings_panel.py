@@ -12,7 +12,8 @@ from typing import Any, Final
 from glassformer.inside import embeddings_pictures as pictures
 from glassformer.inside import inside_controls
 from glassformer.inside.embeddings_pictures import Book, ChosenPiece, ids_of, open_piece
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.server.jobs import SMALL, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.shared import drawing

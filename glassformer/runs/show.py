@@ -64,7 +64,7 @@ def _meant(
     """What a click means, at the step at which it was made: the browser may have moved on since that was drawn.
 
     On a picture that does not follow the step, that is the step at which it was drawn; where a reader has stepped on
-    since, `open_run.settled_step` knows better.
+    since, `stepper_view.settled_step` knows better.
     """
     if click.step is None or drawn is None or not names:
         return clicked(click)

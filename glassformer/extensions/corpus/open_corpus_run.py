@@ -20,8 +20,9 @@ from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES, head_of_kind
-from glassformer.runs.open_run import REVISION_LENGTH, attempt
+from glassformer.runs.run_address import REVISION_LENGTH
 from glassformer.runs.show import choose_part
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.controls import ControlBinding

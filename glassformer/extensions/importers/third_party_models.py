@@ -24,7 +24,7 @@ from glassformer.extensions.weight_files import pickles
 from glassformer.extensions.weight_files.weights import OUTLINE
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
-from glassformer.runs.open_run import publish_unopened
+from glassformer.runs.run_address import publish_unopened
 from glassformer.runs.sources import Source, sources
 from glassformer.server import server_options
 from glassformer.server.parts import ServerPart

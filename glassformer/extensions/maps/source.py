@@ -8,7 +8,7 @@ from glassformer.checkpoints import table
 from glassformer.extensions.maps.library.given_maps import GivenMaps
 from glassformer.extensions.maps.library.npzfile import HOLDS, read_maps
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import address
+from glassformer.runs.run_address import address
 from glassformer.runs.sources import Source
 from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.i18n import st

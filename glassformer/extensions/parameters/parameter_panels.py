@@ -21,7 +21,7 @@ from glassformer.extensions.parameters.parameter_tables import (
 )
 from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing

@@ -20,8 +20,9 @@ from warnings import warn
 
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
-from glassformer.runs.open_run import seen, stepper_run
+from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, PICTURES, Picture, Plot, declare_all
+from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.link import Link, address_words, read_link, write_link
 from glassformer.state.view import View, all_fields

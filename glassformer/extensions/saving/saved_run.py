@@ -22,8 +22,9 @@ from plotly.offline import get_plotlyjs
 from glassformer.components.custom_component import read_asset, script
 from glassformer.components.stepper_view import StepperRun
 from glassformer.frame.sentence_stepper import SAVES
-from glassformer.runs.open_run import OpenRun, address, seen
+from glassformer.runs.open_run import OpenRun, seen
 from glassformer.runs.picture import PAGES, Page, Picture, declare_all
+from glassformer.runs.run_address import address
 from glassformer.runs.step_frames import NoFramesError, RunRef, frames_of
 from glassformer.runs.viewed_run import ViewedRun, at_step
 from glassformer.shared import cover_box

@@ -6,8 +6,9 @@ from typing import Final
 from glassformer.extensions.sentences.line_table import opened, overview, table
 from glassformer.extensions.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
 from glassformer.extensions.what_if.what_if_panels import told
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.loading import runner
-from glassformer.runs.open_run import attempt, publish
+from glassformer.runs.run_address import publish
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing

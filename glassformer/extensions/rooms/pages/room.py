@@ -4,7 +4,7 @@ from glassformer.extensions.rooms import room_panels, room_session
 from glassformer.frame.run_page import settle_defaults
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
-from glassformer.runs.open_run import publish_unopened
+from glassformer.runs.run_address import publish_unopened
 from glassformer.state import session
 from transformer.i18n import say
 

@@ -20,7 +20,8 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     Choices,
     Pairs,
 )
-from glassformer.runs.open_run import attempt, publish
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.run_address import publish
 from glassformer.runs.show import choose_part
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import JobStatus

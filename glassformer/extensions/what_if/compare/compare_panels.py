@@ -23,8 +23,10 @@ from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.maps import SeenMap, seen_map
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import OpenRun, attempt, open_run, publish
+from glassformer.runs.open_run import OpenRun, open_run
+from glassformer.runs.run_address import publish
 from glassformer.runs.show import show
 from glassformer.runs.viewed_run import VisibleTrace, heads_name
 from glassformer.shared import controls, drawing
