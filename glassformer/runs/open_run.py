@@ -26,7 +26,7 @@ from glassformer.state.view import MAIN, Slot
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import ChangeError
+from transformer.runs.interventions import InterventionError
 from transformer.runs.trace import Kind, Trace
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _ran(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, Slo
     """Run a link; if its changes, its forced pieces or its place among the results are refused, without them."""
     try:
         return link, here, loading.run(checkpoint, link.query(checkpoint.content_hash))
-    except ChangeError as error:
+    except InterventionError as error:
         return _ran(checkpoint, *_unchanged(link, here, error))
     except QueryError as error:
         if not link.forced and not link.hypothesis:

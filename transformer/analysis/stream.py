@@ -1,4 +1,4 @@
-"""Residual stream: norms by depth, sub-layer contributions, layer norms.
+"""Residual stream: where it can be read, its size and direction by depth, what sub-layers add, each norm.
 
 The stream begins as embedding plus position. Every sub-layer adds its output to it. In a pre-norm model nothing else
 happens to it until the final norm; in a post-norm model a norm follows each sum, and the stream is its output. If

@@ -19,7 +19,7 @@ MOST_OTHER = 128  # pieces of another run
 
 
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
-    """The tap that carries out all interventions, in order; a ChangeError if one makes no sense in the model."""
+    """The tap that carries out all interventions, in order; an InterventionError if one makes no sense in the model."""
     parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
     return tap_of(
         *(

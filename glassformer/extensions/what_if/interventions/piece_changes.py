@@ -39,7 +39,7 @@ MAX_SEED: Final = 2**32 - 1
 
 
 def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
-    """Check that the source has a place, or raise a ChangeError."""
+    """Check that the source has a place, or raise an InterventionError."""
     if where >= len(ids):
         raise InterventionError(
             say_n(
