@@ -199,7 +199,7 @@ Values = Callable[[], dict[str, Tensor]]
 
 
 def taken(ground: InterventionContext, source: str, wanted: Sequence[str]) -> Values:
-    """Returns sites of the other run, which is made once, when first needed; an InterventionError if that is impossible."""
+    """Sites of the other run, which is made once, when first needed; an InterventionError if that is impossible."""
 
     @cache
     def values() -> dict[str, Tensor]:
