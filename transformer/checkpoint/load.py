@@ -50,7 +50,7 @@ from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
-from transformer.files.untrusted_folder import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles, name_of
 from transformer.i18n import say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig, unknown_keys
@@ -213,7 +213,7 @@ def _loaded(
     folder: Path, files: FolderFiles, progress: Progress, *, step: int | None, inside: Path | None, device: torch.device
 ) -> Checkpoint:
     """Read every file once: the small ones whole, that of the tensors a few megabytes at a time."""
-    name = folder.resolve().name + (f"{snapshots.AT}{step}" if step is not None else "")
+    name = name_of(folder) + (f"{snapshots.AT}{step}" if step is not None else "")
     config_file = files.read(CONFIG, limit=MAX_CONFIG)
     config, warnings = read_config(config_file, label=files.label(CONFIG))
     small = {CONFIG: config_file}
@@ -296,7 +296,7 @@ def assembled(
     `card.json`. A `CheckpointError` says that a tensor is missing, left over or of another shape than in the config,
     that a tokenizer cannot be used or has another size, or that the model does not fit into memory.
     """
-    name, files = source.resolve().name, stored_tokenizers(tokenizers, config)
+    name, files = name_of(source), stored_tokenizers(tokenizers, config)
     opened = open_tokenizers(files, config, label=name)
     check_vocabularies(config, values.shapes, [(file, one.size) for file, one in opened], label=name)
     check_shapes(config, values.shapes, label=name)

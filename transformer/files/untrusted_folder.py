@@ -140,11 +140,29 @@ class FolderFiles:
 
 
 def as_typed(path: Path, inside: Path | None) -> str:
-    """How messages call a path: from a folder that it may not leave on, empty for that folder itself; else whole."""
+    """How messages call a path: from a folder that it may not leave on, empty for that folder itself; else whole.
+
+    What lies in huggingface_hub's cache is called as on the hub.
+    """
+    for above in (path, path.parent):
+        if (hub := hub_name(above)) is not None:
+            return hub if above is path else f"{hub}/{path.name}"
     if inside is not None:
         path = path.relative_to(inside) if path.is_relative_to(inside) else Path(path.name)
     name = "" if path == Path() else str(path)
     return name if name.isprintable() else shown(name)
+
+
+def hub_name(folder: Path) -> str | None:
+    """The name on the hub of a model's folder in huggingface_hub's cache; None for any other folder."""
+    repository = folder.parent.parent.name if folder.parent.name == "snapshots" else ""
+    return repository.removeprefix("models--").replace("--", "/") if repository.startswith("models--") else None
+
+
+def name_of(folder: Path) -> str:
+    """What a model in a folder is called: by the hub's name, else as the folder."""
+    folder = folder.resolve()
+    return hub_name(folder) or folder.name
 
 
 def _is_blob(path: Path, root: Path) -> bool:

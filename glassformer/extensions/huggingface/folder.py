@@ -115,6 +115,11 @@ def import_folder(
         return _Import(files, record, family, settings, weights, answers, open_again).done()
 
 
+def family_of(files: FolderFiles) -> Family:
+    """The family that a folder's config.json names; a `CheckpointError` if it does not open here."""
+    return _family(files, _record(files, CONFIG))
+
+
 def _record(files: FolderFiles, name: str) -> dict[str, Any]:
     if name == CONFIG and not files.has(CONFIG) and files.has(ADAPTER):
         raise CheckpointError(
