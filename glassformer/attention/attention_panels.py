@@ -1,4 +1,4 @@
-"""The Attention page: its row of controls, the chosen part, and what parts share."""
+"""The Attention page: choice of a part, menus of attention, layer, head and colours, how its scores differ."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Part "What heads do": a table of head measures for the current sentence."""
+"""Part "What heads do": a table of head measures of one sentence, and the columns that extensions add."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Pictures of the part "One weight": how an attention weight is computed, with the model's own numbers.
+"""Part "One weight": which weight it opens on, its numbers, and a picture of each step of its computation.
 
 Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
 the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is
@@ -121,7 +121,7 @@ class OpenWeight(RunScene):
 
 
 def open_weight(run: ViewedRun) -> OpenWeight:
-    """The walk to the selected weight; errors as of `Work`, and where the model's numbers are not finite."""
+    """The walk to the selected weight; errors as of `ModelAccess`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.visible), run.checkpoint
     axes, where = sides(run.visible, kind), place(kind, shown.layer)
     recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))

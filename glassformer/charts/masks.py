@@ -1,4 +1,4 @@
-"""Masks: a batch and its padding, a mask at its own shape and after broadcasting.
+"""Masks as charts: a padded batch, a mask of queries and keys, one query's scores before and after its mask.
 
 Open cells have the colour of the key's side, closed ones are hatched or grey. A mask has no numbers: its cells say
 True and False, or 0 and −∞ if it is written as an addition to the scores.

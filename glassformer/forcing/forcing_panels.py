@@ -1,4 +1,4 @@
-"""The page Teacher forcing: the box for the reference, and what the model makes of each right piece."""
+"""Panels of the page Teacher forcing: box for the reference, losses in sentences, table of the given tokens."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""A page about a run: the sidebar, its first row, and below it what is drawn of the run, all by one declaration.
+"""Page about a run by one declaration (`run_page`): sidebar with checkpoint or maps, defaults, language choice.
 
 The sidebar has which checkpoint or which given maps, how it decodes, what a class may see, and the language.
 """

@@ -1,4 +1,4 @@
-"""Part "Embeddings": nearest neighbours of a piece, and a 2D map of the sentence.
+"""Part "Embeddings": choice of a token, its nearest neighbours, and a 2D map of the sentence.
 
 A piece is selected among the tokens of the sentence, by typing it, or by a click on a neighbour; a click on a piece
 of the sentence selects its token.

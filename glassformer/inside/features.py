@@ -1,4 +1,4 @@
-"""Model features as sentences: what the config says, and what the diagram omits."""
+"""A model's features in words, from its config: sentences, activation names, what the diagram leaves out."""
 
 from collections.abc import Iterator
 

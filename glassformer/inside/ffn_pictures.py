@@ -1,4 +1,4 @@
-"""The pictures of the feed-forward sub-layers: silent and active neurons, and what one of them reads and writes."""
+"""Pictures of the feed-forward sub-layers: silent and active neurons, and one neuron's effect on logits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

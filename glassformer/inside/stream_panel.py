@@ -1,4 +1,4 @@
-"""Part "Residual stream": its size by depth, and what each norm does to it."""
+"""Part "Residual stream": its size by depth, what sub-layers add to it, and what each norm does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error boundary of a page: a sentence in place of what cannot be done, with the way to the doctor."""
+"""Error boundary of a page: an error as a sentence, a link to the doctor page; the interface `Examiner`."""
 
 from __future__ import annotations
 

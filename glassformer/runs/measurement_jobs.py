@@ -55,7 +55,7 @@ Measuring = Callable[[], Generator[MeasurementProgress, None, _Result]]
 
 @st.cache_resource(show_spinner=False)
 def studies() -> JobRegistry[Hashable]:
-    """What is measured for the server's visitors; each job tells a `Step`."""
+    """What is measured for the server's visitors; each job tells its `MeasurementProgress`."""
     return new_studies()
 
 

@@ -1,4 +1,4 @@
-"""Maps from a file, as a page draws them: what of an open run needs weights and labels alone."""
+"""Attention maps from a file, opened on a page in place of a run (`OpenMaps`); the type of both (`AnyRun`)."""
 
 from __future__ import annotations
 

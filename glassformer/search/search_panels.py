@@ -1,4 +1,4 @@
-"""The page How tokens are chosen: its row of parts, and of these Sampling."""
+"""The page How tokens are chosen: its row of parts, and the part Sampling: sliders, draws as jobs, table."""
 
 from __future__ import annotations
 

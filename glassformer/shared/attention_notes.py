@@ -1,4 +1,4 @@
-"""Notes on how a model's attention differs from the original paper."""
+"""A model in words: how its attention scores differ from the paper's, and its training effort and time."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Step page of encoder-only models: hide one piece and predict it (MLM)."""
+"""Translate page of encoder-only models: predictions for a masked token, and each token's loss (MLM)."""
 
 from dataclasses import replace
 from functools import partial

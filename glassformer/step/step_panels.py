@@ -1,4 +1,4 @@
-"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece."""
+"""Translate page: candidates, forcing and guessing a token, results and branches, the strip of model blocks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

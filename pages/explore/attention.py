@@ -1,4 +1,4 @@
-"""Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
+"""Page script of Attention: the chosen part, for the run of a sentence or for attention maps from a file."""
 
 from functools import partial
 

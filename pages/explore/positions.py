@@ -1,4 +1,4 @@
-"""Positions: what gives the model order."""
+"""Page script of Positions: the controls and the chosen part, with the run of the sentence if there is one."""
 
 from __future__ import annotations
 

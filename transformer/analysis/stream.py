@@ -40,7 +40,7 @@ class StreamPlace:
 
     part: Part  # what it is after
     layer: int | None  # of which layer, from 0; None for the embedding and the final norm
-    site: str  # the site of `transformer.tap.SITES` that has the stream there
+    site: str  # the site of `transformer.model.sites.SITES` that has the stream there
 
     @property
     def short(self) -> str:

@@ -1,4 +1,4 @@
-"""Applies the interventions of a run: the tap, and the edited input ids."""
+"""The tap that applies the interventions of a run, and another run that values are copied from."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -79,7 +79,7 @@ class ExaminationProgress:
 
 
 class Examinations(JobRegistry[ExaminationRequest]):
-    """Every examination of the server; each tells its `Progress` and comes to a `Report`."""
+    """Every examination of the server; each tells its `ExaminationProgress` and comes to a `Report`."""
 
     def __init__(
         self,

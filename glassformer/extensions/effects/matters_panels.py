@@ -1,4 +1,4 @@
-"""The page What matters: what the current step owes to each piece, and its logit to each part of the decoder."""
+"""Panels of the page What matters: credit of tokens, hiding, integrated gradients, parts of the logit."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""An imported model: its trial run on one sentence, the ranking of answers, and its checkpoint folder.
+"""An imported model on its page: choice of a file, a trial sentence, ranked answers, a checkpoint folder.
 
 A folder is written only inside a folder of checkpoints, under a new name, for any user.
 """

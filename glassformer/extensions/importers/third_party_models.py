@@ -1,4 +1,4 @@
-"""Third-party models in the checkpoint folders: find, preview, open and cache them, and their pages.
+"""Third-party models in the checkpoint folders (`Source`): find, preview, rank answers, open and cache them.
 
 Only files inside those folders are touched, however the path was typed. A reader may name tokenizer files besides
 answers to the report's questions; they are kept like answers, so a URL has all of it.

@@ -1,4 +1,4 @@
-"""Files of attention maps where a page wants a checkpoint, and what is told of them."""
+"""The `Source` of attention map files in the checkpoint folders: cached reading, card, how to write a file."""
 
 from pathlib import Path
 from typing import Final

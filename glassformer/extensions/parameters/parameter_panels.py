@@ -1,4 +1,4 @@
-"""Part "Parameters": all learned tensors, and one of them in detail.
+"""Part "Parameters" of the Doctor page: filters, all tensors, one of them in detail, its singular values.
 
 The statistics are defined in `transformer.analysis.parameters`.
 """

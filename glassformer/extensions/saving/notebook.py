@@ -1,4 +1,4 @@
-"""Notebook display of a run, and chart files without a server.
+"""Notebook display of one run or two (iframe, static rendering), and picture files as PNG, SVG or HTML.
 
 A notebook shows a saved run (`extensions.saving.saved_run`) in an iframe. A static rendering below it is for untrusted
 notebooks, notebook viewers without scripts, and screen readers.

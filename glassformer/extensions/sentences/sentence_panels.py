@@ -1,4 +1,4 @@
-"""The page A file of sentences: the box and what begins to run them, and the results, drawn while they come."""
+"""Panels of the page A file of sentences: input box, upload, start, progress, and results while they come."""
 
 from functools import partial
 from typing import Final

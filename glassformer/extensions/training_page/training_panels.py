@@ -1,4 +1,4 @@
-"""The Training page: its part about curves, with the snapshots on them, and its part about a sentence."""
+"""The Training page's parts: curves, and a sentence over training with outputs and the doctor's verdicts."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence

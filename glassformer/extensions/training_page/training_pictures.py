@@ -1,4 +1,4 @@
-"""The page Training: its fields of the view, and its pictures: learning curves, with snapshots as marks on them."""
+"""The page Training, its view state, and its pictures: learning curves, entropy of heads over training."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -43,7 +43,7 @@ class ShapeStep:
 
     where: str  # the component
     what: str  # what was computed
-    site: str  # its name in `transformer.model.taps.SITES`; empty for a re-arrangement, which the model does not name
+    site: str  # its name in `transformer.model.sites.SITES`; empty for a re-arrangement, which the model does not name
     shape: Shape  # as recorded, without the batch axis
     remark: str = ""  # why it is so
 

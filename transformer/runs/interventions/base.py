@@ -1,4 +1,4 @@
-"""Base classes of interventions.
+"""Base class of interventions, their error, and the context in which one is applied.
 
 An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `fields`, which
 also give its JSON and its part of a URL. It overrides the methods below: `visitors` changes values and settings of the

@@ -1,4 +1,4 @@
-"""For teachers: a link for a class, a lesson on paper, lessons in one's own words."""
+"""Page "Plan and handouts" for teachers: a link, a plan for a class, a handout, their own lessons."""
 
 from glassformer.extensions.classroom import teaching_panels
 from glassformer.frame.run_page import sidebar

@@ -1,4 +1,4 @@
-"""A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
+"""The page Open a checkpoint: import report of another program's model, questions, a trial sentence, links."""
 
 from glassformer.extensions.importers import import_report, imported_model
 from glassformer.extensions.importers.third_party_models import ways

@@ -1,4 +1,4 @@
-"""A room: a class follows its teacher through the app, and votes before an answer is shown."""
+"""Page script of A room, where rooms are opened, joined and taught."""
 
 from glassformer.extensions.rooms import room_panels, room_session
 from glassformer.frame.run_page import settle_defaults

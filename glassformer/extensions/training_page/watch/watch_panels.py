@@ -1,4 +1,4 @@
-"""Part "Watch it learn": start a small training and follow it live.
+"""Part "Train a small model" of the Training page: the form, and a training followed live, with its buttons.
 
 First the form and its notes; then the training's progress, in a fragment that reruns, and its buttons. The model is in
 the sidebar's menu as soon as it exists.

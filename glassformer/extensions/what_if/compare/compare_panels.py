@@ -1,4 +1,4 @@
-"""The page Compare: what is compared, both runs with their steppers, and what sets them apart.
+"""Panels of the page Compare: both runs with their steppers, folds of results, both maps and their difference.
 
 One stepper moves both runs. Its buttons are at the longer run, to reach every step of both; of equally long runs, at
 the run of the main slot. A difference of two maps needs equal rows and columns. So if two runs wrote different

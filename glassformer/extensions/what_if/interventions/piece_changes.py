@@ -1,4 +1,4 @@
-"""Changes of pieces, of those that are read and of one output piece, and changes of their positions.
+"""Changes of source tokens (replace, drop, swap, shuffle, pad, blank), of one output token, and of positions.
 
 Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder-only model the source is its
 prompt. Places count in the source with its special pieces, as the changes before this one left it.
