@@ -13,8 +13,8 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part
 from glassformer.runs.viewed_run import can_roll, has_words
 from glassformer.shared import controls, cover_box, drawing
-from glassformer.shared.attention_notes import about_scores
 from glassformer.shared.i18n import st
+from glassformer.shared.model_notes import about_scores
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state.view import Aggregate, Slot
 from transformer.extensions import provided

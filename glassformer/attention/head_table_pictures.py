@@ -1,4 +1,4 @@
-"""Head measures of a run for the part "What heads do", and pictures of one: all heads, rows of one head.
+"""Head measures of a run for the part "What heads do", and pictures of one measure: all heads, rows of one head.
 
 `transformer.analysis.head_statistics` has the measures and their sources. No head gets a label: the values are
 measured for this sentence alone.

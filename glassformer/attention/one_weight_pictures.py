@@ -24,7 +24,7 @@ from glassformer.charts.theme import Spec
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
-from glassformer.shared.attention_notes import formula
+from glassformer.shared.model_notes import formula
 from glassformer.state.view import cell_of, fields, place_of, row_below
 from transformer.analysis.one_weight import Tops, Walk, place, sites, walk, worth_seeing
 from transformer.i18n import joined, say, say_n

@@ -12,10 +12,10 @@ from glassformer.runs.run_address import publish
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
-from glassformer.shared.attention_notes import time_of
 from glassformer.shared.controls import KEEP
 from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
+from glassformer.shared.model_notes import time_of
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint

@@ -25,7 +25,7 @@ from glassformer.extensions.training_page.charts.training import (
 )
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
-from glassformer.shared.attention_notes import effort_of
+from glassformer.shared.model_notes import effort_of
 from glassformer.state.fields import Look, choice, either
 from glassformer.state.view import MAIN, Slot, View, cell_of, fields, place_of
 from transformer.checkpoint.curve import Curve, load_curve

@@ -27,9 +27,9 @@ from glassformer.server import replicas, server_options
 from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, cover_box, drawing
-from glassformer.shared.attention_notes import time_of
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import here, st
+from glassformer.shared.model_notes import time_of
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import global_params, session
 from glassformer.state.view import MAIN

@@ -1,4 +1,4 @@
-"""A model in words: how its attention scores differ from the paper's, and its training effort and time."""
+"""Small texts for several pages: how attention differs from the paper's, training effort, durations."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
