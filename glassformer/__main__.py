@@ -2,17 +2,23 @@
 
 glassformer                                       the app, on http://localhost:8501
 glassformer --checkpoints DIR --server.port 9000  the app; what has a dot is Streamlit's, the rest the app's
+glassformer ORG/NAME                              the app, on a model of the hub, which is fetched if need be
+glassformer runs/model.pt                         the app, on a model of one's own
 glassformer doctor FILE                           a command; `glassformer --help` lists them
 """
 
+import os
 import re
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 
-from glassformer import APP
+from glassformer import APP, SHIPPED
 from transformer import __version__
 from transformer.__main__ import main as command
+from transformer.errors import CheckpointError, GlassformerError
+from transformer.extensions import extensions, imported
 
 OPTIONS = """
 without a command the app starts; its options:
@@ -22,6 +28,8 @@ without a command the app starts; its options:
   --device DEVICE             where models compute: cpu, cuda, cuda:1
   --uploads on|no-pickles|off what visitors may open
   --training on|off           whether they may train small models
+  --hub fetch|cache|off       whether they see the models in the hub's cache, and may fetch more
+  --open NAME                 the checkpoint that opens first
   --server.port 9000 ...      any option of Streamlit that has a dot in its name"""
 
 
@@ -31,6 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] in (["--version"], ["-V"]):
         print(f"glassformer {__version__}")
         return 0
+    if words and _is_model(words[0]):
+        try:
+            words[:1] = _opening(words[0])
+        except GlassformerError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
     if words[:1] in (["--help"], ["-h"]) or (words and not words[0].startswith("-")):
         return command(words, prog="glassformer", epilog=OPTIONS)
     theirs, ours = _parted(words)
@@ -45,6 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.argv = ["streamlit", "run", str(APP / "app.py"), *theirs, "--", *ours]
     (program,) = programs
     return int(program.load()(standalone_mode=False) or 0)
+
+
+def _is_model(word: str) -> bool:
+    """Whether a word is that of a model and not of a command: a path, or a name of the hub."""
+    return not word.startswith("-") and (os.sep in word or "/" in word or Path(word).suffix != "" or word in _shipped())
+
+
+def _shipped() -> set[str]:
+    return {one.parent.name for one in SHIPPED.glob("*/config.json")}
+
+
+def _opening(word: str) -> list[str]:
+    """The app's options that open a model; one of the hub is in the cache then."""
+    if word in _shipped():
+        return ["--open", word]
+    place = Path(word).expanduser()
+    if place.exists():
+        return ["--checkpoints", str(place.absolute().parent), "--open", place.absolute().name]
+    hub = [one for one in extensions() if "pull" in one.names]
+    if not hub:
+        raise CheckpointError("{path}: there is no such file or folder.", path=word)
+    cached = imported("glassformer.extensions.hub.hub_cache:cached")
+    if cached(word) is None:
+        imported(hub[0].names["pull"])(word)
+    return ["--open", word]
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:

@@ -15,6 +15,7 @@ from glassformer.runs import loading, sources
 from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.picture import Page
 from glassformer.runs.run_address import address, publish
+from glassformer.server import server_options
 from glassformer.shared import cover_box, drawing, menu
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
@@ -58,7 +59,7 @@ def settle_defaults(usable: Mapping[str, Entry]) -> None:
     names, state = list(usable), st.session_state
     spoken, guidance = language.of_browser(), global_params.guidance()
     read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
-    bare = names[0] if guidance.follows or guidance.is_set else next(read, names[0])
+    bare = names[0] if guidance.follows or guidance.is_set or server_options.opens_first() else next(read, names[0])
     state[session.DEFAULT_MODEL], state[session.BARE_MODEL] = names[0], bare
     is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
     if not state.get(session.MODEL):

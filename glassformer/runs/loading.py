@@ -221,9 +221,11 @@ def choosable(asked: str = "") -> dict[str, Entry]:
         found |= source.own()
     if (folder := sources.folder(asked)) is not None:
         found[folder.name] = folder
-    if asked and asked not in found and (typed := sources.at(asked)) is not None:
-        found[asked] = typed
-    return found
+    first = server_options.opens_first()
+    for name in filter(None, (asked, first)):
+        if name not in found and (typed := sources.at(name)) is not None:
+            found[name] = typed
+    return {first: found[first], **found} if first in found else found
 
 
 def found(name: str) -> Entry | None:

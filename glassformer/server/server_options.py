@@ -3,9 +3,12 @@
     streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
+    streamlit run app.py -- --hub fetch                 or        GLASSFORMER_HUB=off
+    streamlit run app.py -- --open ORG/NAME             or        GLASSFORMER_OPEN=zh-en
 
 Unless it is said, models compute on the processor, uploads are on where the server listens on this machine alone, and
-off everywhere else; so is training where uploads are.
+off everywhere else; so is training where uploads are. The models in the hub's cache are shown on this machine alone,
+and the app fetches none. Without a name the first checkpoint opens.
 """
 
 import ipaddress
@@ -48,6 +51,9 @@ ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
 MODES: tuple[str, ...] = get_args(Mode)
 TRAINING = "GLASSFORMER_TRAINING", "--training"
 TRAINING_MODES = ("on", "off")
+Hub = Literal["fetch", "cache", "off"]
+HUB = "GLASSFORMER_HUB", "--hub"
+OPEN = "GLASSFORMER_OPEN", "--open"
 
 
 def mode(arguments: Sequence[str] | None = None) -> Mode:
@@ -66,6 +72,19 @@ def trains(arguments: Sequence[str] | None = None) -> bool:
     if not can_limit() or asked not in (*TRAINING_MODES, None):
         return False
     return mode(arguments) != "off" if asked is None else asked == "on"
+
+
+def hub(arguments: Sequence[str] | None = None) -> Hub:
+    """Whether visitors see the models in the hub's cache, and may fetch more."""
+    asked = said(arguments, *HUB)
+    if asked is None:
+        return "cache" if is_local() else "off"
+    return cast(Hub, asked) if asked in get_args(Hub) else "off"
+
+
+def opens_first() -> str:
+    """The name of the checkpoint that opens where an address names none; "" if that is not said."""
+    return said(None, *OPEN) or ""
 
 
 def is_local() -> bool:
