@@ -4,7 +4,7 @@ from glassformer import SHIPPED
 
 CHECKPOINTS = SHIPPED  # where the library finds names such as `zh-en` (`transformer.checkpoint.named`)
 NAMES = (
-    "hub", "what_if", "effects", "drafts", "tokenizers", "weight_files", "uploads", "importers", "huggingface",
+    "what_if", "effects", "drafts", "tokenizers", "weight_files", "uploads", "hub", "importers", "huggingface",
     "toolkits",
     "maps", "rooms", "doctor", "parameters", "training", "snapshots", "training_page", "training_votes", "sentences",
     "corpus", "saving", "lessons", "classroom", "replicas",

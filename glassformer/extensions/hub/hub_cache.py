@@ -103,7 +103,7 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
         folder = Path(hf_hub_download(alone, CONFIG, revision=revision)).parent
         _check_family(folder)
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}
-        left = {file: sizes[file] for file in chosen(sizes) if not (folder / file).exists()}
+        left = {file: sizes[file] for file in chosen(alone, sizes) if not (folder / file).exists()}
         _check_disk(alone, folder, sum(left.values()))
         done = 0
         for file, size in sorted(left.items(), key=lambda one: one[1]):
@@ -114,7 +114,7 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
     return folder
 
 
-def chosen(files: Collection[str]) -> set[str]:
+def chosen(name: str, files: Collection[str]) -> set[str]:
     """Those of a repository's files that are read: settings, tokenizers, and the weights in one format.
 
     Raises CheckpointError if there are no weights that open here.
@@ -128,7 +128,8 @@ def chosen(files: Collection[str]) -> set[str]:
     if PICKLED in files:
         return small | {PICKLED}
     raise CheckpointError(
-        "there are no weights that this program reads ({whole}, {index} or {pickled}); it has {names}.",
+        "{name}: has no weights that this program reads ({whole}, {index} or {pickled}); it has {names}.",
+        name=name,
         whole=WHOLE,
         index=INDEX,
         pickled=PICKLED,
