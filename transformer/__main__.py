@@ -11,7 +11,7 @@ from transformer.extensions import Command, extensions, imported
 EXTRAS = {
     "corpus": ("duckdb",),
     "fast": ("ctranslate2",),
-    "hf": ("tokenizers",),
+    "hf": ("huggingface_hub", "tokenizers"),
     "hosting": ("prometheus_client", "redis"),
     "pictures": ("kaleido",),
     "ray": ("ray",),

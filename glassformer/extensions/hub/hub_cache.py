@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +49,11 @@ class CachedModel:
     entry: Entry  # its `error` says why it does not open
 
 
+def is_available() -> bool:
+    """Whether `huggingface_hub` is installed."""
+    return find_spec("huggingface_hub") is not None
+
+
 def is_name(text: str) -> bool:
     """Whether it may be the name of a model of the hub, with or without a revision behind "@"."""
     return len(text) <= LONGEST and NAME.fullmatch(text) is not None and ".." not in text and "--" not in text
@@ -61,6 +67,8 @@ def parted(name: str) -> tuple[str, str]:
 
 def cached(name: str) -> Path | None:
     """The folder of a model in the cache; None if it is not there, or not yet with its weights."""
+    if not is_available():
+        return None
     alone, revision = parted(name)
     folder = _repository(alone)
     try:
@@ -89,6 +97,11 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
         raise CheckpointError(
             "{name}: is no name of a model on the hub; such names are like Helsinki-NLP/opus-mt-zh-en.",
             name=shown(name),
+        )
+    if not is_available():
+        raise CheckpointError(
+            "{name}: what fetches models of the hub is not installed; pip install 'glassformer[hf]' brings it.",
+            name=alone,
         )
     from huggingface_hub import HfApi, errors, hf_hub_download
 
@@ -139,6 +152,8 @@ def chosen(name: str, files: Collection[str]) -> set[str]:
 
 def models() -> list[CachedModel]:
     """All models in the cache, by name, each at every revision that is there."""
+    if not is_available():
+        return []
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit
 
-from glassformer.extensions.hub.hub_cache import CachedModel, cached, entry_of, is_name, models, pull
+from glassformer.extensions.hub.hub_cache import CachedModel, cached, entry_of, is_available, is_name, models, pull
 from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.server import server_options
 from glassformer.shared import drawing
@@ -30,7 +30,7 @@ class HubSource(ImportersSource):
 
     def at(self, name: str) -> Entry | None:
         """One that is in the cache."""
-        folder = cached(name) if server_options.hub() != "off" and is_name(name) else None
+        folder = cached(name) if _mode() != "off" and is_name(name) else None
         found = None if folder is None else entry_of(name, folder)
         return found if found is not None and found.error is None else None
 
@@ -48,15 +48,15 @@ class HubSource(ImportersSource):
 
     def offer(self, entry: Entry | None) -> None:
         """The list of the cache, and the box."""
-        if server_options.hub() == "off":
+        if (mode := _mode()) == "off":
             return
         listed = _models()
         with st.expander(say("Models of the Hugging Face Hub"), icon=":material/cloud_download:"):
-            if server_options.hub() == "fetch":
+            if mode == "fetch":
                 _fetch_box()
             if listed:
                 _list(listed)
-            elif server_options.hub() != "fetch":
+            elif mode == "cache":
                 st.caption(say("The cache holds no models. In a terminal, `glassformer pull NAME` fetches one."))
 
     def label(self, entry: Entry) -> str | None:
@@ -79,6 +79,10 @@ class HubSource(ImportersSource):
 
 
 SOURCE = HubSource()
+
+
+def _mode() -> server_options.Hub:
+    return server_options.hub() if is_available() else "off"
 
 
 @streamlit.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
