@@ -1,0 +1,234 @@
+"""Capture of a model's attention: what `with capture(model) as seen` found, its kinds, its maps, its table.
+
+    with glassformer.capture(model) as seen:
+        model(src, tgt)
+    print(seen)                                      every attention, by the path of its module
+    seen.maps(source=words, target=more).show()      in a notebook
+
+The model may be any `torch.nn.Module`. Nothing of it is changed, and nothing stays on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.modules import module as hooks
+
+from glassformer.extensions.capture.attention_recorder import AttentionRecorder, Recorded, Running, Scores
+from glassformer.extensions.maps.library.given_maps import KINDS, GivenMaps, given_maps
+from transformer.errors import MapsError
+from transformer.i18n import say
+from transformer.model.anatomy import Kind
+
+_CROSS = ("cross", "src_attn", "src_attention", "encoder_attn", "encdecattention", "enc_dec", "encoder_decoder",
+          "enc_attn", "multihead_attn", "memory", "dec_enc", "inter_attn", "context_attn")  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedAttention:
+    """The attention of one module in one call."""
+
+    path: str  # of the module that computed it, such as "encoder.layers.0.self_attn"; "" for the model itself
+    kind: Kind
+    call: int  # which call of the model, from 0
+    weights: np.ndarray  # float32 [B, H, Q, K]
+    closed: np.ndarray  # bool [B, H, Q, K]: cells that a mask closes
+
+
+@dataclass(eq=False)
+class Capture:
+    """All attention that calls of a model have computed."""
+
+    attentions: list[CapturedAttention] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was not seen, and why
+
+    def of(self, kind: Kind, *, call: int = -1) -> list[CapturedAttention]:
+        """The attentions of a kind in one call, in the order in which they were computed; the last call by default."""
+        calls = sorted({one.call for one in self.attentions})
+        wanted = calls[call] if calls else 0
+        return [one for one in self.attentions if one.kind == kind and one.call == wanted]
+
+    def maps(
+        self, *, source: Sequence[str] = (), target: Sequence[str] = (), item: int = 0, call: int = -1, name: str = ""
+    ) -> GivenMaps:
+        """The maps of one sentence of a batch, for the pages and for `show`; errors as of `transformer.given_maps`.
+
+        Args:
+            source: The tokens that the encoder read, or a decoder-only model; their numbers if they are not given.
+            target: Those that the decoder read.
+            item: Which sentence of the batch, from 0.
+            call: Which call of the model.
+            name: What the model is called.
+        """
+        weights: dict[Kind, np.ndarray] = {}
+        allowed: dict[Kind, np.ndarray] = {}
+        for kind in KINDS:
+            found = _alike([one for one in self.of(kind, call=call) if item < len(one.weights)])
+            if found:
+                weights[kind] = np.stack([one.weights[item] for one in found])
+                allowed[kind] = ~np.logical_and.reduce([one.closed[item].all(axis=0) for one in found])
+        if not weights:
+            raise MapsError("no attention was seen; call the model inside the `with` block. {why}", why=self._why())
+        labels = {kind: _labels(kind, one.shape[-2:], source, target) for kind, one in weights.items()}
+        return given_maps(**weights, labels=labels, allowed=allowed, checkpoint=name, sentence=" ".join(source))
+
+    def show(self, picture: str = "attention", **given: Any) -> Any:
+        """The maps in a notebook; `given` is as for `maps`."""
+        return self.maps(**given).show(picture)
+
+    def _repr_html_(self) -> str:
+        return str(self.show()._repr_html_()) if self.attentions else f"<p>{self}</p>"
+
+    def __str__(self) -> str:
+        """A table: kind, path, call, shape."""
+        if not self.attentions:
+            return " ".join([str(say("No attention was seen.")), *self.notes])
+        rows = [(one.kind, one.path or "(model)", str(one.call), "×".join(map(str, one.weights.shape)))
+                for one in self.attentions]  # fmt: skip
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, *self.notes])
+
+    def _why(self) -> str:
+        return " ".join(self.notes)
+
+
+@contextmanager
+def capture(model: nn.Module) -> Iterator[Capture]:
+    """See every softmax attention that calls of a model compute inside the block, whoever wrote it.
+
+    The weights are those that the code computes, before dropout; of a fused kernel, which makes none, they are computed
+    a second time from its queries, keys and mask. A model that was compiled (`torch.compile`) cannot be seen, which
+    `Capture.notes` says.
+    """
+    seen = Capture()
+    paths = {id(module): name for name, module in model.named_modules()}
+    running: list[Running] = []
+    recorder = AttentionRecorder(running=lambda: running[-1] if running else Running())
+    calls = 0
+
+    def enter(module: nn.Module, args: Any, kwargs: Any = None) -> None:
+        nonlocal calls
+        path = paths.get(id(module))
+        if path is None:
+            return
+        if path == "":
+            recorder.begin([*args, *(kwargs or {}).values()])
+        running.append(Running(path, recorder.key_of((args, kwargs))))
+
+    def leave(module: nn.Module, args: Any, made: Any) -> None:
+        nonlocal calls
+        if id(module) not in paths:
+            return
+        running.pop()
+        if paths[id(module)] == "":
+            seen.attentions += sorted_out(recorder.found, call=calls, batch=_batch(args))
+            recorder.found.clear()
+            calls += 1
+
+    if any(type(one).__name__ == "OptimizedModule" for one in model.modules()):
+        seen.notes.append(
+            str(
+                say(
+                    "This model was compiled, and what compiled code computes cannot be seen; give the model as it was."
+                )
+            )
+        )
+    handles = [
+        hooks.register_module_forward_pre_hook(enter),
+        hooks.register_module_forward_hook(leave, always_call=True),
+    ]
+    try:
+        with recorder:
+            yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+        seen.attentions += sorted_out(recorder.found, call=calls, batch=None)
+
+
+def _batch(args: Sequence[Any]) -> int | None:
+    """The size of the batch, as the first argument's shape says."""
+    first = next((one for one in args if isinstance(one, torch.Tensor) and one.dim() > 1), None)
+    return None if first is None else len(first)
+
+
+def sorted_out(found: Sequence[Recorded], *, call: int, batch: int | None) -> list[CapturedAttention]:
+    """Each attention with its heads and its kind, in order; heads that were computed one by one are put together."""
+    ordered = sorted(found, key=lambda one: one.order)
+    made: list[CapturedAttention] = []
+    for (path, _, _), group in groupby(ordered, key=_of_one_attention):
+        together = list(group)
+        each = [_with_heads(one, batch) for one in together]
+        if len(each) > 1 and all(one[0].shape[1] == 1 for one in each):
+            each = [(torch.cat([one[0] for one in each], 1), torch.cat([one[1] for one in each], 1))]
+        else:
+            path = together[0].place.path
+        for weights, closed in each:
+            kind = kind_of(path, weights, closed, together[0].scores)
+            made.append(CapturedAttention(path, kind, call, weights.numpy(), closed.numpy()))
+    return made
+
+
+def _of_one_attention(one: Recorded) -> tuple[str, int, tuple[int, ...]]:
+    """What heads have in common that are computed one by one: in a module, or in modules of a list with one input."""
+    above, _, last = one.place.path.rpartition(".")
+    return (above if last.isdigit() else one.place.path), one.place.reads, tuple(one.weights.shape)
+
+
+def _with_heads(one: Recorded, batch: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weights and closed cells as [B, H, Q, K]."""
+    weights, closed = one.weights, one.closed
+    if weights.dim() == 2:
+        return weights[None, None], closed[None, None]
+    if weights.dim() == 3:
+        n = len(weights)
+        heads = one.heads or (n // batch if batch and n % batch == 0 else 1)
+        return weights.unflatten(0, (-1, heads)), closed.unflatten(0, (-1, heads))
+    if weights.dim() > 4:
+        return weights.flatten(1, -3), closed.flatten(1, -3)
+    return weights, closed
+
+
+def kind_of(path: str, weights: torch.Tensor, closed: torch.Tensor, scores: Scores | None) -> Kind:
+    """Encoder, decoder or cross: by where queries and keys come from, else by shape, mask and the module's name."""
+    rows, columns = weights.shape[-2:]
+    words = path.lower()
+    if scores is not None and scores.queries and scores.keys and scores.queries != scores.keys:
+        return "cross"
+    if any(word in words for word in _CROSS) or (rows != columns and scores is None):
+        return "cross"
+    of_later = torch.ones(rows, columns, dtype=torch.bool).triu(1)
+    if rows > 1 and bool((weights[..., of_later] == 0).all()):
+        return "decoder"
+    if scores is not None and scores.queries and scores.queries != {0}:
+        return "decoder"
+    return "decoder" if "decoder" in words and "encoder" not in words else "encoder"
+
+
+def _alike(found: list[CapturedAttention]) -> list[CapturedAttention]:
+    """Those of the most frequent shape: maps have the same rows, columns and heads in every layer."""
+    shapes = [one.weights.shape[1:] for one in found]
+    most = max(shapes, key=shapes.count, default=None)
+    return [one for one in found if one.weights.shape[1:] == most]
+
+
+def _labels(
+    kind: Kind, shape: Sequence[int], source: Sequence[str], target: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Labels of rows and columns: the tokens if there are as many, else numbers."""
+    of_rows = source if kind == "encoder" or (kind == "decoder" and not target) else target
+    of_columns = source if kind == "cross" else of_rows
+    numbers = [tuple(map(str, range(1, count + 1))) for count in shape]
+    rows, columns = (
+        words if len(words) == count else numbers[axis]
+        for axis, (words, count) in enumerate(zip((of_rows, of_columns), shape, strict=True))
+    )
+    return rows, columns
