@@ -56,6 +56,10 @@ class Scores:
     queries: frozenset[int]
     keys: frozenset[int]
 
+    def is_across(self) -> bool:
+        """Whether queries look at keys of another text."""
+        return bool(self.queries and self.keys) and self.queries != self.keys
+
 
 @dataclass(frozen=True)
 class Running:
@@ -112,15 +116,23 @@ class AttentionRecorder(TorchDispatchMode):
     def __post_init__(self) -> None:
         super().__init__()
         self._memory: dict[int, _Memory] = {}
+        self._given_twice: set[int] = set()  # memory that is two arguments, as where a text is copied
         self._count = 0
 
     def begin(self, arguments: Iterable[Any]) -> None:
         """A call begins: what its tensors are is forgotten, and these are its arguments."""
         self._memory.clear()
+        self._given_twice.clear()
+        self._count = 0
         for place, argument in enumerate(arguments):
             for tensor in tree_leaves(argument):
                 if isinstance(tensor, Tensor):
-                    self._of(tensor).taint = frozenset((place,))
+                    known = self._of(tensor)
+                    if known.taint and known.taint != {place}:
+                        self._given_twice.add(id(known))
+                    known.taint = frozenset((place,))
+        for known in self._memory.values():
+            known.taint = frozenset() if id(known) in self._given_twice else known.taint
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -149,6 +161,8 @@ class AttentionRecorder(TorchDispatchMode):
             for one in outputs:
                 self._of(one).taint |= taint
         name = func._schema.name.removeprefix("aten::")
+        if name == "embedding" and (known := self._known(args[1])) is not None and id(known) in self._given_twice:
+            self._of(made).taint = frozenset((self._count,))  # each of the two is looked up by itself
         if func in _SOFTMAX:
             self._softmax(args[0], made, int(args[1]))
         elif func in _PRODUCTS:
@@ -257,7 +271,10 @@ class AttentionRecorder(TorchDispatchMode):
             return
         if weights.shape[-2] != queries:  # heads lie between queries and keys
             weights, closed = (one.movedim(places[-1], -2) for one in (weights, closed))
-        self._add(soft.place, weights, closed, soft.scores, order=soft.order)
+        scores = soft.scores
+        if scores is not None and soft.dim == soft.weights.dim() - 2:  # keys came first in the product
+            scores = Scores(scores.keys, scores.queries)
+        self._add(soft.place, weights, closed, scores, order=soft.order)
 
     def _add(
         self,

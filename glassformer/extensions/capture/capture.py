@@ -30,6 +30,8 @@ from transformer.model.anatomy import Kind
 _CROSS = ("cross", "src_attn", "src_attention", "encoder_attn", "encdecattention", "enc_dec", "encoder_decoder",
           "enc_attn", "multihead_attn", "memory", "dec_enc", "inter_attn", "context_attn")  # fmt: skip
 
+_COMPILED = ("OptimizedModule", "RecursiveScriptModule", "ScriptModule")
+
 
 @dataclass(frozen=True, eq=False)
 class CapturedAttention:
@@ -133,14 +135,6 @@ def capture(model: nn.Module) -> Iterator[Capture]:
             recorder.found.clear()
             calls += 1
 
-    if any(type(one).__name__ == "OptimizedModule" for one in model.modules()):
-        seen.notes.append(
-            str(
-                say(
-                    "This model was compiled, and what compiled code computes cannot be seen; give the model as it was."
-                )
-            )
-        )
     handles = [
         hooks.register_module_forward_pre_hook(enter),
         hooks.register_module_forward_hook(leave, always_call=True),
@@ -152,6 +146,11 @@ def capture(model: nn.Module) -> Iterator[Capture]:
         for handle in handles:
             handle.remove()
         seen.attentions += sorted_out(recorder.found, call=calls, batch=None)
+        if not seen.attentions and any(type(one).__name__ in _COMPILED for one in model.modules()):
+            said = say(
+                "This model was compiled, and what compiled code computes cannot be seen; give the model itself."
+            )
+            seen.notes.append(str(said))
 
 
 def _batch(args: Sequence[Any]) -> int | None:
@@ -163,6 +162,8 @@ def _batch(args: Sequence[Any]) -> int | None:
 def sorted_out(found: Sequence[Recorded], *, call: int, batch: int | None) -> list[CapturedAttention]:
     """Each attention with its heads and its kind, in order; heads that were computed one by one are put together."""
     ordered = sorted(found, key=lambda one: one.order)
+    across = [one.scores for one in ordered if one.scores is not None and one.scores.is_across()]
+    memory = frozenset().union(*(one.keys for one in across))
     made: list[CapturedAttention] = []
     for (path, _, _), group in groupby(ordered, key=_of_one_attention):
         together = list(group)
@@ -172,7 +173,7 @@ def sorted_out(found: Sequence[Recorded], *, call: int, batch: int | None) -> li
         else:
             path = together[0].place.path
         for weights, closed in each:
-            kind = kind_of(path, weights, closed, together[0].scores)
+            kind = kind_of(path, weights, together[0].scores, memory)
             made.append(CapturedAttention(path, kind, call, weights.numpy(), closed.numpy()))
     return made
 
@@ -197,18 +198,21 @@ def _with_heads(one: Recorded, batch: int | None) -> tuple[torch.Tensor, torch.T
     return weights, closed
 
 
-def kind_of(path: str, weights: torch.Tensor, closed: torch.Tensor, scores: Scores | None) -> Kind:
-    """Encoder, decoder or cross: by where queries and keys come from, else by shape, mask and the module's name."""
+def kind_of(path: str, weights: torch.Tensor, scores: Scores | None, memory: frozenset[int]) -> Kind:
+    """Encoder, decoder or cross: by where queries and keys come from, else by shape, mask and the module's name.
+
+    `memory` is where the keys of cross-attention come from, which is what the encoder reads.
+    """
     rows, columns = weights.shape[-2:]
     words = path.lower()
-    if scores is not None and scores.queries and scores.keys and scores.queries != scores.keys:
+    if scores is not None and scores.is_across():
         return "cross"
     if any(word in words for word in _CROSS) or (rows != columns and scores is None):
         return "cross"
+    if scores is not None and scores.queries and memory:
+        return "encoder" if scores.queries <= memory else "decoder"
     of_later = torch.ones(rows, columns, dtype=torch.bool).triu(1)
-    if rows > 1 and bool((weights[..., of_later] == 0).all()):
-        return "decoder"
-    if scores is not None and scores.queries and scores.queries != {0}:
+    if rows > 1 and not weights[..., of_later].any():
         return "decoder"
     return "decoder" if "decoder" in words and "encoder" not in words else "encoder"
 

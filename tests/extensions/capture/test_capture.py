@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import transformer
-from tests.extensions.capture.codes import ATTENTIONS, OF_ONE_TEXT, D, Kept, Layer, Translator
+from tests.extensions.capture.codes import ATTENTIONS, OF_ONE_TEXT, Annotated, D, Fused, Kept, Layer, Translator
 from transformer.errors import MapsError
 
 SRC = torch.tensor([[3, 5, 7, 2, 9], [4, 6, 2, 0, 0]])
@@ -169,3 +169,11 @@ def test_after_an_error_nothing_is_left():
     with transformer.capture(model) as seen:
         model(SRC, TGT)
     assert [one.path for one in seen.attentions][:1] == ["a.0.self_attention"]
+
+
+@pytest.mark.parametrize("attention", [Annotated, Fused])
+def test_one_tensor_may_be_both_texts(attention):
+    model = Translator(attention).eval()
+    with transformer.capture(model) as seen, torch.no_grad():
+        model(SRC, SRC)
+    assert [one.kind for one in seen.attentions] == ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
