@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_leaves
 
 CLOSED: Final = -9_000.0  # a score below is a mask's: those of 16 bits are often filled with -10,000
 _ATEN = torch.ops.aten
+_LATER = 1_000  # beyond the places of arguments
 _SOFTMAX = {_ATEN._softmax.default, _ATEN._safe_softmax.default}
 _PRODUCTS = {_ATEN.bmm.default, _ATEN.mm.default}
 _ADDED_PRODUCTS = {_ATEN.baddbmm.default, _ATEN.addmm.default}
@@ -67,6 +68,7 @@ class Running:
 
     path: str = ""
     reads: int = 0  # which memory its first argument is
+    heads: int | None = None  # how many it says that it has
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,7 @@ class AttentionRecorder(TorchDispatchMode):
 
     running: Callable[[], Running]
     found: list[Recorded] = field(default_factory=list)
-    unseen: list[str] = field(default_factory=list)  # what cannot be seen, as sentences for people
+    batch: int | None = None  # how many texts are read at once, as far as that is known
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -123,7 +125,7 @@ class AttentionRecorder(TorchDispatchMode):
         """A call begins: what its tensors are is forgotten, and these are its arguments."""
         self._memory.clear()
         self._given_twice.clear()
-        self._count = 0
+        self._count, self.batch = 0, None
         for place, argument in enumerate(arguments):
             for tensor in tree_leaves(argument):
                 if isinstance(tensor, Tensor):
@@ -161,8 +163,8 @@ class AttentionRecorder(TorchDispatchMode):
             for one in outputs:
                 self._of(one).taint |= taint
         name = func._schema.name.removeprefix("aten::")
-        if name == "embedding" and (known := self._known(args[1])) is not None and id(known) in self._given_twice:
-            self._of(made).taint = frozenset((self._count,))  # each of the two is looked up by itself
+        if name == "embedding":
+            self._look_up(args[1], made)
         if func in _SOFTMAX:
             self._softmax(args[0], made, int(args[1]))
         elif func in _PRODUCTS:
@@ -235,6 +237,15 @@ class AttentionRecorder(TorchDispatchMode):
                 memory.scores = memory.scores or scores
                 memory.softmax = memory.softmax or softmax
                 memory.exp_of = memory.exp_of or product
+
+    def _look_up(self, ids: Tensor, made: Tensor) -> None:
+        """Ids are looked up: where they come from nothing that is known, they are one more argument."""
+        self.batch = self.batch or (len(ids) if ids.dim() > 1 else None)
+        known = self._of(ids)
+        if id(known) in self._given_twice:
+            self._of(made).taint = frozenset((self._count + _LATER,))  # each of the two is looked up by itself
+        elif not known.taint:
+            known.taint = self._of(made).taint = frozenset((self._count + _LATER,))
 
     # ------------------------------------------------------------------------------------------ what is found
 

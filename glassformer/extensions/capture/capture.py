@@ -30,6 +30,7 @@ from transformer.model.anatomy import Kind
 _CROSS = ("cross", "src_attn", "src_attention", "encoder_attn", "encdecattention", "enc_dec", "encoder_decoder",
           "enc_attn", "multihead_attn", "memory", "dec_enc", "inter_attn", "context_attn")  # fmt: skip
 
+_HEADS = ("num_heads", "n_heads", "n_head", "nhead", "heads", "head_num", "num_attention_heads", "h")
 _COMPILED = ("OptimizedModule", "RecursiveScriptModule", "ScriptModule")
 
 
@@ -116,14 +117,13 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     recorder = AttentionRecorder(running=lambda: running[-1] if running else Running())
     calls = 0
 
-    def enter(module: nn.Module, args: Any, kwargs: Any = None) -> None:
-        nonlocal calls
+    def enter(module: nn.Module, args: Any) -> None:
         path = paths.get(id(module))
         if path is None:
             return
         if path == "":
-            recorder.begin([*args, *(kwargs or {}).values()])
-        running.append(Running(path, recorder.key_of((args, kwargs))))
+            recorder.begin(args)
+        running.append(Running(path, recorder.key_of(args), _heads_of(module)))
 
     def leave(module: nn.Module, args: Any, made: Any) -> None:
         nonlocal calls
@@ -131,7 +131,7 @@ def capture(model: nn.Module) -> Iterator[Capture]:
             return
         running.pop()
         if paths[id(module)] == "":
-            seen.attentions += sorted_out(recorder.found, call=calls, batch=_batch(args))
+            seen.attentions += sorted_out(recorder.found, call=calls, batch=recorder.batch or _batch(args))
             recorder.found.clear()
             calls += 1
 
@@ -157,6 +157,12 @@ def _batch(args: Sequence[Any]) -> int | None:
     """The size of the batch, as the first argument's shape says."""
     first = next((one for one in args if isinstance(one, torch.Tensor) and one.dim() > 1), None)
     return None if first is None else len(first)
+
+
+def _heads_of(module: nn.Module) -> int | None:
+    """How many heads a module says that it has."""
+    said = (getattr(module, name, None) for name in _HEADS)
+    return next((one for one in said if isinstance(one, int) and not isinstance(one, bool) and one > 0), None)
 
 
 def sorted_out(found: Sequence[Recorded], *, call: int, batch: int | None) -> list[CapturedAttention]:
@@ -191,7 +197,9 @@ def _with_heads(one: Recorded, batch: int | None) -> tuple[torch.Tensor, torch.T
         return weights[None, None], closed[None, None]
     if weights.dim() == 3:
         n = len(weights)
-        heads = one.heads or (n // batch if batch and n % batch == 0 else 1)
+        heads = one.heads or one.place.heads
+        if heads is None or n % heads:
+            heads = n // batch if batch and n % batch == 0 else 1
         return weights.unflatten(0, (-1, heads)), closed.unflatten(0, (-1, heads))
     if weights.dim() > 4:
         return weights.flatten(1, -3), closed.flatten(1, -3)
