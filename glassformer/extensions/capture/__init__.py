@@ -1,4 +1,4 @@
-"""Capture: the attention that any PyTorch model computes, whoever wrote it, seen while it is called."""
+"""Capture: the attention of any PyTorch model, in whatever code, seen while the model is called."""
 
 from transformer.extensions import Extension
 

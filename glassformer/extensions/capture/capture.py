@@ -105,7 +105,7 @@ class Capture:
 
 @contextmanager
 def capture(model: nn.Module) -> Iterator[Capture]:
-    """See every softmax attention that calls of a model compute inside the block, whoever wrote it.
+    """See every softmax attention that calls of a model compute inside the block, in whatever code.
 
     The weights are those that the code computes, before dropout; of a fused kernel, which makes none, they are computed
     a second time from its queries, keys and mask. A model that was compiled (`torch.compile`) cannot be seen, which

@@ -1,7 +1,7 @@
-"""Models of the Hugging Face Hub by name: fetched into the hub's cache, found there, listed and opened.
+"""Models of the Hugging Face Hub by name: downloaded into the hub's cache, found there, listed and opened.
 
-    transformer.load("Helsinki-NLP/opus-mt-zh-en")      from the cache, else fetched first
-    transformer.pull("Helsinki-NLP/opus-mt-zh-en")      fetched, or brought up to date; the folder in the cache
+    transformer.load("Helsinki-NLP/opus-mt-zh-en")      from the cache, else downloaded first
+    transformer.pull("Helsinki-NLP/opus-mt-zh-en")      downloaded, or brought up to date; the folder in the cache
 
 `huggingface_hub` fetches, and so decides where the cache is (HF_HOME), which hub is asked (HF_ENDPOINT), whether any is
 (HF_HUB_OFFLINE), and with which token. Only files that are read here are fetched, all of one commit, and the weights
@@ -95,8 +95,7 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
     revision = revision or said
     if not is_name(alone):
         raise CheckpointError(
-            "{name}: is no name of a model on the hub; such names are like Helsinki-NLP/opus-mt-zh-en.",
-            name=shown(name),
+            "{name}: a model of the hub has a name such as Helsinki-NLP/opus-mt-zh-en.", name=shown(name)
         )
     if not is_available():
         raise CheckpointError(

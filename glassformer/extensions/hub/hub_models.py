@@ -5,8 +5,6 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
-import streamlit
-
 from glassformer.extensions.hub.hub_cache import CachedModel, cached, entry_of, is_available, is_name, models, pull
 from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.server import server_options
@@ -20,6 +18,7 @@ from transformer.files.untrusted_folder import hub_name
 from transformer.i18n import Sentence, joined, say, say_n
 
 CHOICE, NAME, FETCH, FETCHED, REFUSED = "hub_choice", "hub_name", "hub_fetch", "hub_fetched", "hub_refused"
+EXAMPLE: Final = "Helsinki-NLP/opus-mt-zh-en"
 LOOK_AGAIN_SECONDS: Final = 10
 DRAW_AGAIN_SECONDS: Final = 0.2
 _ONE_AT_A_TIME = threading.Lock()  # a line to the network is not faster for two
@@ -85,7 +84,7 @@ def _mode() -> server_options.Hub:
     return server_options.hub() if is_available() else "off"
 
 
-@streamlit.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
+@st.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
 def _models() -> list[CachedModel]:
     """The list, for all visitors; a cache of a hundred models is not looked through at every click."""
     return models()
@@ -122,7 +121,7 @@ def _choose() -> None:
 def _fetch_box() -> None:
     """Draw the box for a name, and fetch what is asked for."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input(say("Name on the hub"), key=NAME, placeholder="Helsinki-NLP/opus-mt-zh-en").strip()
+        name = st.text_input(say("Name on the hub"), key=NAME, placeholder=EXAMPLE).strip()
         button = st.container(width="content")
     problem, done = st.empty(), False
     with pressed(button.button, say("Fetch"), key=FETCH, about="") as asked:

@@ -73,7 +73,7 @@ def test_a_name_that_is_not_in_the_cache_is_fetched_and_then_pinned(hub):
         ("some/onnx", "some/onnx: has no weights that this program reads"),
         ("some/files", "some/files: has no config.json, so it is not a model that this program opens."),
         ("busy/hub", "busy/hub: {hub} answered with status 500; try again later."),
-        ("not a name", "'not a name': is no name of a model on the hub"),
+        ("not a name", "'not a name': a model of the hub has a name such as"),
     ],
 )
 def test_what_cannot_be_fetched_is_one_sentence(hub, name, said):
