@@ -1,7 +1,7 @@
 """Recorder of softmax attention: a dispatch mode that sees each operation of a call, and the module that makes it.
 
 Attention is a softmax over keys whose result is multiplied with values. The recorder sees what every code comes down
-to, below Python's modules and functions, so that nothing of the model changes, not even its choice of a fused kernel:
+to, below Python's modules and functions: nothing of the model changes, not even its choice of a fused kernel.
 
     softmax        and exp divided by its sum, followed by a product in which the keys are summed over
     fused kernels  scaled dot product attention, multi-head attention and encoder layers that torch computes as one
@@ -99,7 +99,7 @@ class _Softmax:
 class _Memory:
     """What is known of the memory of a tensor."""
 
-    keep: Any  # the storage, so that no other tensor gets the same place
+    keep: Any  # the storage: no other tensor shall get the same place
     taint: frozenset[int] = frozenset()
     scores: Scores | None = None
     softmax: _Softmax | None = None

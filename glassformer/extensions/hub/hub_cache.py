@@ -206,7 +206,7 @@ class HubFormat(Format):
         progress: Progress = silent,
         device: Device = CPU,
     ) -> Checkpoint:
-        """From the cache, so that a name means the same until it is pulled again; else it is fetched."""
+        """From the cache: a name means the same until it is pulled again; else it is downloaded."""
         folder = cached(source.as_posix()) or pull(source.as_posix())
         return opening.load(
             folder, answers=answers, given=given, inside=_root().resolve(), progress=progress, device=device
