@@ -176,14 +176,7 @@ class Trace(ArrayRecord):
             GlassformerError: The picture or what to look at does not exist, the checkpoint is no longer open, or the
                 app is not installed.
         """
-        for show in provided("shows"):
-            shown: NotebookDisplay = show(self, picture, view)
-            return shown
-        raise GlassformerError(
-            "pictures of a run are drawn by the app, but its module {name} is missing; `pip install "
-            "glassformer` brings it.",
-            name="glassformer",
-        )
+        return _displayed(self, picture, view)
 
     def _repr_html_(self) -> str:
         """What a notebook shows for a run in the last line of a cell; a sentence if it cannot show the run."""
@@ -446,6 +439,16 @@ class LabelledMaps:
         """The mask of one kind, bool [query, key]; True = may attend. All layers have the same."""
         return self.of(kind).mask
 
+    def show(self, picture: str = "attention.overview", **view: object) -> NotebookDisplay:
+        """The maps in a notebook; `picture` may be "attention.head" too, with a layer and a head; as `Trace.show`."""
+        return _displayed(self, picture, view)
+
+    def _repr_html_(self) -> str:
+        try:
+            return self.show()._repr_html_()
+        except GlassformerError as error:
+            return f"<p>{escape(str(error))}</p>"
+
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of all contents, in hexadecimal digits: equal maps have equal hashes."""
@@ -455,3 +458,15 @@ class LabelledMaps:
             digest.update(np.ascontiguousarray(one.weights).data)
             digest.update(one.mask.tobytes())
         return digest.hexdigest()
+
+
+def _displayed(shown: Trace | LabelledMaps, picture: str, view: Mapping[str, object]) -> NotebookDisplay:
+    """What a notebook draws, by the extension that draws."""
+    for show in provided("shows"):
+        found: NotebookDisplay = show(shown, picture, view)
+        return found
+    raise GlassformerError(
+        "pictures of a run are drawn by the app, but its module {name} is missing; `pip install "
+        "glassformer` brings it.",
+        name="glassformer",
+    )

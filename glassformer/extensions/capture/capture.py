@@ -26,6 +26,7 @@ from glassformer.extensions.maps.library.given_maps import KINDS, GivenMaps, giv
 from transformer.errors import MapsError
 from transformer.i18n import say
 from transformer.model.anatomy import Kind
+from transformer.runs.trace import NotebookDisplay
 
 _CROSS = ("cross", "src_attn", "src_attention", "encoder_attn", "encdecattention", "enc_dec", "encoder_decoder",
           "enc_attn", "multihead_attn", "memory", "dec_enc", "inter_attn", "context_attn")  # fmt: skip
@@ -82,7 +83,7 @@ class Capture:
         labels = {kind: _labels(kind, one.shape[-2:], source, target) for kind, one in weights.items()}
         return given_maps(**weights, labels=labels, allowed=allowed, checkpoint=name, sentence=" ".join(source))
 
-    def show(self, picture: str = "attention", **given: Any) -> Any:
+    def show(self, picture: str = "attention.overview", **given: Any) -> NotebookDisplay:
         """The maps in a notebook; `given` is as for `maps`."""
         return self.maps(**given).show(picture)
 

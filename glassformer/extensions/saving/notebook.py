@@ -18,18 +18,20 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from warnings import warn
 
+from glassformer.charts.grid import unpacked
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
+from glassformer.runs.map_axes import fit_given
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, PICTURES, Picture, Plot, declare_all
 from glassformer.runs.stepper_run import stepper_run
-from glassformer.runs.viewed_run import ViewedRun
+from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps
 from glassformer.state.link import Link, address_words, read_link, write_link
-from glassformer.state.view import View, all_fields
+from glassformer.state.view import MAIN, View, all_fields
 from transformer.checkpoint.load import Checkpoint, in_memory, load
 from transformer.errors import GlassformerError, QueryError, shown
 from transformer.i18n import ENGLISH, languages, said, say
-from transformer.runs.trace import Trace
+from transformer.runs.trace import LabelledMaps, Trace
 
 declare_all()
 
@@ -39,6 +41,7 @@ CSS_DPI: Final = 96  # pixels of a browser in an inch
 LEAST_MM, MOST_MM = 30, 1000
 MOST_DPI: Final = 1200
 
+OF_MAPS: Final = ("overview", "head")  # the parts of Attention that need weights and labels alone
 FRAME_PIXELS: Final = 720
 IMAGE_MM: Final = 200
 IMAGE_DPI: Final = 96
@@ -127,9 +130,53 @@ class InNotebook:
         return f"<div>{frame}<details open><summary>{summary}</summary>{plain}</details></div>"
 
 
-def show(trace: Trace, name: str, view: Mapping[str, object]) -> InNotebook:
-    """One run, for the last line of a cell; see `Trace.show`."""
-    return InNotebook([_shown(trace, name, view)])
+@dataclass(frozen=True)
+class MapsInNotebook:
+    """What a notebook draws of maps without a model."""
+
+    maps: LabelledMaps
+    plots: Sequence[Plot]
+
+    def _repr_html_(self) -> str:
+        parts, script = [], True
+        for plot in self.plots:
+            figure = figure_in(unpacked(plot.spec), ENGLISH)
+            drawn = figure.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})
+            alt = escape(said(plot.alt, ENGLISH), quote=True)
+            parts.append(f'<div role="img" aria-label="{alt}">{drawn}</div>')
+            script = False
+        page = f'<body style="font-family:sans-serif;margin:0">{"".join(parts)}</body>'
+        alts = "".join(f"<p>{escape(said(plot.alt, ENGLISH))}</p>" for plot in self.plots)
+        summary = escape(said(say("Without scripts"), ENGLISH))
+        title = escape(said(say("Attention maps"), ENGLISH), quote=True)
+        frame = f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
+        return (
+            f'<div><iframe title="{title}" srcdoc="{escape(page, quote=True)}" {frame}'
+            f"<details><summary>{summary}</summary>{alts}</details></div>"
+        )
+
+
+def show(trace: Trace | LabelledMaps, name: str, view: Mapping[str, object]) -> InNotebook | MapsInNotebook:
+    """One run, or maps, for the last line of a cell; see `Trace.show`."""
+    return (
+        MapsInNotebook(trace, _plots(trace, name, view))
+        if isinstance(trace, LabelledMaps)
+        else InNotebook([_shown(trace, name, view)])
+    )
+
+
+def _plots(maps: LabelledMaps, name: str, view: Mapping[str, object]) -> list[Plot]:
+    """What pictures show of maps. Raises QueryError for one that needs a model."""
+    pictures = pictures_named(name)
+    if any(picture.part.page.path != "attention" or picture.part.name not in OF_MAPS for picture in pictures):
+        known = [f"attention.{part}" for part in OF_MAPS]
+        raise _unknown("name", name, known)
+    fitted, notes = fit_given(looked_at(view), maps)
+    for note in notes:
+        warn(str(note), stacklevel=5)
+    shown = Viewed(VisibleMaps(maps, fitted, MAIN), None)
+    made = (picture.of(shown) for picture in pictures)  # type: ignore[arg-type]  # of maps nothing steps
+    return [plot for plot in made if plot is not None]
 
 
 def compare(left: Trace, right: Trace, name: str, view: Mapping[str, object]) -> InNotebook:

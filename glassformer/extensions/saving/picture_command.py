@@ -10,13 +10,13 @@ from typing import Any
 from transformer.checkpoint.named import named
 from transformer.commands import add_device
 from transformer.errors import DataError, GlassformerError, shown
-from transformer.runs.trace import NotebookDisplay, Trace
+from transformer.runs.trace import LabelledMaps, NotebookDisplay, Trace
 
 _DRAWS = "glassformer.extensions.saving.notebook"
 
 
-def show(trace: Trace, picture: str, view: Mapping[str, object]) -> NotebookDisplay:
-    """One run; see `Trace.show`."""
+def show(trace: Trace | LabelledMaps, picture: str, view: Mapping[str, object]) -> NotebookDisplay:
+    """One run, or maps; see `Trace.show`."""
     return drawing().show(trace, picture, view)
 
 
