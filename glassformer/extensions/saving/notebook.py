@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from warnings import warn
 
+import plotly.graph_objects as go
+
 from glassformer.charts.grid import unpacked
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
@@ -140,7 +142,7 @@ class MapsInNotebook:
     def _repr_html_(self) -> str:
         parts, script = [], True
         for plot in self.plots:
-            figure = figure_in(unpacked(plot.spec), ENGLISH)
+            figure = figure_of(plot.spec, ENGLISH)
             drawn = figure.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})
             alt = escape(said(plot.alt, ENGLISH), quote=True)
             parts.append(f'<div role="img" aria-label="{alt}">{drawn}</div>')
@@ -271,6 +273,11 @@ def _images(plots: Sequence[Plot]) -> list[str]:
     return [base64.b64encode(one).decode("ascii") for one in drawn]
 
 
+def figure_of(spec: Spec, language: str) -> go.Figure:
+    """What `..._spec` of `charts` returned as a figure that needs none of the app's scripts."""
+    return figure_in(unpacked(spec), language)
+
+
 def images(
     specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
 ) -> list[bytes]:
@@ -295,7 +302,7 @@ def images(
         {"format": form, "width": pixels, "height": round(one), "scale": dpi / CSS_DPI if form == "png" else 1}
         for one in tall
     ]
-    figures = [figure_in(spec, language).update_layout(paper_bgcolor="white") for spec in specs]
+    figures = [figure_of(spec, language).update_layout(paper_bgcolor="white") for spec in specs]
     try:
         from kaleido import Kaleido
     except ModuleNotFoundError as error:

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import nbformat
+import numpy as np
 import pytest
 
 import transformer
@@ -248,6 +249,19 @@ def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, a
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_of_every_picture_has_what_the_apps_scripts_would_add(reverse):
+    run = reverse.run("stone").show().runs[0].run
+    drawn = 0
+    for picture in PICTURES.values():
+        if picture.part.page.of_two or (plot := picture.of(run)) is None:
+            continue
+        for trace in notebook.figure_of(plot.spec, "en").data:
+            if trace.type == "heatmap":
+                assert trace.z is not None, picture.key
+                drawn += 1
+    assert drawn > 10
+
+
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
     spec = notebook.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
     with pytest.raises(GlassformerError, match=r"install it with `pip install 'glassformer\[pictures\]'`"):
@@ -260,3 +274,19 @@ def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, mon
 
 def test_picture_has_the_option(refused_without_cuda):
     assert refused_without_cuda("picture", "x", "--out", "x.svg")
+
+
+def test_maps_show_themselves():
+    maps = transformer.given_maps(
+        encoder=np.full((1, 2, 3, 3), 1 / 3),
+        cross=np.full((1, 2, 2, 3), 1 / 3),
+        source=["a", "<b>", "c"],
+        target=["x", "y"],
+    )
+    [page] = [Elements(maps._repr_html_()).only("iframe")["srcdoc"]]
+    assert page.count("Plotly.newPlot") == 2
+    assert "<b>" not in page.replace("\\u003cb\\u003e", "").replace("&lt;b&gt;", "")
+    one = Elements(maps.show("attention.head", kind="cross", layer=0, head=1)._repr_html_()).only("iframe")["srcdoc"]
+    assert "Cross-attention: layer 1, head 2" in one
+    with pytest.raises(QueryError, match=r"there is no 'step'; choose from attention.overview, attention.head"):
+        maps.show("step")
