@@ -3,7 +3,7 @@
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _FOUND = getattr(find_spec("transformer"), "origin", None) or "transformer"
 if Path(_FOUND).resolve() != Path(__file__).resolve().parents[1] / "transformer" / "__init__.py":
@@ -18,3 +18,12 @@ if Path(_FOUND).resolve() != Path(__file__).resolve().parents[1] / "transformer"
 PACKAGE: Final = Path(__file__).resolve().parent
 APP: Final = PACKAGE / "installed" if (PACKAGE / "installed").is_dir() else PACKAGE.parent
 SHIPPED: Final = APP / "checkpoints"
+
+
+def __getattr__(name: str) -> Any:
+    """A public name of the library: `glassformer.load` is `transformer.load`."""
+    import transformer
+
+    if name.startswith("_") or name not in dir(transformer):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(transformer, name)
