@@ -157,7 +157,7 @@ def models() -> list[CachedModel]:
     from huggingface_hub.errors import CacheNotFound
 
     try:
-        found = scan_cache_dir()
+        found = scan_cache_dir(_root())
     except CacheNotFound:
         return []
     listed = [

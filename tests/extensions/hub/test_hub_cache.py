@@ -1,6 +1,5 @@
 """Models of the hub are fetched, found offline and listed by name, and each failure is one sentence."""
 
-import json
 import shutil
 from types import SimpleNamespace
 
@@ -11,33 +10,10 @@ from huggingface_hub import constants
 import transformer
 from glassformer.extensions.hub import hub_cache
 from glassformer.extensions.hub.hub_cache import cached, is_name, models, pull
-from tests.extensions.hub.stand_in_hub import COMMIT, running
+from tests.extensions.hub.conftest import at
+from tests.extensions.hub.stand_in_hub import COMMIT
 from transformer.__main__ import main
 from transformer.errors import CheckpointError
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch, checkpoint_folder):
-    """A hub with a checkpoint of this program, a family that is unknown, and one without weights that open."""
-    folder = tmp_path / "hub"
-    shutil.copytree(checkpoint_folder, folder / "our--tiny")
-    (folder / "our--tiny" / "tf_model.h5").write_bytes(b"not read")
-    for name, kind, file in (("some--vit", "vit", "model.safetensors"), ("some--onnx", "bert", "model.onnx")):
-        (folder / name).mkdir()
-        (folder / name / "config.json").write_text(json.dumps({"model_type": kind}))
-        (folder / name / file).write_bytes(bytes(8))
-    (folder / "some--files").mkdir()
-    (folder / "some--files" / "readme.md").write_text("no model")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    with running(folder) as hub:
-        at(hub.url, monkeypatch)
-        yield hub
-
-
-def at(url, monkeypatch):
-    """Have `huggingface_hub` ask another hub."""
-    monkeypatch.setattr(constants, "ENDPOINT", url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
 
 
 def test_a_name_opens_what_its_folder_opens_and_then_without_the_hub(hub, checkpoint_folder, monkeypatch):
