@@ -1,4 +1,4 @@
-"""Glassformer: the app and the command, and the extensions of both."""
+"""The app, the command and their extensions; folders of its files, and a check of the package transformer."""
 
 import sys
 from importlib.util import find_spec

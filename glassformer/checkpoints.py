@@ -12,11 +12,12 @@ import pandas as pd
 from glassformer.charts.theme import shortened
 from glassformer.frame.source_box import EXAMPLE_CHARACTERS
 from glassformer.runs import loading, sources
+from glassformer.runs.error_boundary import to_the_doctor
 from glassformer.runs.map_axes import has_one_stack
-from glassformer.runs.open_run import address, to_the_doctor
+from glassformer.runs.run_address import address
 from glassformer.shared import cover_box, drawing, menu, page_style
-from glassformer.shared.attention_notes import effort
 from glassformer.shared.i18n import frame, st
+from glassformer.shared.model_notes import effort
 from glassformer.state import session
 from transformer.analysis.costs import holdings
 from transformer.i18n import Sentence, joined, say

@@ -1,4 +1,4 @@
-"""The page Attention: all heads, one map, flow, one weight, what heads do."""
+"""The page Attention: all heads, one map, flow, one weight, what heads do; and its fields of the view."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The Attention page: its row of controls, the chosen part, and what parts share."""
+"""The Attention page: choice of a part, menus of attention, layer, head and colours, how its scores differ."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,12 +7,14 @@ from typing import Any, Final
 from glassformer.attention import AttentionLook, AttentionPanel
 from glassformer.attention.drawn_maps import ATTENTION, KINDS, is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
-from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part
 from glassformer.runs.viewed_run import can_roll, has_words
 from glassformer.shared import controls, cover_box, drawing
-from glassformer.shared.attention_notes import about_scores
 from glassformer.shared.i18n import st
+from glassformer.shared.model_notes import about_scores
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state.view import Aggregate, Slot
 from transformer.extensions import provided

@@ -1,4 +1,4 @@
-"""Part "What heads do": a table of head measures for the current sentence."""
+"""Part "What heads do": a table of head measures of one sentence, and the columns that extensions add."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from glassformer.attention import head_table_pictures as pictures
 from glassformer.attention.attention_panels import below, map_controls
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import AnyRun, OpenMaps, attempt
+from glassformer.runs.open_maps import AnyRun, OpenMaps
 from glassformer.runs.show import show
 from glassformer.runs.viewed_run import Viewed
 from glassformer.shared import controls, drawing

@@ -1,4 +1,4 @@
-"""The pictures of the part "What heads do": one measure of all heads, and of the rows of one head.
+"""Head measures of a run for the part "What heads do", and pictures of one measure: all heads, rows of one head.
 
 `transformer.analysis.head_statistics` has the measures and their sources. No head gets a label: the values are
 measured for this sentence alone.
@@ -107,7 +107,7 @@ class Heads(Scene):
 def open_heads(run: ViewedRun) -> Heads | None:
     """The measures, made once for all, in the model's thread; None where no row has a key that may be seen.
 
-    Errors as of `Work`.
+    Errors as of `ModelAccess`.
     """
     found = heads_of(run, run.work, written(run))
     return found if found.measures else None

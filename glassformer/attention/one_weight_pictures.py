@@ -1,4 +1,4 @@
-"""Pictures of the part "One weight": how an attention weight is computed, with the model's own numbers.
+"""Part "One weight": which weight it opens on, its numbers, and a picture of each step of its computation.
 
 Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
 the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is
@@ -24,7 +24,7 @@ from glassformer.charts.theme import Spec
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
-from glassformer.shared.attention_notes import formula
+from glassformer.shared.model_notes import formula
 from glassformer.state.view import cell_of, fields, place_of, row_below
 from transformer.analysis.one_weight import Tops, Walk, place, sites, walk, worth_seeing
 from transformer.i18n import joined, say, say_n
@@ -121,7 +121,7 @@ class OpenWeight(RunScene):
 
 
 def open_weight(run: ViewedRun) -> OpenWeight:
-    """The walk to the selected weight; errors as of `Work`, and where the model's numbers are not finite."""
+    """The walk to the selected weight; errors as of `ModelAccess`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.visible), run.checkpoint
     axes, where = sides(run.visible, kind), place(kind, shown.layer)
     recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))

@@ -1,10 +1,11 @@
 """Charts: arrays and labels in, Plotly figures out; for notebooks and the app.
 
-Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates` and
-`curves`. Nothing here knows torch or Streamlit. Extensions add charts of theirs.
+Read `theme` first (colours, and text that is never read as markup), then `marks`, `heatmap` and `candidates`.
+Nothing here knows torch or Streamlit. Extensions add charts of theirs.
 
-Each chart has two functions. `heatmap_spec` makes the chart's plain data, which is much cheaper than a `go.Figure`;
-the app translates its sentences (`words`). `heatmap` returns the same as a figure in English, for notebooks.
+Each chart has two functions. `heatmap_spec` makes the chart's plain data, which is much cheaper than a `go.Figure`; the
+app translates its sentences (`glassformer.shared.i18n`). `heatmap` returns the same as a figure in English, for
+notebooks.
 
 In all charts there is one label per place, in order; equal labels stay separate. Axes and values are named with their
 unit; `colour` is the side they belong to. `chosen` and `marked_...` count from 0, and None marks nothing. `note` is

@@ -1,4 +1,4 @@
-"""Two outputs side by side, piece by piece: the probability of each piece, and how far the two runs disagree.
+"""Two outputs side by side, row by row: the probability of each token, and how far the two runs disagree.
 
 Rows are places of the aligned outputs, with the left run's pieces on the left and the right run's on the right. The
 chart does not know how the two runs differ: the title says that.

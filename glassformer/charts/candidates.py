@@ -1,4 +1,4 @@
-"""Bars of pieces: the candidates of a step, what sampling makes of them, the outputs it draws; the loss of each.
+"""Bars of tokens: the candidates of a step, sampling probabilities, sampled outputs, the loss of each token.
 
 The axis of a step goes from 0 to 1 at every setting, so you can compare steps by eye.
 """

@@ -1,4 +1,4 @@
-"""Every head of every layer in one picture: one row of tiles per layer, one column per head.
+"""Maps of all heads as a grid of tiles: pooled blocks, packed bytes, key-value brackets, given maps.
 
 One heat map holds all tiles, because a plot for each would take a browser seconds; it is sent packed. If tiles have
 more cells than a reader can distinguish, square blocks of cells are drawn as one, with their largest weight: a mean

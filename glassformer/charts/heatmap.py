@@ -1,4 +1,4 @@
-"""One attention map: a row for each query, a column for each key; its table, and what is drawn over it.
+"""Heat map of queries and keys: closed cells, rounding, tables of weights, marks of the step and the prompt.
 
 Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
 The chart does not know which layer or head it shows: the title says that.

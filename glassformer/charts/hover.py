@@ -1,4 +1,4 @@
-"""Hover texts: lines of whole sentences, pieces letter by letter, numbers in bold.
+"""Hover texts and Plotly hover templates: sentences on lines, escaped names, bold numbers, cells of a map.
 
 A hover template of Plotly's has fields such as `%{y:.3f}`. They are values of a sentence like any other, so a
 translation can place them as its language needs: `say("token {place}", place="%{x}")`.

@@ -1,4 +1,4 @@
-"""Masks: a batch and its padding, a mask at its own shape and after broadcasting.
+"""Masks as charts: a padded batch, a mask of queries and keys, one query's scores and weights at its mask.
 
 Open cells have the colour of the key's side, closed ones are hatched or grey. A mask has no numbers: its cells say
 True and False, or 0 and −∞ if it is written as an addition to the scores.
@@ -33,7 +33,7 @@ HOW_TO_READ: dict[Convention, str] = {
 }
 
 _PADDING = say("padding")
-_MOST_WRITTEN = 20  # above this many columns a letter in each cell is too small to read
+_MOST_WRITTEN = 20  # above this many columns a letter or a sign in each cell is too small to read
 _MOST_INFINITE = 8  # and above this many "−∞" is a grey band: the hatching says it
 _WORDS: dict[Convention, tuple[str, str]] = {
     "bool": (say("T", about="True, in a small cell"), say("F", about="False, in a small cell")),
@@ -158,7 +158,6 @@ HOW_TO_READ_ROW = say(
 )
 
 _NUMBER = "%{y:.4f}"
-_MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
 
 
 def masked_row_spec(

@@ -1,4 +1,4 @@
-"""Pieces with similar vectors: a map of a sentence.
+"""Map of tokens with similar vectors: a sentence and its neighbours as labelled points in two dimensions.
 
 The map labels as many points as fit a narrow screen, those of the sentence first. The other points show their piece
 on hover; a wider screen only moves labels further apart.

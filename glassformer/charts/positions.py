@@ -1,4 +1,4 @@
-"""Charts of a table of positions and of rotary positions: dimensions, similarity, shift and circles.
+"""Charts of positions: a pair of sinusoidal dimensions after a shift, and rotary turns on a circle.
 
 Positions, pairs and dimensions are counted from 0, as in the formula of the paper: dimension 2i is a sine, 2i + 1 its
 cosine.

@@ -1,4 +1,4 @@
-"""Theme of all charts: colours, one layout, and text that Plotly shows letter by letter.
+"""Theme of all charts: colours, base layout, escaped text, ticks; a Plotly figure from a chart's plain data.
 
 Source is blue and target is vermillion, two colours of the Okabe-Ito set that colour-blind readers can distinguish;
 the scales grow steadily darker, so they also work in grey. Text colours are left open: the browser component takes
@@ -226,7 +226,7 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
 
 
 def figure_in(spec: Spec, language: str) -> go.Figure:
-    """The figure of plain data, in one of `words.languages()`."""
+    """The figure of plain data, in one of `transformer.i18n.languages()`."""
     parts = said_throughout(spec, language)
     return go.Figure(_with_cells({"data": parts["data"], "layout": parts["layout"]}))
 

@@ -1,4 +1,4 @@
-"""Payload of the flow component: heads, pieces, packed weights, and the user's selection."""
+"""Payload of the flow component: heads, tokens, packed weights, and the user's selection."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""The page Teacher forcing: the box for the reference, and what the model makes of each right piece."""
+"""Panels of the page Teacher forcing: box for the reference, losses in sentences, table of the given tokens."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,7 +8,8 @@ from glassformer.charts.piece_rows import MOST
 from glassformer.forcing import forcing_pictures
 from glassformer.forcing.forcing_pictures import Forced, is_own, judges_itself, known_reference, reference_of
 from glassformer.frame.sentence_stepper import Still, sentence
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import here, st

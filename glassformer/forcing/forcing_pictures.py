@@ -1,4 +1,4 @@
-"""Pictures of the page Teacher forcing: the model on each right piece, and what it writes by itself.
+"""Pictures of the page Teacher forcing (shift, two texts, candidates, losses), and which reference is judged.
 
 The user's own reference is in the URL. Without one the card's is used, if it has one for this sentence: the English
 meaning of an example is a right output of a model that writes English. Without either the model's own output is
@@ -75,7 +75,7 @@ def judges_itself(run: ViewedRun) -> bool:
 def scene(run: ViewedRun) -> Forced | None:
     """What is judged; None where nothing is, and while somebody guesses what comes next.
 
-    Errors as of `Work`, and where the reference cannot be read.
+    Errors as of `ModelAccess`, and where the reference cannot be read.
     """
     parts, given = anatomy(run.checkpoint.config), reference_of(run) is not None
     if not parts.writes or run.view.guess or (parts.reads and not given):

@@ -1,4 +1,4 @@
-"""Line that says how a run is decoded, with what can be chosen under it.
+"""Decoding line of a run with its menu: greedy, beam or sampling, settings, output length, hidden candidates.
 
 It is drawn where decoding is looked at, and counts for every page.
 """

@@ -1,4 +1,4 @@
-"""A page about a run: the sidebar, its first row, and below it what is drawn of the run, all by one declaration.
+"""Page about a run by one declaration (`run_page`): sidebar with checkpoint or maps, defaults, language choice.
 
 The sidebar has which checkpoint or which given maps, how it decodes, what a class may see, and the language.
 """
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from glassformer.frame.decoding import in_class, limit_output
 from glassformer.frame.source_box import head, of_a_sentence
 from glassformer.runs import loading, sources
-from glassformer.runs.open_run import OpenRun, address, open_run, publish
+from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.picture import Page
+from glassformer.runs.run_address import address, publish
 from glassformer.shared import cover_box, drawing, menu
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st

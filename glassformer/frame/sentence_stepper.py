@@ -41,7 +41,7 @@ class Publishes(Protocol):
     """Writes an address; a session keeps it, so it holds no run."""
 
     def publish(self, step: int, *, carries: bool = True) -> None:
-        """As of `glassformer.runs.open_run.RunUrl`."""
+        """As of `glassformer.runs.run_address.RunUrl`."""
 
 
 def sentence(

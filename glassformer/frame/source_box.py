@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from glassformer.charts.theme import shortened
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt, publish
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.run_address import publish
 from glassformer.shared import cover_box, drawing, page_style
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import here, st

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from glassformer.components.glossary_component import chosen_term, glossary_list, glossary_marks
 from glassformer.glossary import GlossaryLook
 from glassformer.runs import loading
-from glassformer.runs.open_run import address, publish
+from glassformer.runs.run_address import address, publish
 from glassformer.shared import menu
 from glassformer.state import session
 from glassformer.state.link import Link

@@ -1,4 +1,4 @@
-"""The page Inside the model: the diagram, residual stream, logit lens, feed-forward, embeddings, speed-ups."""
+"""The page Inside: diagram, stream, logit lens, feed-forward, embeddings, speed-ups; and its view state."""
 
 from typing import Literal
 

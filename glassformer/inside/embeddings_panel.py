@@ -1,4 +1,4 @@
-"""Part "Embeddings": nearest neighbours of a piece, and a 2D map of the sentence.
+"""Part "Embeddings": choice of a token, its nearest neighbours, and a 2D map of the sentence.
 
 A piece is selected among the tokens of the sentence, by typing it, or by a click on a neighbour; a click on a piece
 of the sentence selects its token.
@@ -12,7 +12,8 @@ from typing import Any, Final
 from glassformer.inside import embeddings_pictures as pictures
 from glassformer.inside import inside_controls
 from glassformer.inside.embeddings_pictures import Book, ChosenPiece, ids_of, open_piece
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

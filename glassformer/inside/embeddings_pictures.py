@@ -1,4 +1,4 @@
-"""Pictures of the tables of embeddings: which pieces stand near one, and where those of the sentence stand."""
+"""Pictures of the embedding tables: the nearest tokens of one token, and a 2-D map of the sentence's tokens."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Model features as sentences: what the config says, and what the diagram omits."""
+"""A model's features in words, from its config: sentences, activation names, what the diagram leaves out."""
 
 from collections.abc import Iterator
 
 from glassformer.runs.map_axes import has_one_stack
-from glassformer.shared.attention_notes import about_scores
+from glassformer.shared.model_notes import about_scores
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig

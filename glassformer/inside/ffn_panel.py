@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from glassformer.inside import InsideLook, ffn_pictures, inside_controls
 from glassformer.inside.ffn_pictures import OpenLayer, layer_of, open_layer
 from glassformer.inside.token_selection import pieces_of, writes
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import STACK_NAMES, STACKS
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

@@ -1,4 +1,4 @@
-"""The pictures of the feed-forward sub-layers: silent and active neurons, and what one of them reads and writes."""
+"""Pictures of the feed-forward sub-layers: silent and active neurons, and one neuron's effect on logits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token
 from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Captions, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
-from glassformer.shared.attention_notes import formula
+from glassformer.shared.model_notes import formula
 from glassformer.state.view import Click, Side, cell_of, place_below, place_of
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect

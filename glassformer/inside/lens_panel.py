@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.inside import lens_pictures
 from glassformer.inside.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show, show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

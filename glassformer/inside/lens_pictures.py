@@ -1,4 +1,4 @@
-"""The pictures of the logit lens: what the decoder would write if it stopped at an earlier depth."""
+"""Pictures of the logit lens by depth: top tokens, the output token's probability and rank, entropy, KL."""
 
 from dataclasses import dataclass
 from typing import Final

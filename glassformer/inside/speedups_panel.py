@@ -8,9 +8,10 @@ from glassformer.inside import inside_controls
 from glassformer.inside import speedups_pictures as pictures
 from glassformer.inside.speedups_pictures import Fast, layer_of, n_heads, open_fast, side_of
 from glassformer.inside.token_selection import pieces_of
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.measurement_jobs import measured
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st, table

@@ -88,7 +88,7 @@ def n_heads(run: ViewedRun) -> int:
 
 
 def open_fast(run: ViewedRun) -> Fast:
-    """The selected row; errors as of `Work`, and where the model's numbers are not finite."""
+    """The selected row; errors as of `ModelAccess`, and where the model's numbers are not finite."""
     kind, layer, checkpoint = run.view.kind, layer_of(run), run.checkpoint
     axes, where = sides(run.visible, kind), place(kind, layer)
     model_does = checkpoint.model.attentions(kind)[layer].scoring

@@ -1,4 +1,4 @@
-"""Part "Residual stream": its size by depth, and what each norm does to it."""
+"""Part "Residual stream": its size by depth, what sub-layers add to it, and what each norm does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from glassformer.inside import inside_controls, stream_pictures
 from glassformer.inside.stream_pictures import OpenStream, norm_name, open_stream
 from glassformer.inside.token_selection import pieces_of
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.i18n import st

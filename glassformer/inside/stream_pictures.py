@@ -1,4 +1,4 @@
-"""The pictures of the residual stream: its size by depth, what sub-layers add to it, and what norms do."""
+"""Pictures of the residual stream: size and what is left of the embedding by depth, sub-layers, norms."""
 
 from dataclasses import dataclass
 from functools import cached_property

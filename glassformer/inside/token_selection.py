@@ -1,4 +1,4 @@
-"""Token selection of the Inside page: side, token, and decoder row.
+"""The Inside page's record `INSIDE` with the list of its parts; the selected side, token and decoder row.
 
 On the source side that is a piece, in the decoder the row of a step. A row of a decoder-only model's prompt belongs to
 no step: it is selected as a row.

@@ -1,4 +1,4 @@
-"""The page Masks: a batch and its masks; folded, one row and live checks."""
+"""The Masks page; here its view fields alone: part, mask, sentence, number of pads, changed token."""
 
 from typing import Literal
 

@@ -21,7 +21,8 @@ from glassformer.masks.scene import (
     scene_of,
     verdict,
 )
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import frame, st

@@ -1,4 +1,4 @@
-"""Scene of the Masks page: a padded batch, one mask, and the selected cell.
+"""The Masks page's record and scene: a padded batch, a mask, the selected cell and why it is open or closed.
 
 The page's own sentence and up to three companions run as one batch. In guess mode the target side is cut after the
 current step before any computation, so nothing later is visible; under a causal mask the other rows are unchanged.

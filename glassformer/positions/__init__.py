@@ -1,4 +1,4 @@
-"""The page Positions: the table, similarity, the shift, rotations, bias by distance, the typed sentence."""
+"""The Positions page; here its view fields alone: part, measure, shift, dimensions, number of positions."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Controls of the Positions page."""
+"""Controls of the Positions page: part, side, dimensions, pair, layers; and notes on tables that differ."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from glassformer.positions import PositionsLook, position_controls, sentence_pic
 from glassformer.positions.position_controls import take_head
 from glassformer.positions.positions_page import PositionScene, PositionTable, layers_said
 from glassformer.positions.sentence_pictures import PLACES, InScores, Start, open_sentence
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st

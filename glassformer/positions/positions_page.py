@@ -1,4 +1,4 @@
-"""The page Positions: its parts, and what of a table or of positions inside attention they look at."""
+"""The Positions page's record, and what its pictures are drawn from: a table, or positions inside attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masked-piece predictions (MLM) of a run, cached for all sessions."""
+"""Masked-token predictions (MLM) of a run, cached for all sessions, and the tokens that can be masked."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def text_of(run: ViewedRun) -> list[int]:
 
 
 def hidden(run: ViewedRun, places: Sequence[int], gap: int, *, whole: bool = False) -> Hidden:
-    """What the model says of pieces that are hidden one by one, once for all visitors; errors as of `Work`."""
+    """What the model says of pieces that are hidden one by one, once for all visitors; errors as of `ModelAccess`."""
     checkpoint, trace, where = run.checkpoint, run.trace, tuple(places)
 
     def work() -> Hidden:

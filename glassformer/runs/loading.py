@@ -1,4 +1,4 @@
-"""Shared resources for all sessions: checkpoints and their LRU cache, runs, given maps, and the model runner.
+"""Shared by all sessions: the list of checkpoints, an LRU cache of loaded ones, runs, replays, the model queue.
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the

@@ -1,4 +1,4 @@
-"""Axes of an attention map: labels and ids of rows and columns.
+"""Axes of an attention map; names of attentions, stacks and sides; views fitted to a model; mask reasons.
 
 Decoder rows are called "reads → predicts". In guess mode what comes after the current step is left out.
 """

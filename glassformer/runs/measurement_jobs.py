@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.server.jobs import SMALL, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.shared import drawing
@@ -55,7 +55,7 @@ Measuring = Callable[[], Generator[MeasurementProgress, None, _Result]]
 
 @st.cache_resource(show_spinner=False)
 def studies() -> JobRegistry[Hashable]:
-    """What is measured for the server's visitors; each job tells a `Step`."""
+    """What is measured for the server's visitors; each job tells its `MeasurementProgress`."""
     return new_studies()
 
 

@@ -1,167 +1,36 @@
-"""Run or given maps of the session, as a page draws them, with their address; errors are said as sentences."""
+"""Run of the session, as a page draws it; what cannot be run is said, and the last that could be is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlencode
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from glassformer.charts.theme import capitalised
-from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
+from glassformer.components.stepper_view import StepperRun, settled_step
 from glassformer.runs import loading, sources
-from glassformer.runs.map_axes import fit_aggregate, fit_given, fit_parts
-from glassformer.runs.viewed_run import Viewed, ViewedRun, VisibleMaps, VisibleTrace, fit_view, is_yours, own_choice
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import fit_aggregate, fit_parts
+from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address
+from glassformer.runs.stepper_run import _stepper_run
+from glassformer.runs.viewed_run import ViewedRun, VisibleTrace, fit_view, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
-from glassformer.state.link import DEFAULT_NEW, Link
+from glassformer.state.link import Link
 from glassformer.state.session import SlotState
 from glassformer.state.view import MAIN, Slot
-from transformer.errors import GlassformerError, NotFiniteError, QueryError
-from transformer.extensions import provided
-from transformer.i18n import joined, say, say_n
+from transformer.errors import GlassformerError, QueryError
+from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import ChangeError
-from transformer.runs.query import Query
-from transformer.runs.trace import Kind, LabelledMaps, Trace
+from transformer.runs.interventions import InterventionError
+from transformer.runs.trace import Kind, Trace
 
 if TYPE_CHECKING:
-    from glassformer.server.jobs import Job
     from transformer.checkpoint.load import Checkpoint
-
-# ------------------------------------------------------------------------------------------------ errors
-
-DOCTOR: Final = ":material/stethoscope:"
-
-_Result = TypeVar("_Result")
-
-
-def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None:
-    """Do some work; if it cannot be done, a sentence says why, after `missing` where that is a part of the page."""
-    try:
-        return work()
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.with_code(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
-        if isinstance(error, NotFiniteError) and not session.asked().interventions:
-            to_the_doctor(session.asked())
-        return None
-
-
-def to_the_doctor(link: Link) -> None:
-    """Draw the link to the page that says what is wrong with a checkpoint, which the link names."""
-    there = replace(link, revision="", view=link.view.but(doctor_panel="findings"))
-    menu.link("doctor", say("Is this model healthy? Ask the doctor"), there, icon=DOCTOR)
-
-
-class Examiner:
-    """Tests of a checkpoint."""
-
-    def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
-        """How many tests find it broken, worth a look, and well; None on failure. It queues; stopping `job` ends it."""
-        raise NotImplementedError
-
-
-def examiner() -> Examiner | None:
-    """The first there is; None without any."""
-    return next(iter(provided("examines")), None)
-
-
-# ------------------------------------------------------------------------------------------------ the run
-
-
-def stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
-    """The run as the stepper component wants it."""
-    trace = visible.trace
-    source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
-    unknown = checkpoint.config.unk_id
-    own = np.exp(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
-    return StepperRun(
-        run_id=run_id,
-        source=tuple(
-            SourceChip(piece, i, special=source.is_special(i) and i != unknown, unknown=i == unknown)
-            for piece, i in zip(trace.src_tokens, trace.src_ids, strict=True)
-        ),
-        target=tuple(
-            TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
-            for t, (piece, i) in enumerate(zip(trace.tgt_tokens, trace.tgt_ids, strict=True))
-        ),
-        start_piece=trace.row_label(trace.first_row).reads if trace.n_steps else "",
-        texts=trace.texts,
-        shading=_shading(visible),
-        shading_label=_shading_label(visible),
-        stop_reason=_stop_sentence(trace),
-        cut=trace.stop_reason == "length limit",
-    )
-
-
-def _shading(visible: VisibleTrace) -> np.ndarray | None:
-    """How much each step looks at each source piece [step, source]; of a decoder-only model, also at its own output."""
-    trace = visible.trace
-    if not trace.n_steps:
-        return None
-    steps = slice(trace.first_row, trace.first_row + trace.n_steps)
-    return visible.weights()[steps, : len(trace.src_tokens)].copy()  # a session keeps it: no view of all maps
-
-
-def _shading_label(visible: VisibleTrace) -> str:
-    if not visible.trace.n_steps:
-        return ""
-    if visible.kind == "cross":
-        return say("Source shaded by cross-attention, {whose}", whose=visible.whose())
-    return say("Prompt shaded by self-attention, {whose}", whose=visible.whose())
-
-
-def _stop_sentence(trace: Trace) -> str:
-    if trace.stop_reason == "end of sentence":
-        return say("The model ended the sentence.")
-    if trace.stop_reason == "no decoder":
-        return say("This is an encoder-only model: it reads text but does not write any.")
-    return say_n(
-        "The output was cut off at the limit of {n} token.",
-        "The output was cut off at the limit of {n} tokens.",
-        trace.n_steps,
-    )
-
-
-REVISION_LENGTH = 12
-STEPPER_RUN = "stepper_run"
-_PLAIN = Link()
-
-
-@dataclass(frozen=True)
-class RunUrl:
-    """What the address says of a run that is shown; it holds no run."""
-
-    checkpoint: Checkpoint
-    link: Link
-    own: Query  # with nothing forced
-    says: bool  # what could not be done has no address, as it would show nothing; and it says the main slot only
-
-    def publish(self, step: int, *, carries: bool = True) -> None:
-        """Write the address of a step, and have the menu lead there on other pages, if the browser does not."""
-        if not self.says:
-            return
-        if carries:
-            publish(self.checkpoint, self._at(step))
-        else:
-            session.publish(address(self.checkpoint, self._at(step)))
-
-    def addresses(self) -> tuple[str, str] | None:
-        """The queries of the first step and of the second; None if the address says nothing of the run."""
-        if not self.says:
-            return None
-        first, second = (urlencode(session.spelled(address(self.checkpoint, self._at(step)))) for step in (0, 1))
-        return first, second
-
-    def _at(self, step: int) -> Link:
-        view = replace(self.link.view, step=step)
-        return replace(self.link, view=view, tried=session.tried_on(MAIN, self.own))
 
 
 @dataclass(frozen=True)
@@ -188,25 +57,6 @@ class OpenRun(ViewedRun):
         """The same for what comes later and must not hold the run."""
         says = not self.earlier and self.slot == MAIN
         return RunUrl(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
-
-
-def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, job: str = "") -> None:
-    """Write the address, and have the menu lead there on other pages; without a link, what the session asks for."""
-    shows_run = link is not None
-    link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
-    session.publish(link)
-    menu.carry(link, shows_run=shows_run)
-
-
-def publish_unopened() -> None:
-    """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
-    link = replace(session.asked(), revision="")
-    own, bare = session.left_out()
-    plain = replace(link, model="")
-    if link.model == bare and not link.answers and (own == bare or plain == _PLAIN):
-        link = plain
-    session.publish(link)
-    menu.carry(link)
 
 
 def open_run(
@@ -274,7 +124,7 @@ def _ran(checkpoint: Checkpoint, link: Link, here: SlotState) -> tuple[Link, Slo
     """Run a link; if its changes, its forced pieces or its place among the results are refused, without them."""
     try:
         return link, here, loading.run(checkpoint, link.query(checkpoint.content_hash))
-    except ChangeError as error:
+    except InterventionError as error:
         return _ran(checkpoint, *_unchanged(link, here, error))
     except QueryError as error:
         if not link.forced and not link.hypothesis:
@@ -319,16 +169,6 @@ def _opened(
     return OpenRun(visible, checkpoint, link, loading, stepper)
 
 
-def _stepper_run(visible: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> StepperRun:
-    """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
-    which, key = (run_id, visible.view.layer, visible.view.head), f"{visible.slot}{STEPPER_RUN}"
-    kept: tuple[object, StepperRun] | None = st.session_state.get(key)
-    if kept is None or kept[0] != which:
-        kept = (which, stepper_run(visible, checkpoint, run_id))
-        st.session_state[key] = kept
-    return kept[1]
-
-
 def _last_trace(checkpoint: Checkpoint, here: SlotState) -> Trace | None:
     query = here.last_query
     if query is None or query.checkpoint != checkpoint.content_hash:
@@ -339,26 +179,6 @@ def _last_trace(checkpoint: Checkpoint, here: SlotState) -> Trace | None:
         return None
 
 
-def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) -> Link:
-    """The link, looking at something else, with everything left out that the app would take by itself."""
-    own, bare = session.left_out()
-    revision = "" if sources.changes(link.model) else checkpoint.content_hash[:REVISION_LENGTH]
-    view = link.view.but(**fields)
-    said: dict[str, Any] = {"revision": "", "view": view}
-    if link.tried == (link.forced,):
-        said["tried"] = ()
-    if isinstance(checkpoint, LabelledMaps):  # nothing is run
-        return Link(model="" if link.model == own else link.model, revision=revision, view=view)
-    if link.source == checkpoint.card.first_example():
-        said["source"] = None
-    if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
-        said["max_new"] = DEFAULT_NEW
-    plain = replace(link, **said)
-    if replace(plain, model="") == _PLAIN and link.model == bare:
-        return _PLAIN
-    return replace(plain, model="" if link.model == own == bare and not link.answers else link.model, revision=revision)
-
-
 def _ask_for_source(checkpoint: Checkpoint) -> str:
     if not anatomy(checkpoint.config).reads:
         return say("Type some text above, or pick an example.")
@@ -366,53 +186,3 @@ def _ask_for_source(checkpoint: Checkpoint) -> str:
         language = checkpoint.card.source_language
         return say("Type a sentence in {language} above, or pick an example.", language=language)
     return say("Type some text above, or pick an example.")
-
-
-MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
-
-
-@dataclass(frozen=True)
-class OpenMaps(Viewed):
-    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
-
-    visible: VisibleMaps  # the maps and what of them is looked at
-    checkpoint: None
-    name: str  # of the file
-
-    @property
-    def trace(self) -> LabelledMaps:
-        """The maps."""
-        return self.visible.trace
-
-    @property
-    def run_id(self) -> str:
-        """Changes exactly when the maps do."""
-        return self.trace.content_hash
-
-    def again(self) -> Callable[[], LabelledMaps]:
-        """Gets the maps once more, for what a session keeps."""
-        return partial(loading.open_maps, self.name)
-
-    def publish(self) -> None:
-        """Write the address of what is shown."""
-        if self.slot == MAIN:
-            publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
-
-
-AnyRun = OpenRun | OpenMaps
-"""What a panel draws that needs weights and labels alone."""
-
-
-def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
-    """What a slot looks at of given maps."""
-    here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
-    if here.revision and here.revision != revision:
-        session.add_note(
-            say("This link was made with a different version of {name}, so what it shows may have changed.", name=name),
-            slot,
-        )
-    query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
-    session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
-    view, notes = fit_given(session.view(slot), maps)
-    drawing.notes((*session.take_notes(slot), *notes))
-    return OpenMaps(VisibleMaps(maps, view, slot), None, name)

@@ -1,4 +1,4 @@
-"""Registry of pages, parts and charts: a chart is declared once with `@PART.picture`.
+"""Registry of pages, parts and pictures (`@PART.picture`), and the records of a drawn one: plot and captions.
 
     MASKS = Page("masks", say("Masks"), panel="masks_panel", entries=(PartEntry("checks", say("Checks")), ...))
     CHECKS = MASKS.part("checks", scene)
@@ -116,7 +116,7 @@ class Picture(Generic[_Scene]):
     follows: Follows = "frames"
 
     def of(self, shown: HasSteps) -> Plot | None:
-        """What it shows of a run, or what else its part has scenes of, that is on no page; errors as of `Work`."""
+        """What it shows of a run, or what else its part has scenes of, that is on no page; errors: `ModelAccess`."""
         scene = self.part.scene(shown)
         return None if scene is None else self.plot(scene)
 

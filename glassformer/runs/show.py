@@ -1,4 +1,4 @@
-"""Draws declared pictures and the row of parts of a page; in guess mode, a placeholder."""
+"""Drawing of declared pictures with their clicks, the choice of a page's part, and guess mode's question."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ from transformer.i18n import joined, say
 def show(
     picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None, table: Table | None = None
 ) -> None:
-    """Draw a picture in the scene's slot; nothing where the model has nothing to show. Errors are those of `Work`.
+    """Draw a picture in the scene's slot; nothing where the model has nothing to show. Errors: `ModelAccess`.
 
     `take` is called with what a click means and must not hold a run; without it, the view takes that. `table` is as
     for `drawing.chart`.
@@ -64,7 +64,7 @@ def _meant(
     """What a click means, at the step at which it was made: the browser may have moved on since that was drawn.
 
     On a picture that does not follow the step, that is the step at which it was drawn; where a reader has stepped on
-    since, `open_run.settled_step` knows better.
+    since, `stepper_view.settled_step` knows better.
     """
     if click.step is None or drawn is None or not names:
         return clicked(click)

@@ -1,4 +1,4 @@
-"""Sources of models beside the checkpoint folders: those of extensions, and the meaning of a name in an address.
+"""Interface `Source` for extensions that bring models beside the checkpoint folders; look-ups in all of them.
 
 An extension's `sources` names a `Source`. The folders' own checkpoints come first and are
 `glassformer.runs.loading`'s; it is where all that can be chosen is put together.

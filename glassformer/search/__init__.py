@@ -1,4 +1,4 @@
-"""The page How pieces are chosen: a beam search as a tree, before the draw, many draws."""
+"""The page How tokens are chosen; here its view fields alone: part, tree, sampling settings, draws, seeds."""
 
 from typing import Literal
 

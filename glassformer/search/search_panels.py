@@ -1,4 +1,4 @@
-"""The page How tokens are chosen: its row of parts, and of these Sampling."""
+"""The page How tokens are chosen: its row of parts, and the part Sampling: sliders, draws as jobs, table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from glassformer.frame.decoding import decoding_line
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import takes_about
-from glassformer.runs.open_run import OpenRun, address, attempt, publish
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.run_address import address, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.runs.open_run import OpenRun, address, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.run_address import address
 from glassformer.runs.show import show
 from glassformer.search import Rounds, tree_pictures
 from glassformer.shared import controls, menu

@@ -1,4 +1,4 @@
-"""Pictures of the page How tokens are chosen: its parts, and a beam search as a tree with what is said of it."""
+"""Picture of a beam search as a tree, with each node's fate in words; the record of its page and parts."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -216,7 +216,7 @@ def searched(run: ViewedRun) -> Searched | None:
     """The search of the run, or where it decodes in another way one by a beam of the usual size.
 
     None where nothing is written, and where another search may take long and was not asked for. It is made once, and
-    shorter work may go first. Errors as of `Work`.
+    shorter work may go first. Errors as of `ModelAccess`.
     """
     how, config = run.trace.query.decoding, run.checkpoint.config
     unasked = isinstance(how, Beam) or run.view.of(SearchLook).with_beam or config.count_parameters() <= SMALL

@@ -1,4 +1,4 @@
-"""Server parts of extensions: checks, routes, middleware, lifespans, and listeners to measurements.
+"""Server parts of extensions: checks, routes, middleware, lifespans; and timings told to their listeners.
 
 An extension's `server` names a `ServerPart`; `app.py` asks each, in the order of the list of extensions.
 """

@@ -1,4 +1,4 @@
-"""Folders of the server: a private one, removed with it, and one that replicas share: names, locks, expiry.
+"""Server folders: a private one, and one shared by replicas (names, file locks, last use); records as JSON.
 
     GLASSFORMER_STORE=redis://...      GLASSFORMER_SHARED=/a/folder/that/all/see
 

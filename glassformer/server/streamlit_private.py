@@ -1,4 +1,4 @@
-"""Patches of Streamlit internals, and all else that relies on them: what each is for, and what guards it.
+"""Streamlit internals in use, each guarded: patches, session id and state, uploaded files, CSS selectors.
 
 A use is off under a version that was not tested, where what it relies on is not as it was, and where the environment
 says `GLASSFORMER_STREAMLIT_PRIVATE=off`. The app works without any of them; the log says once what is lost.

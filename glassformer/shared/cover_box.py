@@ -1,4 +1,4 @@
-"""Covers: placeholders for charts and parts that a lesson or a teacher's link hides.
+"""Covers: placeholders for charts and parts that a lesson or a teacher's link hides; the interface `Hider`.
 
 Covered are charts by their keys, any part of a page that asks here under a key of its own, `PART` for the chosen part
 of a page with all its charts, texts and tables, or `*` for all of the page below the sentence. An extension's `hides`

@@ -1,4 +1,4 @@
-"""CSV export: file names, and origin columns of saved tables.
+"""CSV export: the `Origin` of a table, its file name and columns; bytes safe against spreadsheet formulas.
 
 The origin is in columns, not in comment lines: every program reads it, tables of several sentences can be
 concatenated, and each row still says where it comes from.

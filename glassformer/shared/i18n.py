@@ -1,4 +1,4 @@
-"""Localised Streamlit: `from glassformer.shared.i18n import st` translates every text argument (i18n).
+"""Localised Streamlit (`st`), texts and tables in the session's language, fragments under the render lock.
 
 Every sentence among the arguments of a call is said in the session's language: labels, bodies, help, option labels,
 names of pages and columns. In English, the language of the code, a call passes straight through. Options are values

@@ -1,4 +1,4 @@
-"""Field types that map record fields to query parameters: parse, validate, write.
+"""Record fields as query parameters: field types, the `Reader` that checks an address, the base class `Look`.
 
 A field at its default is not written. An address counts places (layers, steps, pieces) from 1, the app from 0. What
 it says is never trusted: what is unknown or out of range is put right and said in a note.
@@ -30,7 +30,7 @@ def write_branches(branches: Sequence[Branch]) -> str:
 
 
 def read_branches(text: str, *, longest: int) -> tuple[Branch, ...] | None:
-    """What `write` wrote, of branches with so many pieces at most; None for anything else."""
+    """What `write_branches` wrote, of branches with so many pieces at most; None for anything else."""
     found: list[Branch] = []
     for item in text.split("_") if text else ():
         common, mark, rest = item.rpartition("~")

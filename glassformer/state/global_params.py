@@ -1,4 +1,4 @@
-"""Global query parameters beside a link: the language, and those of extensions.
+"""Query parameters beside a link: the language, and those of extensions (`AddressPart`, `Guidance`).
 
 An extension's `address` names an `AddressPart`.
 """

@@ -1,4 +1,4 @@
-"""The query parameters of a run as a `Link`, the ways of decoding, and a second run nested in the address.
+"""The query parameters of a run as a `Link`: decoding settings, answers to an import, a nested second run.
 
 A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
 range is corrected, with a note. Only differences from the defaults are written.

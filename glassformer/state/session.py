@@ -3,9 +3,9 @@
 The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. The `View` of a slot
 is the only source of what is selected: a control is set from it before it is drawn, and a change replaces it.
 
-This module reads and writes the query parameters of a link; the others are in `apart`. `begin` runs before any widget:
-on the first run, and when the URL changed from outside (a pasted link, the browser's Back button), the session is set
-from the URL. Otherwise `publish` writes the URL from the session at the end of the run.
+This module reads and writes the query parameters of a link; the others are in `global_params`. `begin` runs before any
+widget: on the first run, and when the URL changed from outside (a pasted link, the browser's Back button), the session
+is set from the URL. Otherwise `publish` writes the URL from the session at the end of the run.
 
 Two traps. Every written URL becomes a history entry, so a URL that was just opened is never corrected at once: the
 correction would trap everybody who goes back to it. And a user may hit a key before the browser has received the

@@ -1,4 +1,4 @@
-"""The page Translate: a sentence becomes another one, token by token."""
+"""The Translate page; here its view fields alone: shown model block, uncertainty measure, hidden token."""
 
 from typing import Literal
 

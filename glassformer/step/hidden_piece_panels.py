@@ -1,4 +1,4 @@
-"""Step page of encoder-only models: hide one piece and predict it (MLM)."""
+"""Translate page of encoder-only models: predictions for a masked token, and each token's loss (MLM)."""
 
 from dataclasses import replace
 from functools import partial
@@ -8,8 +8,9 @@ import numpy as np
 from glassformer.charts.candidates import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
 from glassformer.charts.candidates import candidates_spec, hidden_pieces_spec
 from glassformer.frame.sentence_stepper import ChosenToken
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.viewed_run import N_CANDIDATES
 from glassformer.shared import controls, drawing
 from glassformer.shared.drawing import on_click

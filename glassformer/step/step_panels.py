@@ -1,4 +1,4 @@
-"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece."""
+"""Translate page: candidates, forcing and guessing a token, results and branches, the strip of model blocks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,9 +11,11 @@ from glassformer.charts.theme import capitalised
 from glassformer.frame.decoding import decoding_line
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import SIDE_OF
-from glassformer.runs.open_run import OpenRun, address, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PICTURES
+from glassformer.runs.run_address import address
 from glassformer.runs.show import show
 from glassformer.runs.viewed_run import HIDDEN, VisibleTrace, branch_at, own_choice
 from glassformer.server.model_runner import BusyError

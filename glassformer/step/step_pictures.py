@@ -1,4 +1,4 @@
-"""The pictures of the Step page: what could come next, where a step looks, and how unsure each step was.
+"""The pictures of the Translate page: what could come next, where a step looks, how unsure each step was.
 
 Entropy is the usual measure of uncertainty, but a tail of thousands of tiny probabilities raises it where a model is
 sure, and label smoothing teaches such a tail. So other measures are next to it, and the caption says so.

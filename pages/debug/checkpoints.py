@@ -4,7 +4,7 @@ from glassformer import checkpoints
 from glassformer.frame.run_page import checkpoint_or_maps
 from glassformer.frame.source_box import head
 from glassformer.runs import sources
-from glassformer.runs.open_run import publish
+from glassformer.runs.run_address import publish
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session

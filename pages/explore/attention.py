@@ -1,4 +1,4 @@
-"""Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
+"""Page script of Attention: the chosen part, for the run of a sentence or for attention maps from a file."""
 
 from functools import partial
 
@@ -7,7 +7,8 @@ from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.frame.run_page import below, checkpoint_or_maps
 from glassformer.frame.source_box import given_head, of_a_sentence
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt, open_maps
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_maps import open_maps
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.runs.trace import LabelledMaps

@@ -1,4 +1,4 @@
-"""Masks: who may see whom, and why."""
+"""Page script of Masks: which query may see which key; where it is covered, only the tokens."""
 
 from glassformer.frame.run_page import run_page
 from glassformer.masks import mask_panels

@@ -1,4 +1,4 @@
-"""Positions: what gives the model order."""
+"""Page script of Positions: the controls and the chosen part, with the run of the sentence if there is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.positions import position_controls
 from glassformer.positions.positions_page import PAGE
-from glassformer.runs.open_run import attempt, open_run
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import open_run
 from glassformer.shared import cover_box
 from glassformer.shared.i18n import st
 from glassformer.state import session

@@ -1,4 +1,4 @@
-"""Word alignment from attention: pieces merged to words, links, and the alignment error rate (AER).
+"""Word alignment from cross-attention: gold links and their files, spacings, error rate (AER) of each head.
 
 A link joins a source word and a target word. In a gold standard, people marked links as sure or possible; sure links
 are possible, too. Attention links each target word to the source word of its largest weight.

@@ -1,4 +1,4 @@
-"""chrF2 of outputs against one reference each, a line or many: the share of equal character n-grams, n = 1 to 6.
+"""chrF2 of outputs against one reference each: character n-grams, n = 1 to 6; sacrebleu's word split for BLEU.
 
 Precision and recall are averaged over each n for which both texts are long enough, and combined into an F-score in
 which recall counts twice as much as precision (β = 2). White space is ignored. The score of several lines is computed

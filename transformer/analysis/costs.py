@@ -1,4 +1,4 @@
-"""The cost of each component of a model: parameters, multiply-adds and shapes of one pass.
+"""The cost of each component of a model: parameters, multiply-adds, shapes of one pass; placeholder tensors.
 
 The count is for one teacher-forced pass over a source of S and a target of T tokens, without a cache and without
 padding. A multiply-add is one multiplication whose product is added to a sum; a product of [a, b] and [b, c] takes
@@ -222,7 +222,7 @@ class Pass:
 
     src_ids: Shape  # shapes of the two inputs, [batch, token]
     tgt_ids: Shape  # shapes of the two inputs, [batch, token]
-    # Each site of `transformer.tap.SITES` in the model, in the pass's order; its shape has the batch axis.
+    # Each site of `transformer.model.sites.SITES` in the model, in the pass's order; its shape has the batch axis.
     sites: dict[str, Shape]
 
 

@@ -1,4 +1,4 @@
-"""Head statistics of one sentence: how sharp rows are, how far they reach, where they look.
+"""Head statistics of one sentence: entropy, distance, where rows look, and each head's share of the output.
 
 Every measure is taken row by row and then averaged over the rows that count. Rows of padding, rows without open keys,
 and rows where a measure has no meaning do not count: the first token has no previous one.
@@ -255,7 +255,7 @@ def _joined(name: Name, layers: list[dict[Name, Measure]], n_heads: int) -> Meas
 
 
 def outputs_site(kind: Kind, layer: int) -> str:
-    """The site of the head outputs of a layer, from 0, as `transformer.tap.SITES` names it."""
+    """The site of the head outputs of a layer, from 0, as `transformer.model.sites.SITES` names it."""
     return EVERY_PART.attention(kind).site(layer, "heads")
 
 

@@ -1,4 +1,4 @@
-"""Masked-piece predictions of an encoder with an MLM head.
+"""Masked-token predictions of an encoder with an MLM head: losses, ranks and pseudo-perplexity.
 
 The vocabulary's mask piece replaces a piece, and the head predicts the piece there. If all pieces of a text are hidden
 in turn, the exponential of their mean loss is the pseudo-perplexity.

@@ -1,4 +1,4 @@
-"""Losses of a model on a few texts, in nats, and the number of pieces they are over.
+"""Losses of a model on sample texts, in nats; the samples' file format; variants with other config values.
 
     encoder-decoder              the target's pieces, each read before the next is guessed (teacher forcing)
     the same without targets     the pieces that the model itself writes, greedily; what would be as likely if

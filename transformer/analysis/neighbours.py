@@ -1,4 +1,4 @@
-"""Nearest rows in a table of embeddings.
+"""Nearest rows in a table of embeddings, by cosine or distance; a 2-D map of rows by principal components.
 
 Two measures: the cosine, which ignores lengths, and the Euclidean distance. All rows are compared with one by a
 single matrix-vector product. The few nearest are measured again in float64, because the fast formula for a distance,

@@ -1,4 +1,4 @@
-"""One attention weight step by step: q . k -> / sqrt(d_head) -> + mask -> softmax -> . V -> W_O, in numbers.
+"""One attention weight computed step by step, from q · k to W_O, and the cell of the maps to show first.
 
 If a model computes its scores in another way (another scale, a position bias, a cap), so does this module. Queries
 and keys are those that are multiplied, after a norm and a rotation if there are any.

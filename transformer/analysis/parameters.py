@@ -1,4 +1,4 @@
-"""Statistics of a model's parameters, and how much its matrices stretch vectors.
+"""Statistics of a model's parameters: histograms, singular values, and tests whether a matrix looks random.
 
 Everything is computed in float64, one slice of a tensor at a time: a tensor of 500 MB is never copied whole. NaN and
 infinite numbers are counted, and left out of all other numbers. A tensor that two components share is listed once.

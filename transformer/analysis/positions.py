@@ -1,4 +1,4 @@
-"""Positions in numbers: the waves of a table and its rows, and what rotations and biases make of scores.
+"""Positions in numbers: a table's similarity and shift, rotary turning, biases by distance, what they do.
 
 **A table** is an array [position, d_model], positions and dimensions counted from 0 as in the paper; functions use
 nothing else, so sinusoids and learned tables are measured in the same way. `own_table` is a model's.

@@ -1,4 +1,4 @@
-"""Significance of loss differences: t-test, sign test, Wilcoxon.
+"""Significance of loss differences (t-test, sign test, Wilcoxon), and the verdict on choices as a sentence.
 
 Both choices were tried on the same texts, so only the difference on each text counts. One is taken to be better if
 chance alone would make the mean difference as large, or as many of them positive, at most once in twenty times.

@@ -1,4 +1,4 @@
-"""Residual stream: norms by depth, sub-layer contributions, layer norms.
+"""Residual stream: where it can be read, its size and direction by depth, what sub-layers add, each norm.
 
 The stream begins as embedding plus position. Every sub-layer adds its output to it. In a pre-norm model nothing else
 happens to it until the final norm; in a post-norm model a norm follows each sum, and the stream is its output. If
@@ -40,7 +40,7 @@ class StreamPlace:
 
     part: Part  # what it is after
     layer: int | None  # of which layer, from 0; None for the embedding and the final norm
-    site: str  # the site of `transformer.tap.SITES` that has the stream there
+    site: str  # the site of `transformer.model.sites.SITES` that has the stream there
 
     @property
     def short(self) -> str:

@@ -1,4 +1,4 @@
-"""Teacher-forced pass: predictions for a whole output read at once, as in training.
+"""Teacher-forced pass: losses and predictions for a whole output read at once, and measures of its maps.
 
 A run writes piece by piece: no row ever meets what comes after it. In training the decoder gets the whole output, and
 only the mask hides the piece that a row has to predict. So a changed mask has an effect here, and a different one, or

@@ -1,4 +1,4 @@
-"""Merges pieces to words, and attention between pieces to attention between words.
+"""Words from tokens: which tokens make a word, and attention and masks between tokens merged to words.
 
 A word begins at a piece with the mark of a space. Scripts without spaces have no such mark, so every piece stays
 separate there. Special pieces stay separate, too.

@@ -1,4 +1,4 @@
-"""Builds a model and loads its parameters within the free memory, once the files of its checkpoint agree.
+"""Tensors and vocabularies checked against a config, a model filled with values, hashes of the contents.
 
 The config determines the names and shapes of all tensors; the header of a tensor file is compared with them before any
 tensor is read.

@@ -1,4 +1,4 @@
-"""Free memory, checks that a checkpoint fits, the device that a model computes on, and the progress of loading.
+"""Free memory and whether a checkpoint fits, a model's device, the progress of loading, a malloc setting.
 
 A file may claim far more than it has on disk (a sparse file of 8 KB can be 1 GB long), so a size that a config allows
 need not fit this machine.

@@ -1,4 +1,4 @@
-"""List checkpoints without loading them: from each folder's config, header and card.
+"""List of checkpoints without loading them: the record `Entry`, the interface `Format`, file signatures.
 
 Formats of extensions are listed, too, such as models of other programs; they are not opened. A broken folder is listed
 with its fault, and so is one that a killed save left under a hidden name. Left out are other hidden folders, the state

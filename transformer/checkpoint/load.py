@@ -1,4 +1,4 @@
-"""Load a checkpoint folder.
+"""The loaded `Checkpoint`; loading of a folder or snapshot, and assembly from another program's model.
 
     config.json         the features of the model (see `transformer.model.config`)
     model.safetensors   its parameters, float16 as a rule

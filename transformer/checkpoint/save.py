@@ -1,4 +1,4 @@
-"""Write a checkpoint folder, all of it or nothing, one tensor at a time.
+"""Atomic saving of a checkpoint folder (`CheckpointContents`), and a safetensors writer, tensor by tensor.
 
 The files go to a hidden folder next to the old one (see `transformer.files.atomic_saves`) and are flushed to disk.
 Then the two change names in one call, so a kill at any moment leaves a whole checkpoint under its name. If the system

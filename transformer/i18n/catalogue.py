@@ -1,4 +1,4 @@
-"""Catalogues: which languages there are, and what a template is in them, the pseudo-language included.
+"""Translation catalogues: the languages, templates in them, the pseudo-language, sentences for the browser.
 
 A language is a folder of `catalogues/` with `messages.po`, which translators write, and `messages.mo`, which is made
 of it by `make words` and read here. English is the code's own and has none; the pseudo-language needs none.

@@ -1,4 +1,4 @@
-"""A sentence that is English text and can still be said in other languages.
+"""English sentences that other languages can say, numbers as people write them, tables with sentences.
 
     Sentence              a str; what it shows is its English text
     ├── Template          say, say_n: a template with named values, sentences among them

@@ -1,4 +1,4 @@
-"""Faster versions of torch's `nn.Module` and `nn.Linear`, of which the model's parts are made.
+"""Faster `nn.Module` and `nn.Linear` of the model's parts: one-row products, 16-bit values widened to 32.
 
 A decoding step calls sixty modules, and torch spends a microsecond on each to find it and as much again to look for
 hooks: a tenth of the step. Here a part is a plain attribute, and a module without hooks is its `forward`.

@@ -1,4 +1,4 @@
-"""See or replace any named value during one call of the model.
+"""Taps and hooks: named values of a model recorded or replaced, and its settings changed, for one call.
 
 Every call of the model takes a `tap`. A module passes its values through it under short names,
 `weights = tap("weights", weights)`, and hands its children `tap.child("decoder", 2)`, so the full name of a site is
@@ -11,7 +11,7 @@ attention uses torch's fused kernel and never builds them.
 A module's settings, such as its matrices or the scale of its scores, pass through the tap as well:
 `how = tap.setting("scoring", self.scoring)`. A `Rewirer` changes settings for one call; the module keeps its own.
 
-`transformer.model.sites` lists all sites, `transformer.model.sites` all settings.
+`SITES` and `SETTINGS` of `transformer.model.sites` list them all.
 """
 
 from collections.abc import Callable, Iterable

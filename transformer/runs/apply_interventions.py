@@ -1,4 +1,4 @@
-"""Applies the interventions of a run: the tap, and the edited input ids."""
+"""The tap that applies the interventions of a run, and another run that values are copied from."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ MOST_OTHER = 128  # pieces of another run
 
 
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
-    """The tap that carries out all interventions, in order; a ChangeError if one makes no sense in the model."""
+    """The tap that carries out all interventions, in order; an InterventionError if one makes no sense in the model."""
     parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
     return tap_of(
         *(

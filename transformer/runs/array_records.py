@@ -1,4 +1,4 @@
-"""Results of studies: records of arrays that many sessions share, and how far a study in parts is."""
+"""Base class `ArrayRecord` of records with read-only arrays; the progress of a measurement in parts."""
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, fields

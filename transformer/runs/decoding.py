@@ -1,4 +1,4 @@
-"""Decoding: choosing the target one piece at a time.
+"""Greedy decoding and sampling, one token at a time, for the rows of a batch (`Prefix`, `DecodedRow`).
 
 A `Prefix` is the output so far, for every row of a batch; it computes the log-probabilities of the next piece.
 `greedy` and `sample` are generators: each round asks the prefix, chooses one piece per row and yields a `DecodeStep`,

@@ -1,4 +1,4 @@
-"""Distributions of pieces: logits, losses, what sampling draws from, and decoding rules as logits processors.
+"""Distributions of the next token: logits, losses, sampling (top-k, top-p), rules as logits processors.
 
 Logits are V wide, so they are computed a few rows at a time.
 

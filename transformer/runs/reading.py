@@ -1,4 +1,4 @@
-"""Encoded batch: requests after the encoder pass, ready to be decoded and recorded.
+"""Encoded batch: requests after the encoder pass, decoded and recorded as traces; padding of batches.
 
 Decoding step by step says what a run writes. `transformer.runs.drafting` finds the same sooner.
 

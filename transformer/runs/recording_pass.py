@@ -1,4 +1,4 @@
-"""Recording pass: reads a finished output once more and records activations.
+"""Recording pass: a finished output read once more, activations recorded, values that are not finite found.
 
 **One pass shows every step.** Under a causal mask, what a decoder computes for a token depends on no later token. So
 row t of a single teacher-forced pass over the whole output is what the step with t + 1 tokens saw.

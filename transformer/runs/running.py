@@ -1,4 +1,4 @@
-"""Run queries on a checkpoint, and look at a finished run more closely.
+"""Runs of queries on a checkpoint, and replays of a finished run: values at sites, maps layer by layer.
 
 A run decodes, then reads the whole output once more with a recording tap.
 

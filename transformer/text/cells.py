@@ -1,4 +1,4 @@
-"""Tables for spreadsheets, and texts in their cells.
+"""CSV files for spreadsheets, and cell texts that no spreadsheet takes for formulas (CSV injection).
 
 A spreadsheet computes what looks like a formula, so text from anywhere could run there. Full-width signs count: some
 spreadsheets read them as plain ones. Source: OWASP, "CSV Injection"

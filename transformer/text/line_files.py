@@ -1,4 +1,4 @@
-"""Readers for parallel text: TSV, zip, or line-aligned files.
+"""Readers of parallel text (TSV, zip, two line-aligned files), and a key by which equal sentences are found.
 
 manythings.org/anki gives `english TAB other TAB attribution`, one pair per line, as `fra.txt` inside `fra-eng.zip`.
 Nothing is unpacked to disk, and lines, bytes and line lengths are limited, so a wrong or hostile file ends in a

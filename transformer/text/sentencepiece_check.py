@@ -1,4 +1,4 @@
-"""Check a SentencePiece model before native code sees it.
+"""Checks of SentencePiece models before they are loaded: a protobuf reader, a trial process, cached verdicts.
 
 SentencePiece trusts its files: some damaged ones end the whole process. So its bytes are first checked by rules
 (`read`), then tried in a short-lived subprocess (`transformer.text.sentencepiece_probe`). `check` does both, and

@@ -1,4 +1,4 @@
-"""Text to pieces to ids and back: normalisation, what every tokenizer can do, and SentencePiece.
+"""Tokenizers: base class `AnyTokenizer`, SentencePiece, raw ids without a vocabulary; normalisation of text.
 
 Each checkpoint declares the normalisation of its source text in `ModelConfig.normalisation`:
 

@@ -1,4 +1,4 @@
-"""Classroom: lessons, what is covered, sheets to print."""
+"""Classroom: lessons with covered charts; for teachers, links, a plan of lessons, and handouts to print."""
 
 from transformer.extensions import Extension
 

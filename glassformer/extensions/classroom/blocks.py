@@ -1,4 +1,4 @@
-"""Classroom on every page: its query parameters, what is covered and why, and the panel of a lesson.
+"""The classroom's hooks on every page: URL parameters, what is covered and why, place of the lesson panel.
 
     cover=candidates.cross_map      charts and parts that a teacher's link hides
 

@@ -1,4 +1,4 @@
-"""Lesson step of the session, from the query parameters.
+"""The lesson step of a session, read from the URL; known lessons, with a teacher's own from --lessons DIR.
 
     lesson=one-piece.3                       the third step of that lesson
     lesson=one-piece.0                       its opening; its first step where it has none

@@ -1,4 +1,4 @@
-"""The page with all lessons: what each teaches, how long it takes, what comes first."""
+"""The page of all lessons: goals, minutes, where to continue; end of the short path, deletion of answers."""
 
 from collections.abc import Iterator
 from typing import Final

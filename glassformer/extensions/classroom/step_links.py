@@ -14,7 +14,7 @@ from glassformer.extensions.lessons.library import Lesson, Posed
 from glassformer.extensions.lessons.library.posing import short_path
 from glassformer.extensions.rooms import room_session
 from glassformer.runs import loading
-from glassformer.runs.open_run import address
+from glassformer.runs.run_address import address
 from glassformer.server.streamlit_private import in_fragment
 from glassformer.shared.i18n import st
 from glassformer.state import global_params, language, session

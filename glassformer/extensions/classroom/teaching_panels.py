@@ -1,4 +1,4 @@
-"""Page for teachers: links, a plan that fills its time, a lesson on paper, lessons in one's own words.
+"""Page for teachers: a plan of lessons by minutes, a handout, own lesson files, tables of oracles and picks.
 
 A lesson's duration in its file is for one reader; a vote with discussion makes each question longer. Source: Crouch and
 Mazur, "Peer instruction: Ten years of experience and results" (2001): about one minute to think and two to talk.

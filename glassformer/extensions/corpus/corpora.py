@@ -1,4 +1,4 @@
-"""Corpus runs of the app: those in its folders, and what is asked of them, cached.
+"""Corpus runs of the app: listed from its folders (--corpora); cached searches, scores and joint spaces.
 
     streamlit run app.py -- --corpora DIR        or        GLASSFORMER_CORPORA=DIR
 

@@ -1,4 +1,4 @@
-"""The page Over a corpus, its parts, and the pictures of its heads.
+"""The page Over a corpus: its parts, the scene of a run, labels of measures, pictures of all heads and one.
 
 They show a corpus run, not a sentence: each is a `Picture` of this page only, and the parts have no scene of a run.
 """

@@ -1,4 +1,4 @@
-"""The page Over a corpus: the choice of a corpus run, the open run that all parts share, and its selected line.
+"""The page Over a corpus: menus of run, head and measure, the open run, its selected line, all tables.
 
 The line has its texts, its numbers, and a link to its map on the Attention page, at the head, the step and the cell of
 the head's largest weight.
@@ -20,8 +20,9 @@ from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES, head_of_kind
-from glassformer.runs.open_run import REVISION_LENGTH, attempt
+from glassformer.runs.run_address import REVISION_LENGTH
 from glassformer.runs.show import choose_part
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.controls import ControlBinding

@@ -12,7 +12,7 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     from glassformer.extensions.corpus.corpus_pictures import CORPUS
     from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head_without_run
-    from glassformer.runs.open_run import publish
+    from glassformer.runs.run_address import publish
     from glassformer.state import session
 
     session.begin(CORPUS.path)

@@ -18,8 +18,9 @@ from glassformer.extensions.doctor.library.findings import (
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS
 from glassformer.extensions.doctor.library.report import Report, follows, ordered, told_once
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import begins_by_itself
-from glassformer.runs.open_run import address, attempt
+from glassformer.runs.run_address import address
 from glassformer.server.jobs import JobStatus
 from glassformer.shared import drawing, menu, pairs
 from glassformer.shared.controls import KEEP

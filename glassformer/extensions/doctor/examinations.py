@@ -26,7 +26,7 @@ from glassformer.extensions.doctor.library.context import DoctorTest, Examinatio
 from glassformer.extensions.doctor.library.findings import Finding
 from glassformer.extensions.doctor.library.report import TESTS, Report, run_test, untested
 from glassformer.runs import loading
-from glassformer.runs.open_run import Examiner
+from glassformer.runs.error_boundary import Examiner
 from glassformer.server.jobs import Job, JobRegistry, JobStatus, StoppedError
 from glassformer.server.model_runner import BusyError
 from glassformer.shared.i18n import st
@@ -79,7 +79,7 @@ class ExaminationProgress:
 
 
 class Examinations(JobRegistry[ExaminationRequest]):
-    """Every examination of the server; each tells its `Progress` and comes to a `Report`."""
+    """Every examination of the server; each tells its `ExaminationProgress` and comes to a `Report`."""
 
     def __init__(
         self,

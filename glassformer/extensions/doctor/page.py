@@ -11,7 +11,7 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     from glassformer.extensions.doctor.doctor_page import DOCTOR, FINDINGS
     from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head_without_run
-    from glassformer.runs.open_run import publish
+    from glassformer.runs.run_address import publish
     from glassformer.runs.show import choose_part
     from glassformer.shared import controls, cover_box
     from glassformer.shared.i18n import st

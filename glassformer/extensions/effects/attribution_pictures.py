@@ -1,4 +1,4 @@
-"""Pictures of the parts Pieces and Logit of What matters: what one step owes to what it read, in words."""
+"""The page What matters: its parts Tokens and Logit, their pictures, whether attention and hiding agree."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def gradient_of(run: ViewedRun) -> np.ndarray:
 
 
 def owed(run: ViewedRun) -> Owed | None:
-    """What is measured at once; None where there is no step whose piece may be seen. Errors as of `Work`."""
+    """What is measured at once; None where there is no step whose piece may be seen. Errors as of `ModelAccess`."""
     return Owed(run, weighed_of(run), gradient=gradient_of(run)) if has_step(run) else None
 
 

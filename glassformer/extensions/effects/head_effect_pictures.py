@@ -1,4 +1,4 @@
-"""Pictures of what the output loses without each head, for the table of heads on the page Attention.
+"""Effects of removing each head: measures and their names, comparison with concentration, pictures.
 
 A head's concentration is the mean, over the rows that count, of the row's largest weight. The rows that count are those
 of the steps, or of the selected step; in the encoder all of them.
@@ -239,7 +239,7 @@ class MeasuredHeads(Heads):
 
 
 def effects_of(heads: Heads) -> HeadEffects | None:
-    """What the absence of each head changes; None of a model too large to measure unasked. Errors as of `Work`."""
+    """What the absence of each head changes; None of a model too large to measure unasked. Errors: `ModelAccess`."""
     run = heads.run
     if isinstance(heads, MeasuredHeads):
         return heads.found

@@ -28,9 +28,11 @@ from glassformer.extensions.effects.head_effect_pictures import (
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import HeadEffects
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import head_of_kind
 from glassformer.runs.measurement_jobs import begins_by_itself, studies
-from glassformer.runs.open_run import AnyRun, OpenRun, attempt
+from glassformer.runs.open_maps import AnyRun
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
 from glassformer.runs.viewed_run import Viewed
 from glassformer.server.jobs import JobStatus

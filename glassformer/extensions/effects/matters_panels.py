@@ -1,4 +1,4 @@
-"""The page What matters: what the current step owes to each piece, and its logit to each part of the decoder."""
+"""Panels of the page What matters: credit of tokens, hiding, integrated gradients, parts of the logit."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,8 +28,10 @@ from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.what_if_panels import for_head
 from glassformer.frame.sentence_stepper import sentence
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import measured
-from glassformer.runs.open_run import OpenRun, address, attempt
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.run_address import address
 from glassformer.runs.show import ask_first, choose_part, show
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import st

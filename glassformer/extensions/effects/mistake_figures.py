@@ -1,4 +1,4 @@
-"""Mistake card: a mistake as data, its two runs, its number and chart.
+"""Mistake cards: records of a card, its two runs and outcome; the numbers and charts that cards choose from.
 
 A card names a change, which the library carries out; `mistake_cards.toml` has its texts. The outcome is computed, and
 each outcome has its own sentence, as most mistakes change only some outputs. Numbers and charts are of the right

@@ -22,8 +22,9 @@ from glassformer.extensions.effects.mistake_figures import (
 )
 from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import studies
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.server.jobs import Job
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing, menu

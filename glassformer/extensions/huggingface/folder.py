@@ -1,4 +1,4 @@
-"""Imports a transformers folder: config, weights, tokenizer, report.
+"""Import of a transformers folder: its family, config keys, weights and tokenizer; the importers' reader.
 
     imported = import_folder(Path("downloads/opus-mt-en-fr"))
     print(imported.report)

@@ -1,4 +1,4 @@
-"""Tokenizer detection in a transformers folder, with its special tokens.
+"""Tokenizers of a transformers folder: which class its files mean, languages to ask for, special ids.
 
 The class is named in tokenizer_config.json, or else follows from the model's family. A family's own files come first,
 read as transformers reads them; then tokenizer.json; without any of these the model works on ids.

@@ -1,4 +1,4 @@
-"""LLaMA, Mistral, Qwen2, Qwen3, SmolLM3, Gemma: decoder-only models with RMS norms, rotary positions and a gate.
+"""LLaMA, Mistral, Qwen2, Qwen3, SmolLM3, Gemma: decoder-only models; rotary positions of a config.json.
 
 Gemma 1, 2 and 3 (text) have LLaMA's names; their norms scale by 1 + w, and from 2 on each sub-layer has a second norm.
 

@@ -15,7 +15,7 @@ from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import NO_EMBEDDINGS, Choice, Field, ImportReport
 from glassformer.extensions.importers.library.unknown_tensors import IGNORED
 from glassformer.extensions.tokenizers.options import language_name
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.shared import controls, drawing
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, st

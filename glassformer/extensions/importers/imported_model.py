@@ -1,4 +1,4 @@
-"""An imported model: its trial run on one sentence, the ranking of answers, and its checkpoint folder.
+"""An imported model on its page: choice of a file, a trial sentence, ranked answers, a checkpoint folder.
 
 A folder is written only inside a folder of checkpoints, under a new name, for any user.
 """
@@ -21,7 +21,7 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.importers.third_party_models import brought, ways
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt, to_the_doctor
+from glassformer.runs.error_boundary import attempt, to_the_doctor
 from glassformer.server import server_options
 from glassformer.shared import drawing, menu, pairs
 from glassformer.shared.drawing import pressed

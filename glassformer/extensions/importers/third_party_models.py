@@ -1,4 +1,4 @@
-"""Third-party models in the checkpoint folders: find, preview, open and cache them, and their pages.
+"""Third-party models in the checkpoint folders (`Source`): find, preview, rank answers, open and cache them.
 
 Only files inside those folders are touched, however the path was typed. A reader may name tokenizer files besides
 answers to the report's questions; they are kept like answers, so a URL has all of it.
@@ -24,7 +24,7 @@ from glassformer.extensions.weight_files import pickles
 from glassformer.extensions.weight_files.weights import OUTLINE
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
-from glassformer.runs.open_run import publish_unopened
+from glassformer.runs.run_address import publish_unopened
 from glassformer.runs.sources import Source, sources
 from glassformer.server import server_options
 from glassformer.server.parts import ServerPart

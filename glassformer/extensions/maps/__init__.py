@@ -1,4 +1,4 @@
-"""Attention maps from elsewhere: files of maps, opened on the Attention page without a model."""
+"""Attention maps from elsewhere, from arrays or `.npz` files, shown on the Attention page without a model."""
 
 from transformer.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Files of attention maps where a page wants a checkpoint, and what is told of them."""
+"""The `Source` of attention map files in the checkpoint folders: cached reading, card, how to write a file."""
 
 from pathlib import Path
 from typing import Final
@@ -8,7 +8,7 @@ from glassformer.checkpoints import table
 from glassformer.extensions.maps.library.given_maps import GivenMaps
 from glassformer.extensions.maps.library.npzfile import HOLDS, read_maps
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import address
+from glassformer.runs.run_address import address
 from glassformer.runs.sources import Source
 from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.i18n import st

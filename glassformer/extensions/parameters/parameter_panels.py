@@ -1,4 +1,4 @@
-"""Part "Parameters": all learned tensors, and one of them in detail.
+"""Part "Parameters" of the Doctor page: filters, all tensors, one of them in detail, its singular values.
 
 The statistics are defined in `transformer.analysis.parameters`.
 """
@@ -21,7 +21,7 @@ from glassformer.extensions.parameters.parameter_tables import (
 )
 from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing

@@ -1,4 +1,4 @@
-"""The pictures of a parameter on the Doctor page: its numbers, its singular values, its rows by piece, its change."""
+"""Pictures of one parameter (histogram, singular values, row lengths, change), and its cached statistics."""
 
 import math
 from collections.abc import Hashable

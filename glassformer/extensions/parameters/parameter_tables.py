@@ -18,7 +18,7 @@ from glassformer.extensions.parameters.differences import Difference, Paired
 from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
 from glassformer.extensions.parameters.parameters_part import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.shared import controls, drawing, page_style
 from glassformer.shared.i18n import st
 from glassformer.state import session

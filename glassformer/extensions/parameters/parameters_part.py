@@ -1,4 +1,4 @@
-"""The part that parameters add to the page Doctor, which has a checkpoint and no run, and its fields of the view."""
+"""Entry of the part Parameters on the page Doctor, and the fields of its view (`ParametersLook`)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics: requests, page renders, queue length, rooms, memory.
+"""Prometheus metrics: their route, and counts of requests and times of pages, queue and model.
 
     GLASSFORMER_METRICS=on      and      pip install "glassformer[hosting]"
 

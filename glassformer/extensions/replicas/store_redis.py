@@ -1,4 +1,4 @@
-"""Redis commands of the room store, with optimistic locking.
+"""Redis client of the room store: Lua scripts with optimistic locking, and notifications of changes.
 
     glassformer:1:boot          changes if the server has lost its data
     glassformer:1:rooms         the codes of all rooms, each with its expiry time

@@ -93,7 +93,7 @@ class Shared(RoomStore):
     # ---------------------------------------------------------------- changes
 
     def add(self, room: Room) -> bool:
-        """See `RoomStore`. Raises `RefusedError`: the store is away."""
+        """See `RoomStore`. Raises `RoomRefusedError`: the store is away."""
         if not self._called(self._put, room, {}, room.state(), was=0):
             return False
         with self.lock:
@@ -159,7 +159,7 @@ class Shared(RoomStore):
         self._work.set()
 
     def _called(self, call: Callable[..., _Result], *args: Any, **named: Any) -> _Result:
-        """The server's answer. Raises `RefusedError`: it does not answer, or recently did not."""
+        """The server's answer. Raises `RoomRefusedError`: it does not answer, or recently did not."""
         if self.away:
             raise RoomRefusedError("away")
         try:

@@ -1,4 +1,4 @@
-"""Registry of all rooms: who may open, join, teach, vote and listen; bounded, rate-limited, dropped when unused.
+"""Registry of rooms (open, join, teach, vote, listen): room codes, tokens, secrets, rate limits, expiry.
 
 Rooms are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
 session calls the registry in this process, with the room's secret; HTTP requests can only join, listen and vote
@@ -122,7 +122,7 @@ class Registry:
     # ---------------------------------------------------------------- the teacher
 
     def open(self, client: str = "", visitor: str = "") -> OpenedRoom:
-        """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
+        """Open a room. Raises `RoomRefusedError`: there are too many, too many at once, or the store is away."""
         with self._adding:
             self.sweep()
             self._take("open", visitor)
@@ -160,19 +160,19 @@ class Registry:
     def do(self, taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
         """Have a room do a teacher-only action, such as `Room.ask`, and notify its listeners.
 
-        `act`, called with the room and `of`, returns False if nothing changed. Raises `RefusedError`: the room is gone
-        or refuses, or its store is unreachable.
+        `act`, called with the room and `of`, returns False if nothing changed. Raises `RoomRefusedError`: the room is
+        gone or refuses, or its store is unreachable.
         """
         room = self._taught(taught)
         if self.store.change(room, lambda room: act(room, *of)) is not False:
             self._tell(room)
 
     def record(self, taught: OpenedRoom) -> tuple[Kept, ...]:
-        """The rounds of a room so far. Raises `RefusedError`: the room is gone."""
+        """The rounds of a room so far. Raises `RoomRefusedError`: the room is gone."""
         return self._taught(taught).record
 
     def end(self, taught: OpenedRoom) -> None:
-        """End a room, and everything that is known of it. Raises `RefusedError`: it is gone, or its store is away."""
+        """End a room, and all that is known of it. Raises `RoomRefusedError`: it is gone, or its store is away."""
         room = self._taught(taught)
         self.store.end(room)
         self._tell(room)
@@ -210,7 +210,7 @@ class Registry:
     def join(self, code: str, client: str = "") -> str:
         """Admit a student; returns the student's token.
 
-        Raises `RefusedError`: the room is unknown, full or locked, or too many join at once.
+        Raises `RoomRefusedError`: the room is unknown, full or locked, or too many join at once.
         """
         token, room = new_token(), self._asked(code)
         if not room.public.locked:  # attempts at a locked room are not counted
@@ -224,7 +224,7 @@ class Registry:
                 raise RoomRefusedError("too-often")
 
     def vote(self, code: str, token: str, *, round_: int, choice: int, client: str = "") -> None:
-        """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
+        """Take a student's vote for a choice, from 0, in a round. Raises `RoomRefusedError`: it is not taken."""
         room = self._asked(code, token)
         if room.knows(token):
             self._take("vote", client, code)
@@ -237,7 +237,7 @@ class Registry:
 
         `token` is a student's, who is present meanwhile; "" is an anonymous listener's. `wake` is called after each
         change, from any thread, and with `counts` also when somebody joins, leaves or votes. It must be quick, and it
-        reads the state itself. Raises `RefusedError`: the room is unknown, or has too many listeners.
+        reads the state itself. Raises `RoomRefusedError`: the room is unknown, or has too many listeners.
         """
         with self._lock:
             room = self._found(code, tick=False)
@@ -288,7 +288,7 @@ class Registry:
         return room
 
     def _asked(self, code: str, token: str = "") -> Room:
-        """The requested room; may wait. Raises `RefusedError`: there is none."""
+        """The requested room; may wait. Raises `RoomRefusedError`: there is none."""
         self.store.look(code, token)
         room = self._found(code, tick=False)
         if room is None:

@@ -1,4 +1,4 @@
-"""A room: its public state, teacher, students, questions, votes, token-bucket rate limits.
+"""A room: its state records, teacher's actions, students, timed votes, table of rounds, and `TokenBucket`.
 
 The state of a room is an immutable value, the same in all processes; what is public of it has no personal data. Its
 listeners are known per process; the store (`extensions/rooms/store.py`) reports them to the others, and holds a
@@ -227,7 +227,7 @@ class Room:
         return {token: one.vote for token, one in self._students.items() if one.vote is not None}
 
     def join(self, token: str, client: str = "") -> None:
-        """Admit a student. Raises `RefusedError`: the room is locked or full, or too many join at once."""
+        """Admit a student. Raises `RoomRefusedError`: the room is locked or full, or too many join at once."""
         if self.public.locked:
             raise RoomRefusedError("locked")
         joins = TokenBucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self.joins)
@@ -278,7 +278,7 @@ class Room:
     # ---------------------------------------------------------------- what its teacher does
 
     def move(self, page: str, parameters: Mapping[str, str]) -> bool:
-        """Set the teacher's page; returns whether it changed. Raises `RefusedError`: the URL is too long."""
+        """Set the teacher's page; returns whether it changed. Raises `RoomRefusedError`: the URL is too long."""
         before = self.public
         self.used = self._clock()
         if (page, dict(parameters)) == (before.page, before.parameters):
@@ -291,7 +291,7 @@ class Room:
     def ask(self, question: Question | None) -> bool:
         """Ask a question and take votes, or end it with None; returns whether anything changed.
 
-        Raises `RefusedError`: the question has too few or too many choices.
+        Raises `RoomRefusedError`: the question has too few or too many choices.
         """
         self.used = self._clock()
         if question == self.public.question:
@@ -304,7 +304,7 @@ class Room:
     def again(self) -> None:
         """Take new votes on the same question; the first votes stay for comparison.
 
-        Raises `RefusedError`: there is no question, its votes were not shown, or its answer was.
+        Raises `RoomRefusedError`: there is no question, its votes were not shown, or its answer was.
         """
         here = self.public
         if here.phase == "discuss":
@@ -328,7 +328,7 @@ class Room:
         )  # fmt: skip
 
     def show(self) -> None:
-        """End the round, and show its votes. Raises `RefusedError`: no votes are taken."""
+        """End the round, and show its votes. Raises `RoomRefusedError`: no votes are taken."""
         self.used = self._clock()
         if self.public.phase == "discuss":
             self.stop()
@@ -357,7 +357,7 @@ class Room:
         """Show the answer and stop the votes.
 
         `right` is None where no choice is right; `told` is the answer where there are no choices. Raises
-        `RefusedError`: there is no question.
+        `RoomRefusedError`: there is no question.
         """
         here = self.public
         if here.question is None:
@@ -382,8 +382,8 @@ class Room:
     def start(self, vote: float, discuss: float) -> None:
         """Take votes for `vote` seconds, then discuss for `discuss` seconds, then vote again for as long as before.
 
-        With 0 seconds to discuss there is one vote, shown at its end. Raises `RefusedError`: there is no question, or
-        its answer was shown.
+        With 0 seconds to discuss there is one vote, shown at its end. Raises `RoomRefusedError`: there is no question,
+        or its answer was shown.
         """
         if not self.public.taken:
             self.again()
@@ -430,7 +430,7 @@ class Room:
         return True
 
     def vote(self, token: str, *, round_: int, choice: int) -> None:
-        """Take a vote. Raises `RefusedError`: it is not taken."""
+        """Take a vote. Raises `RoomRefusedError`: it is not taken."""
         here, student = self.public, self._students.get(token)
         if student is None:
             raise RoomRefusedError("no-token")

@@ -1,4 +1,4 @@
-"""The page about rooms: to open one, to join one, and what is known of the one that the session is in."""
+"""Panels of the page A room: open, join, leave or end a room; the teacher's settings, votes, rounds as CSV."""
 
 import contextlib
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Room membership of the session: code, role, vote.
+"""Room membership of the session (code, role, vote), its URL parameters, and where the teacher leads the class.
 
 The code is a query parameter, so a reload and every link of the app keep it. A session is the teacher's if it has the
 room's secret, which is never written into a URL.

@@ -1,4 +1,4 @@
-"""Join address of a room with its QR code, the status bar, and the projector view, with their CSS.
+"""Join URL of a room with its QR code, status bar, live counts, projector view, presentation button; their CSS.
 
 The browser receives the teacher's moves directly and opens the URL like a link: one script run per move, none for a
 step until it has settled, none while nothing happens. A projector's computer only watches: it has no secret.

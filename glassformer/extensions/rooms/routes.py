@@ -1,4 +1,4 @@
-"""HTTP routes of rooms: join, event stream, vote.
+"""HTTP routes of rooms: join, vote, server-sent events; the check of their origin, and their end at a signal.
 
 A vote costs no script run, and a teacher's move reaches all students in milliseconds. No route moves a class or shows
 votes: the teacher's session does that in this process. A POST must be short JSON from an own page. A page is own if

@@ -1,4 +1,4 @@
-"""Room store: in memory, or shared through Redis.
+"""Room store in this process's memory, base class of shared stores; limits on rooms and their idle time.
 
 Every process reads its own copies of rooms, without waiting. A change is tried on a copy of the room's state and counts
 once it is complete.
@@ -48,14 +48,14 @@ class RoomStore:
     def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
         """Call `act` on a room, after its timers are advanced.
 
-        Raises `RefusedError`: the room refuses or is gone, or the store is unreachable; then nothing was changed.
+        Raises `RoomRefusedError`: the room refuses or is gone, or the store is unreachable; then nothing was changed.
         """
         with self.lock:
             room.tick()
             return act(room)
 
     def end(self, room: Room) -> None:
-        """Let go of a room. Raises `RefusedError`: the store is away."""
+        """Let go of a room. Raises `RoomRefusedError`: the store is away."""
         with self.lock:
             self.rooms.pop(room.code, None)
 

@@ -1,4 +1,4 @@
-"""Notebook display of a run, and chart files without a server.
+"""Notebook display of one run or two (iframe, static rendering), and picture files as PNG, SVG or HTML.
 
 A notebook shows a saved run (`extensions.saving.saved_run`) in an iframe. A static rendering below it is for untrusted
 notebooks, notebook viewers without scripts, and screen readers.
@@ -18,10 +18,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from warnings import warn
 
+import plotly.graph_objects as go
+
+from glassformer.charts.grid import unpacked
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
-from glassformer.runs.open_run import seen, stepper_run
+from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, PICTURES, Picture, Plot, declare_all
+from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.link import Link, address_words, read_link, write_link
 from glassformer.state.view import View, all_fields
@@ -223,6 +227,11 @@ def _images(plots: Sequence[Plot]) -> list[str]:
     return [base64.b64encode(one).decode("ascii") for one in drawn]
 
 
+def figure_of(spec: Spec, language: str) -> go.Figure:
+    """What `..._spec` of `charts` returned as a figure that needs none of the app's scripts."""
+    return figure_in(unpacked(spec), language)
+
+
 def images(
     specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
 ) -> list[bytes]:
@@ -247,7 +256,7 @@ def images(
         {"format": form, "width": pixels, "height": round(one), "scale": dpi / CSS_DPI if form == "png" else 1}
         for one in tall
     ]
-    figures = [figure_in(spec, language).update_layout(paper_bgcolor="white") for spec in specs]
+    figures = [figure_of(spec, language).update_layout(paper_bgcolor="white") for spec in specs]
     try:
         from kaleido import Kaleido
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Pictures of a run without a server: `python -m transformer picture`, and `trace.show()` in a notebook."""
+"""`python -m transformer picture`, and `Trace.show()` and `transformer.compare()` for notebooks; no server."""
 
 import argparse
 import sys

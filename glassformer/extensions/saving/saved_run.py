@@ -22,8 +22,9 @@ from plotly.offline import get_plotlyjs
 from glassformer.components.custom_component import read_asset, script
 from glassformer.components.stepper_view import StepperRun
 from glassformer.frame.sentence_stepper import SAVES
-from glassformer.runs.open_run import OpenRun, address, seen
+from glassformer.runs.open_run import OpenRun, seen
 from glassformer.runs.picture import PAGES, Page, Picture, declare_all
+from glassformer.runs.run_address import address
 from glassformer.runs.step_frames import NoFramesError, RunRef, frames_of
 from glassformer.runs.viewed_run import ViewedRun, at_step
 from glassformer.shared import cover_box
@@ -94,7 +95,8 @@ def saved_page(
 ) -> None:
     """Add the selected part, and the parts that have only pictures.
 
-    A `whole` page adds all parts; named `pictures` replace all others and may need the model. Errors as of `Work`.
+    A `whole` page adds all parts; named `pictures` replace all others and may need the model. Errors as of
+    `ModelAccess`.
     """
     if pictures is not None:
         made.left_out += [picture.title for picture in pictures if not _picture(made, picture, run, works=True)]
@@ -169,7 +171,7 @@ def saved_run(kept: SavedRunRequest, *, more: bool = False) -> bytes:
 
 
 def file_of(*shown: SavedRunContent) -> str:
-    """The file, of one run or of two beside each other; errors as of `Work`."""
+    """The file, of one run or of two beside each other; errors as of `ModelAccess`."""
     runs = list(zip(shown, SLOTS, strict=False))
     told = {"languages": [[_in_language(one, slot, language) for one, slot in runs] for language in languages()]}
     if len(shown) > 1:  # each stepper moves the other

@@ -1,4 +1,4 @@
-"""Many lines of a file, each a point: two numbers per line."""
+"""Scatter chart of the lines of a file: two numbers per line; a click gives the line."""
 
 from collections.abc import Sequence
 

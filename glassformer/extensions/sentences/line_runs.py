@@ -1,4 +1,4 @@
-"""Many sentences run on one model: a line of the table for each, its columns, and a summary of all.
+"""Lines of a file run in batches on one model: result of each line, summary of all, table columns, CSV.
 
 Lines of similar length are decoded as a batch and recorded one by one (`transformer.runs.dynamic_batching`), so a
 line's numbers equal those of `checkpoint.run` to the last bit. An encoder-only model writes nothing: with an MLM head

@@ -17,7 +17,7 @@ from glassformer.extensions.sentences.charts import HEIGHT, HOW_TO_READ_POINTS, 
 from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
-from glassformer.runs.open_run import REVISION_LENGTH
+from glassformer.runs.run_address import REVISION_LENGTH
 from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.csv_export import Origin, decoding_of
 from glassformer.shared.drawing import on_click

@@ -1,4 +1,4 @@
-"""The page A file of sentences: the box and what begins to run them, and the results, drawn while they come."""
+"""Panels of the page A file of sentences: input box, upload, start, progress, and results while they come."""
 
 from functools import partial
 from typing import Final
@@ -6,15 +6,16 @@ from typing import Final
 from glassformer.extensions.sentences.line_table import opened, overview, table
 from glassformer.extensions.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
 from glassformer.extensions.what_if.what_if_panels import told
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.loading import runner
-from glassformer.runs.open_run import attempt, publish
+from glassformer.runs.run_address import publish
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
-from glassformer.shared.attention_notes import time_of
 from glassformer.shared.controls import KEEP
 from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
+from glassformer.shared.model_notes import time_of
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint

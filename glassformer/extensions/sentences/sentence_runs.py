@@ -1,4 +1,4 @@
-"""Background jobs that run files of sentences in small batches.
+"""Background jobs that run files of sentences in small batches; requests that replicas share.
 
 A folder that replicas share has the request of each file. A replica without its results runs it again.
 """

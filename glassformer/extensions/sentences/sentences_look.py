@@ -1,4 +1,4 @@
-"""The own fields of the view of files of sentences, such as a line, which corpus runs have, too."""
+"""Fields of the view of a file of sentences: the lines listed, their order, and the line looked at."""
 
 from typing import Literal
 

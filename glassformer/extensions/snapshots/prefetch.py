@@ -1,4 +1,4 @@
-"""Prefetches neighbouring training snapshots: opens and runs them before they are requested.
+"""Prefetcher of neighbouring training snapshots: a thread opens and runs them before they are requested.
 
 Prefetching starts when no page is being rendered, one snapshot at a time, behind all requests in the model's queue.
 Only a user's newest request counts.

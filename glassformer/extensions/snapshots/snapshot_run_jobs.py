@@ -19,8 +19,9 @@ from glassformer.extensions.snapshots.snapshot_runs import (
     opened,
 )
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import LOOK_SECONDS, begins_by_itself, studies
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st

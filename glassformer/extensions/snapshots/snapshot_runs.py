@@ -115,7 +115,7 @@ def opened(checkpoint: Checkpoint, step: int | None) -> Checkpoint:
 
 
 def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -> VisibleTrace:
-    """The finished checkpoint's run with the current view; errors as of `Work` and of `opened`.
+    """The finished checkpoint's run with the current view; errors as of `ModelAccess` and of `opened`.
 
     `open_one` opens the finished checkpoint of a snapshot.
     """

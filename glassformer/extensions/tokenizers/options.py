@@ -1,4 +1,4 @@
-"""Tokenizer options that vocabulary files do not contain: sizes, languages, added tokens.
+"""Tokenizer options that vocabulary files lack: sizes, added tokens, `tokenizer_config.json`, language codes.
 
 `options_of_config` reads some of them from a `tokenizer_config.json` of Hugging Face's transformers. Pieces may be
 added to a vocabulary after it was learned, such as `[PAD]` to GPT-2's: folders list them there

@@ -1,4 +1,4 @@
-"""Subword tokenizers: byte pairs, plain bytes, SentencePiece's pieces with other ids, and WordPiece.
+"""Subword tokenizers: byte-pair encoding, bytes (ByT5), SentencePiece with its own or other ids, and WordPiece.
 
 **Byte pairs** over bytes:
 

@@ -1,4 +1,4 @@
-"""Readers for untrusted vocabulary files of other libraries: plain lists, vocab.json, merges.txt, vocab.txt.
+"""Readers of untrusted vocab.json, merges.txt and vocab.txt; tokenizer of plain lists; special tokens' names.
 
 Source: Hugging Face's tokenizers, which writes them. An error is one sentence that begins with the file.
 

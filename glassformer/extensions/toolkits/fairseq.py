@@ -1,4 +1,4 @@
-"""fairseq: Transformers that translate, as its `checkpoint_best.pt` and `dict.en.txt` have them.
+"""fairseq importer of translation Transformers: tensor names, options, and the token lists `dict.en.txt`.
 
 A file has `model`, and the options as `args` (a Namespace, until version 0.9) or as `cfg` with a section for the model
 and one for the task. Text ends with `</s>`, and the decoder's input begins with it; positions begin after the padding

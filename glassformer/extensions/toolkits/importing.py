@@ -1,4 +1,4 @@
-"""Imports a toolkit model: tensors, options, vocabularies.
+"""Import of a toolkit's model (fairseq, OpenNMT-py, Joey NMT, Marian): tensors, options, vocabularies.
 
 Options and tensors without an implementation here are refused by name. There are no questions.
 """

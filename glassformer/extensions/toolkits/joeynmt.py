@@ -1,4 +1,4 @@
-"""Joey NMT: Transformers as its `best.ckpt`, with `config.yaml`, `src_vocab.txt` and `trg_vocab.txt` beside.
+"""Joey NMT importer: tensor names of `best.ckpt`, options of `config.yaml`, `src_vocab.txt`, `trg_vocab.txt`.
 
 The source ends with `</s>`, the decoder begins with `<s>`; both lists begin with `<unk>`, `<pad>`, `<s>`, `</s>` unless
 the config says otherwise. Version 1 is pre-norm. Version 2 configures it; without the option its two stacks differ,

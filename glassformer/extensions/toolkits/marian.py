@@ -1,4 +1,4 @@
-"""Marian: Transformers in its `model.npz` with its options; vocabularies as YAML or SentencePiece beside it.
+"""Marian importer: tensors and options of `model.npz`, vocabularies as YAML, text or SentencePiece.
 
 Matrices multiply from the right, so they are transposed. The decoder begins with a vector of zeros: a row of zeros is
 added after the last piece, as padding, which is never written (its bias is far below all others).

@@ -1,4 +1,4 @@
-"""OpenNMT-py: Transformers as its `model_step_1000.pt`, with options and vocabularies in the same file.
+"""OpenNMT-py importer: tensor names, options and vocabularies of a `model_step_1000.pt`.
 
 Versions 1 and 2 save vocabularies as objects of torchtext, version 3 as lists; version 3 may store the tensors in a
 separate .safetensors file, which is not opened. A source ends with no special piece; the decoder begins with `<s>`.

@@ -1,4 +1,4 @@
-"""YAML of somebody else.
+"""Safe parsing of untrusted YAML, whose aliases are refused.
 
 Source: YAML 1.2, PyYAML's safe subset; aliases are refused, because a few of them can expand to any size.
 """

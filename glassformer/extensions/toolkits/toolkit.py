@@ -1,4 +1,4 @@
-"""Toolkit description: key table, options, special ids, vocabularies."""
+"""`Toolkit` record of an importer, its options and files; limited readers of YAML settings and token lists."""
 
 import json
 import re

@@ -32,7 +32,7 @@ SETTINGS: Final[Mapping[str, str | None]] = {  # fields of `TrainSettings`, each
     "seed": None,
     "precision": "of the products; bf16 is fp32 where the hardware has no bfloat16",
 }
-# What `Job` and `ModelConfig` have as it was given.
+# What `TrainingJob` and `ModelConfig` have as it was given.
 OF_JOB = ("train", "dev", "out", "pieces", "device", "start_from", "resume", "force", "snapshots", "log")
 OF_MODEL = ("d_model", "d_ff", "norm", "activation", "positions", "max_len", "dropout")
 

@@ -1,4 +1,4 @@
-"""The Training page: its part about curves, with the snapshots on them, and its part about a sentence."""
+"""The Training page's parts: curves, and a sentence over training with outputs and the doctor's verdicts."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,9 +16,11 @@ from glassformer.extensions.training_page import training_pictures
 from glassformer.extensions.training_page.training_pictures import TRAINING, Curves, TrainingLook
 from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import Examiner, attempt, examiner
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.measurement_jobs import LOOK_SECONDS, studies
-from glassformer.runs.open_run import Examiner, OpenRun, address, attempt, examiner, open_run, publish
+from glassformer.runs.open_run import OpenRun, open_run
+from glassformer.runs.run_address import address, publish
 from glassformer.runs.show import choose_part, show, show_beside
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import controls, cover_box, drawing, menu

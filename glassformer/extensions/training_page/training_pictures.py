@@ -1,4 +1,4 @@
-"""The page Training: its fields of the view, and its pictures: learning curves, with snapshots as marks on them."""
+"""The page Training, its view state, and its pictures: learning curves, entropy of heads over training."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from glassformer.extensions.training_page.charts.training import (
 )
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Page, PartEntry, Plot
-from glassformer.shared.attention_notes import effort_of
+from glassformer.shared.model_notes import effort_of
 from glassformer.state.fields import Look, choice, either
 from glassformer.state.view import MAIN, Slot, View, cell_of, fields, place_of
 from transformer.checkpoint.curve import Curve, load_curve

@@ -1,4 +1,4 @@
-"""Trainings started by users: a queue of one, each in a process of its own.
+"""Trainings started by users: one at a time, each in a process of its own; queue, limits, resuming, expiry.
 
 The process runs `python -m transformer train ...` (`training_worker`). The server reads its folder: the checkpoint, its
 snapshots, `progress.json`. A training has an unguessable name; anyone with it sees the training. A stopped or failed

@@ -1,4 +1,4 @@
-"""Uploads of this session: names in URLs, the store, limits, expiry.
+"""Uploads of the session: names in URLs, files moved into the store, submitting, deleting; server part.
 
 A name in a URL is `upload:` and the upload's unguessable token. Streamlit keeps an upload in memory; it is moved into
 the store at once.
@@ -97,10 +97,10 @@ async def kept() -> AsyncIterator[None]:
 
 
 class UploadsServer(ServerPart):
-    """A gate in front of uploads, and the folder that they are kept in."""
+    """The limit on uploads, and the folder that they are kept in."""
 
     def inner(self, base: str) -> Sequence[Middleware]:
-        """The gate, for what the app itself would let through."""
+        """The limit, for what the app itself would let through."""
         return [Middleware(UploadLimitMiddleware, base=base)]
 
     def running(self) -> AbstractAsyncContextManager[None]:

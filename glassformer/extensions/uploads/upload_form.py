@@ -1,4 +1,4 @@
-"""Upload form on the page Open a checkpoint: drop zone, progress, errors, and what an upload is called."""
+"""Upload form of the page Open a checkpoint (drop zone, progress, errors), and the `Source` of uploads."""
 
 from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.extensions.uploads import session_uploads

@@ -1,4 +1,4 @@
-"""Search for the state dict inside a saved training checkpoint, adapters and quantised parts included.
+"""Weights inside a saved checkpoint: search, wrappers removed, weights in parts combined or refused.
 
     {"model_state_dict": {...}, "epoch": 3, "config": {"n_heads": 4}}
 

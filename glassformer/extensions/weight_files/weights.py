@@ -1,4 +1,4 @@
-"""Lazy access to third-party weights, one tensor at a time.
+"""Lazy reading of weights in safetensors (sharded too), `.npz` and torch.save files; the file of a folder.
 
     with open_weights(Path("downloads/model.pt")) as weights:
         for name in weights.tensors:
@@ -152,7 +152,7 @@ class Weights:
     evidence: Mapping[str, Any]  # plain values that were saved beside the weights
     notes: tuple[Sentence, ...]  # sentences about what was odd
     _places: Mapping[str, _Place] = field(repr=False)
-    _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `parametrised` puts them together
+    _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `state_dict_search` puts them together
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
         """A tensor as float32, in `out`, of its shape, or in new memory.

@@ -1,4 +1,4 @@
-"""Comparison state: the second run as a difference from the first, and the pair of runs.
+"""Comparison of two runs: links, second run as a difference in the URL, the pair, outputs read by the other.
 
 do=zero-cross.3.1                the same query without its changes, and with them
 b=src%3DI+like+tea               the URL's sentence, and another one
@@ -210,7 +210,7 @@ class Pair(Generic[_Run]):
 def pair_of(shown: ViewedRun | Pair[ViewedRun]) -> Pair[ViewedRun] | None:
     """Such a pair; for a run outside a page the one that its link names, if both have one checkpoint.
 
-    Errors as of `Work`.
+    Errors as of `ModelAccess`.
     """
     if isinstance(shown, Pair):
         return shown

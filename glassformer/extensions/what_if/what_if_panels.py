@@ -1,4 +1,4 @@
-"""Panels around pages: the dialog “What if”, chips of changes above a run, buttons under a chosen head.
+"""The dialog “What if” with a control per field, chips of changes above a run, a button under a chosen head.
 
 The fields are in a panel at the right edge, with the effect of the change.
 
@@ -81,7 +81,7 @@ def button(checkpoint: Checkpoint) -> None:
 
 
 def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
-    """Under the choice of one head: take it away with one click, or change it otherwise; of one alone."""
+    """Under the choice of one head: take it away with one click, or put it back; of one alone."""
     if layer is None or head is None or run.earlier:
         return
     changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)

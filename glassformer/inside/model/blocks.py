@@ -1,4 +1,4 @@
-"""Blocks of the model diagram: labels, roles, shapes, and links."""
+"""Blocks of the model diagram: labels, roles, shapes, counts, links, and what the model holds."""
 
 from __future__ import annotations
 

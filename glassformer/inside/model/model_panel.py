@@ -12,7 +12,8 @@ from glassformer.inside.model.blocks import contents, destination
 from glassformer.inside.model.model_pictures import OpenModel, lengths, named
 from glassformer.inside.token_selection import in_words as tokens_in_words
 from glassformer.runs.map_axes import has_one_stack
-from glassformer.runs.open_run import OpenRun, address
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.run_address import address
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing, menu
 from glassformer.shared.i18n import st, table

@@ -1,4 +1,4 @@
-"""The pictures of the loaded model: its diagram, and what each component holds and does, for any length."""
+"""Pictures of the loaded model: its diagram, parameters by component, and multiply-adds by length."""
 
 import math
 from collections.abc import Mapping

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from glassformer.inside import token_selection
 from glassformer.inside.features import ACTIVATIONS, heads
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import STACK_NAMES, STACKS
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st, table
 from glassformer.state.view import Side
@@ -42,7 +43,7 @@ class ShapeStep:
 
     where: str  # the component
     what: str  # what was computed
-    site: str  # its name in `transformer.model.taps.SITES`; empty for a re-arrangement, which the model does not name
+    site: str  # its name in `transformer.model.sites.SITES`; empty for a re-arrangement, which the model does not name
     shape: Shape  # as recorded, without the batch axis
     remark: str = ""  # why it is so
 

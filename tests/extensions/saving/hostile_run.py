@@ -4,8 +4,8 @@ from copy import copy
 from dataclasses import fields, replace
 
 from glassformer.extensions.saving.saved_run import SavedRunRequest
-from glassformer.runs.open_run import stepper_run
 from glassformer.runs.step_frames import RunRef
+from glassformer.runs.stepper_run import stepper_run
 
 TEXTS = (
     "</script><script>alert(1)</script>", "</SCRIPT >", "<!--", "-->", "<!--<script>", "]]>", "<![CDATA[", "<?php",

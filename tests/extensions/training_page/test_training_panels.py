@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.training_page.training_panels import in_lines
-from glassformer.shared.attention_notes import effort
+from glassformer.shared.model_notes import effort
 
 
 def test_the_effort_in_words_without_what_is_no_number():

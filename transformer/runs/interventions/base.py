@@ -1,4 +1,4 @@
-"""Base classes of interventions.
+"""Base class of interventions, their error, and the context in which one is applied.
 
 An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `fields`, which
 also give its JSON and its part of a URL. It overrides the methods below: `visitors` changes values and settings of the
@@ -117,7 +117,7 @@ class Intervention:
         return None
 
     def check(self, config: ModelConfig) -> None:
-        """Check that it can be made in a model, or raise a ChangeError; overriding methods call this first."""
+        """Check that it can be made in a model, or raise an InterventionError; overriding methods call this first."""
         if (why := self.unfit(config)) is not None:
             raise InterventionError(why)
 
@@ -134,11 +134,11 @@ class Intervention:
         return ()
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """The ids that the model reads instead of these, special ones included; a ChangeError if impossible."""
+        """The ids that the model reads instead of these, special ones included; an InterventionError if impossible."""
         return ids
 
     def insisted(self, forced: tuple[int, ...], most: int) -> Mapping[int, int]:
-        """Ids that must be written, by step from 0, in a run of at most so many; a ChangeError if impossible."""
+        """Ids that must be written, by step from 0, in a run of at most so many; an InterventionError if impossible."""
         return {}
 
     def closed_score(self, kind: Kind, own: float | None) -> float | None:
@@ -146,4 +146,4 @@ class Intervention:
         return own
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """Check that it can be made where these ids, after all edits, are read, or raise a ChangeError."""
+        """Check that it can be made where these ids, after all edits, are read, or raise an InterventionError."""

@@ -1,4 +1,4 @@
-"""Intervention targets: head, attention, layer, stack, sub-layer.
+"""Base classes of interventions by head, attention, stack, layer, sub-layer; hooks that apply them.
 
 A change of a head is a `HeadChange`. Other changes are made in one attention or all (`AttentionChange`), in one stack
 or both (`StackChange`), in one layer of these or all (`LayerChange`).
@@ -97,7 +97,7 @@ class AttentionChange(Intervention):
         self.check_part(config)
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
-        """Check that a model has the attention, and a layer and a head of it, or raise a ChangeError."""
+        """Check that a model has the attention, and a layer and a head of it, or raise an InterventionError."""
         layers: dict[str, int] = {one.kind: one.n_layers for one in anatomy(config).attentions}
         found = list(layers) if self.where == ALL else [self.where]
         deepest = max(found, key=lambda kind: layers.get(kind, 0))
@@ -131,7 +131,7 @@ class StackChange(Intervention):
         return ANY_STACK[self.stack]
 
     def stacks(self, config: ModelConfig) -> Sequence[StackName]:
-        """The stacks that are changed; a ChangeError if the model lacks the one that is named."""
+        """The stacks that are changed; an InterventionError if the model lacks the one that is named."""
         parts = anatomy(config)
         if self.stack == ALL:
             return [one.name for one in parts.stacks]
@@ -195,7 +195,7 @@ class PartChange(Intervention):
 def check_head(
     change: Intervention, config: ModelConfig, kind: Kind, layer: int | None = None, head: int | None = None
 ) -> None:
-    """Check that a model has the attention, layer and head that are named; a ChangeError if not."""
+    """Check that a model has the attention, layer and head that are named; an InterventionError if not."""
     try:
         attention = anatomy(config).attention(kind)
     except QueryError as error:
@@ -212,7 +212,7 @@ def check_head(
 
 
 def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
-    """Check that a named layer exists; a ChangeError gives the limit."""
+    """Check that a named layer exists; an InterventionError gives the limit."""
     if layer is not None and layer >= n_layers:
         raise InterventionError(
             "{change} names layer {layer}, but this part of the model has only layers 1 to {n_layers}.",
@@ -223,7 +223,7 @@ def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
 
 
 def check_readable(change: Intervention, token: int | None, config: ModelConfig) -> None:
-    """Check that a named token is within what a model may read; a ChangeError gives the limit."""
+    """Check that a named token is within what a model may read; an InterventionError gives the limit."""
     if token is not None and token >= config.max_len:
         raise InterventionError(
             "{change} names token {place}, but this model reads at most {n} tokens. Choose an earlier token.",
@@ -234,7 +234,7 @@ def check_readable(change: Intervention, token: int | None, config: ModelConfig)
 
 
 def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) -> None:
-    """Check that a source has a named token; a ChangeError gives the number of its tokens."""
+    """Check that a source has a named token; an InterventionError gives the number of its tokens."""
     if token is not None and token >= len(ids):
         raise InterventionError(
             "{change} names token {place} of the source, but this source has only tokens 1 to {n}. Choose one of "

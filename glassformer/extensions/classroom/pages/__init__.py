@@ -1,4 +1,4 @@
-"""Menu entries of lessons."""
+"""Menu entries of the pages Lessons, and Plan and handouts."""
 
 from pathlib import Path
 

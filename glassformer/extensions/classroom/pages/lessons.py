@@ -3,7 +3,7 @@
 from glassformer.extensions.classroom import lesson_list
 from glassformer.frame.run_page import checkpoint_or_maps
 from glassformer.frame.source_box import head_without_run
-from glassformer.runs.open_run import publish
+from glassformer.runs.run_address import publish
 from glassformer.state import session
 from transformer.i18n import say
 

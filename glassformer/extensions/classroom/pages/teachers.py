@@ -1,9 +1,9 @@
-"""For teachers: a link for a class, a lesson on paper, lessons in one's own words."""
+"""Page "Plan and handouts" for teachers: a link, a plan for a class, a handout, their own lessons."""
 
 from glassformer.extensions.classroom import teaching_panels
 from glassformer.frame.run_page import sidebar
 from glassformer.frame.source_box import of_a_sentence
-from glassformer.runs.open_run import publish
+from glassformer.runs.run_address import publish
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session

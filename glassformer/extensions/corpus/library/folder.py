@@ -1,4 +1,4 @@
-"""Reads corpus runs from disk, complete or partial.
+"""Corpus runs on disk, read complete or partial: about.json, checksums, checked Parquet files, summaries.
 
 A run is a folder `OUT/<key>/`. `about.json` says what was measured. Each finished shard has `sentences-000000.parquet`,
 `heads-000000.parquet`, perhaps `vectors-000000.parquet`, and, written last, `rollup-000000.parquet`; `sums-000000.json`

@@ -197,7 +197,7 @@ def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Linking:
-    """Parts of a line's words, and gold links, as `analysis.alignment_scores` counts them.
+    """Parts of a line's words, and gold links, as `transformer.analysis.alignment` counts them.
 
     Shapes: S source tokens, T target pieces, J target words, I source words.
     """

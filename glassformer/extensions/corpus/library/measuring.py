@@ -1,4 +1,4 @@
-"""Measures lines in batches: one forward pass per batch, layer by layer.
+"""Lines measured in batches: heads layer by layer during a pass, losses, ranks, effects of removed heads.
 
 `measure` is a pure function: the same lines give the same bytes in any process with the same number of torch threads.
 Its numbers are those of `head_statistics` and `teacher_forced_pass` for one line, up to a batch's rounding

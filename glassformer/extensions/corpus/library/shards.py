@@ -1,4 +1,4 @@
-"""A corpus run on disk: its folder, what is still missing of it, and how a shard's files are written.
+"""A corpus run as it is written: plan, missing shards, the folder's lock, a process's job, Parquet and sums.
 
     OUT/<key>/about.json                   what was measured, with what
     OUT/<key>/sentences-000000.parquet     the tables of shard 0 (see `tables`); also heads, rollup, perhaps vectors

@@ -1,4 +1,4 @@
-"""The tables that a corpus run keeps: their columns, units and ranges, and roll-ups of a shard's lines.
+"""Tables of a corpus run: schemas, roll-ups of lines into bins, their sums; a line's record, the options.
 
 `sentences` has one row per line of the file; `heads` one per line and head; `vectors` one per token and head of the
 first lines, if requested. A value that a line or head does not have is null, never 0 or NaN.

@@ -20,9 +20,9 @@ from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, c
 from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import UNITS
 from glassformer.runs.map_axes import KIND_NAMES, head_of_kind
-from glassformer.runs.open_run import attempt
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing, menu, page_style

@@ -18,9 +18,9 @@ from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
 from glassformer.extensions.corpus.library.tables import Key, Name, Summary
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, choose_line
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.head_measure_labels import MeasureLabels
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import attempt
 from glassformer.runs.show import show
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared import drawing, menu, page_style

@@ -21,7 +21,7 @@ from glassformer.extensions.corpus.open_corpus_run import (
     choose_measure,
     of,
 )
-from glassformer.runs.open_run import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session

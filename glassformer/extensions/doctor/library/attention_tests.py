@@ -1,4 +1,4 @@
-"""Doctor tests of attention: dead, duplicate, uniform, collapsed and saturated heads.
+"""Doctor tests of attention: dead, equal, uniform, collapsed and saturated heads; a list of attention sinks.
 
 A map says nothing if it has the same weight everywhere, the same for every query, or all of it on one key.
 `extensions.doctor.library.head_measures` measures; this module judges the numbers.

@@ -1,4 +1,4 @@
-"""Examination context: checkpoint, sentences, the rows and texts that the tests let it read, results they share.
+"""Doctor tests: their decorator, the context that they share, rows and texts to read, a user's forward pass.
 
 Results computed for one test are cached for the next. A context belongs to one examination and one thread.
 
@@ -47,7 +47,7 @@ from transformer.text.tokenizer import AnyTokenizer
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.
 Both are padded on the right with the padding id."""
-AGREES, COARSE = 1e-3, 0.1  # the first is that of `wiring`; bfloat16 has three digits
+AGREES, COARSE = 1e-3, 0.1  # the first is that of `wiring_tests`; bfloat16 has three digits
 FULL = 4  # bytes of a number
 SHORTEST, LONGEST = 6, 24
 """Tokens of a row: enough to change one and see those around it, few enough for large models."""

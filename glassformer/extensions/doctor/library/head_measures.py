@@ -1,4 +1,4 @@
-"""Head measures over all sentences of an examination.
+"""Measures of heads for doctor tests: maxima over all sentences, and distances of two heads' parameters.
 
 Each is the maximum over all sentences and tokens: an idle head was idle every time. A head's output is compared with
 the stream that it is added to, token by token: what is smaller than the stream's rounding changes nothing.

@@ -1,4 +1,4 @@
-"""Doctor test for label leakage: was the model trained without a (correct) causal mask?
+"""Doctor test for label leakage in training: no causal mask or a wrong one, or targets not shifted.
 
 A decoder that saw the piece it had to predict has learnt to copy it. Wired correctly it writes badly, like many a bad
 model. So it is wired as it may have been trained, and the losses on the same pairs are compared:

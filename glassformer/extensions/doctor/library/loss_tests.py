@@ -1,4 +1,4 @@
-"""Doctor tests of the loss on sentence pairs: guessing level, by position, free-running, reported.
+"""Doctor tests on pairs: loss against chance, by position, as reported; free-running; outputs pair by pair.
 
 Each piece of a reference is predicted from those before it (teacher forcing): its loss, whether the likeliest piece was
 right, and its place. A trained model predicts far better than chance, equally well at both ends of a text, writes about

@@ -283,9 +283,9 @@ TOKENS = 8  # that change places
 TRIES = 3
 ORDER_LOST = say("The order of the tokens is lost: to this model, every sentence is an unordered bag of tokens.")
 ORDER_SEEN = 1e-4
-"""Of the length of what attention gives: more than rounding moves it, less than positions do (`calibrated`)."""
+"""Of the length of what attention gives: more than rounding moves it, less than positions do (`calibrated.json`)."""
 SOURCE_SEEN = 0.01
-"""Nats a piece. A cross-attention that is cut moves nothing at all; `calibrated` has what the shipped models do."""
+"""Nats a token. A cross-attention that is cut moves nothing at all; see `calibrated.json` for the shipped models."""
 
 
 @DoctorTest(

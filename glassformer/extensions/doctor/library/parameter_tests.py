@@ -1,7 +1,7 @@
-"""Doctor tests of parameters: NaN, constant, untrained, rank, copies.
+"""Doctor tests of parameters: NaN, 16-bit range, constant, untrained, rank, norm gains, copies, zero rows.
 
 Tensors are read one by one, in 32 bits: a large model needs memory for its largest tensor once more. Faults are those
-of every kind of model; what the tensors do is tested elsewhere, rows of tables in `embeddings`.
+of every kind of model; what the tensors do is tested elsewhere, rows of tables in `feed_forward_tests`.
 
 Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer in
 which all deviations are still that one, up to chance, was not trained. Equal deviations alone are not enough: training

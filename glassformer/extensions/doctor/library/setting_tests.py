@@ -1,4 +1,4 @@
-"""Doctor tests of settings that files do not store: heads, scale, norms, activation.
+"""Doctor tests of settings that files do not store: heads, scales, norms, activation, start of positions.
 
 A wrong setting is silent: the parameters load without an error and compute something. So neighbouring values are tried
 on the sentences, with all else unchanged. No neighbour of a right setting does better; a right neighbour of a wrong
@@ -6,7 +6,7 @@ setting does.
 
 A neighbour shares the model's parameters, class and positions, so faults there affect both.
 
-Source: `transformer.analysis.losses` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
+Source: `transformer.analysis.losses` makes and scores the neighbours, `significance` beside it has the paired tests.
 """
 
 import math
@@ -36,7 +36,7 @@ from transformer.model.positions import Moves
 from transformer.runs.query import Scorable
 
 GAIN = 0.05
-"""Nats a piece by which a neighbour has to be better; `calibrated` has by how much it is in the shipped models."""
+"""Nats a token by which a neighbour has to be better; `calibrated.json` has by how much it is in the shipped models."""
 EASY = 1.0
 """Nats a piece up to which a model plainly works. Above, it is wrong in some way, and any change may be better by
 chance: there a neighbour counts only if it explains half of the rest."""

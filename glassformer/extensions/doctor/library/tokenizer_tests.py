@@ -1,4 +1,4 @@
-"""Doctor tests of tokenizers: sizes, swapped sides, special ids, round trip, unknown pieces.
+"""Doctor tests of tokenizers: sizes, swapped sides, special ids, round trip, unknown tokens.
 
 Special pieces, round trips and unknown pieces are tested without the model; whether source and target were exchanged,
 by the model's losses either way.

@@ -1,8 +1,9 @@
-"""Doctor tests of the user's own forward pass: masks, batching, token order.
+"""Doctor tests of the user's own forward pass: finite logits, masks, batching, source order, agreement.
 
-The tests of `wiring` run this program's model, whose masks are right; those here run the training's own code. Pieces
-are changed, and padding and other sentences added, and only what depends on them may change. Logits are also compared
-with this program's, from the same parameters, for a target of one token, where the causal mask makes no difference.
+The tests of `wiring_tests` run this program's model, whose masks are right; those here run the training's own code.
+Pieces are changed, and padding and other sentences added, and only what depends on them may change. Logits are also
+compared with this program's, from the same parameters, for a target of one token, where the causal mask makes no
+difference.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Runs the doctor during training, in any training loop (`watch`).
+"""The doctor during training, in any loop (`watch`): examinations, verdicts.jsonl, report.html, exit status.
 
     watching = watch(model, tokenizer, pairs, every=500, out="doctor")
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Part "Draft and check" of the page "How pieces are chosen": its entry, and its fields of the view."""
+"""Part "Draft and check" of the page "How tokens are chosen": its entry, and its fields of the view."""
 
 from glassformer.extensions.drafts.rounds import Kind
 from glassformer.runs.picture import PartEntry

@@ -9,8 +9,9 @@ from glassformer.extensions.drafts.page import draft_pictures as pictures
 from glassformer.extensions.drafts.page.draft_pictures import Checked
 from glassformer.extensions.drafts.rounds import Kind, Times, layers_there, timing
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import AT_ONCE, measured
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.search.tree_pictures import seconds_of
 from glassformer.shared import controls

@@ -84,7 +84,7 @@ def is_unasked(run: ViewedRun) -> bool:
 
 
 def drafted(run: ViewedRun) -> Checked | None:
-    """The selected draft, with its checks; errors as of `Work`.
+    """The selected draft, with its checks; errors as of `ModelAccess`.
 
     None without an output, while the user guesses, and with a large model until it is requested.
     """

@@ -1,4 +1,4 @@
-"""Gradients: how a step's log-probability changes with the vectors of the input pieces.
+"""Input × gradient and integrated gradients of a step's log-probability, for each input token.
 
     input x gradient        sum over dimensions of x_i df/dx_i, at the input itself
     integrated gradients    sum of (x_i - b_i) times the mean of df/dx_i on the straight line from a baseline b to x

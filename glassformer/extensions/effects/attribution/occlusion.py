@@ -1,4 +1,4 @@
-"""Occlusion: the change of a step's probability when one input piece is masked.
+"""Occlusion: the change of a step's probability when one input token is masked.
 
 To hide a piece is to close its key, in every mask, for every query but its own:
 

@@ -1,4 +1,4 @@
-"""Attribution target: one decoding step, with its attention by weights and by the vectors that it adds.
+"""Attribution target: one decoding step; what it takes by attention weights, added vectors and rollout.
 
 Everything here explains one number, the log-probability of that piece in nats: adding one number to all logits changes
 no probability. A step is read alone: the source and what the decoder had read by then. So the answer is right for any

@@ -1,4 +1,4 @@
-"""Menu entries of effects and mistakes."""
+"""Menu entries of the pages What matters and What goes wrong."""
 
 from pathlib import Path
 

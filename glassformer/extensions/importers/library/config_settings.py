@@ -1,4 +1,4 @@
-"""Reader for a transformers `config.json` that records where each value was found.
+"""Values of a model's config with their evidence: a checked reader of config.json, a family's record.
 
     settings.whole("d_model")                  a Known with the value and the evidence
     settings.flag("scale_embedding", False)    the same, where the key may be missing

@@ -1,4 +1,4 @@
-"""User-supplied import inputs: tokenizers, and sentence pairs.
+"""Tokenizers for imported weights: given or found beside the file; special ids, asked or inferred.
 
 A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a
 plain list of characters or words: one per line, or {"piece": id}, or ["piece"]. Without one the model works on ids.

@@ -1,4 +1,4 @@
-r"""Match the names of a file's tensors with a table of rules: what each becomes in the model.
+r"""Rules from a file's tensor names to the model's: patterns, reshapes of values, and their matching.
 
 A table is data. A rule's pattern is a name in which `{n}` is the number of a layer and `{p}` "weight" or "bias"; letter
 case matters.

@@ -1,4 +1,4 @@
-"""Opening another program's model: from a folder that a reader knows, or a file of weights.
+"""Opening another program's model: preview, questions as an error, loading; which files are listed.
 
 transformer.load("runs/model.pt")                               opens it, or raises its open questions
     transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them

@@ -1,4 +1,4 @@
-"""Renaming rules from tensors of a file to those of the model, and an account of every tensor afterwards.
+"""Renaming of a file's tensors: rules, tied tables and stored sinusoids settled, a report on every tensor.
 
 A file may have the table of embeddings once, or again for each stack and for the output. Its rules name these tables by
 role; which of them the model needs is decided with the file. It may also hold tables of positions that a formula gives:

@@ -1,4 +1,4 @@
-"""Import report: what was understood, guessed and left out, and all that a checkpoint is made of.
+"""Import report: fate of every tensor, source of every config field, questions; lazy reading of the values.
 
 Every tensor of the file and of the model and every field of the config is accounted for. What nothing says is asked: a
 field with its choices, best first where they were scored. Nothing can be written while something is missing, left over

@@ -1,4 +1,4 @@
-"""Config fields inferred from tutorial weights, and questions that remain.
+"""Understanding of tutorial weights: config fields inferred or asked, substitutes for missing parts, refusals.
 
 Sizes follow from shapes, shared tables from ties, biases from names. Heads, the place of the norms, the scale of the
 embedding, the activation and the special ids are in no file, unless numbers were saved next to the weights: a wrong

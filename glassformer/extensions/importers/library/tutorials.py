@@ -1,4 +1,4 @@
-"""The names that tutorials teach: one table of all of them, because their readers mix them.
+"""Key table of the tensor names that tutorials teach, and matches of encoder-only and decoder-only models.
 
 The Annotated Transformer (Rush et al., 2018 and 2022), models around PyTorch's own layers with the user's embeddings
 and output, and articles that write the model out. Each component has its list of names, the most usual first: a model

@@ -1,4 +1,4 @@
-"""Questions about tensors with unknown names.
+"""Questions about tensors with unknown names, and the answers applied: named, ignored.
 
     --set src_table=my.words.weight     the tensor that is the source's table of embeddings
     --set ignored=criterion.weight      tensors that the model does without

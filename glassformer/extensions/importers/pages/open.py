@@ -1,10 +1,10 @@
-"""A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
+"""The page Open a checkpoint: import report of another program's model, questions, a trial sentence, links."""
 
 from glassformer.extensions.importers import import_report, imported_model
 from glassformer.extensions.importers.third_party_models import ways
 from glassformer.frame.run_page import chosen_entry
 from glassformer.frame.source_box import head
-from glassformer.runs.open_run import publish_unopened
+from glassformer.runs.run_address import publish_unopened
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import say

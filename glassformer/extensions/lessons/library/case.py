@@ -1,4 +1,4 @@
-"""Inputs and answers of picks and oracles, and decisions that no rounding changes.
+"""Case, answers, choices and refusals of lesson questions; comparisons that refuse where rounding would decide.
 
 A pick finds in a run what is worth looking at: `(case) -> {name: value}`. An oracle computes the answer to a question
 from the live run: `(case) -> Answer`. Both are pure functions of the case, and raise `QuestionNotApplicable` with the

@@ -1,8 +1,8 @@
-"""Lesson records: lesson, step, question, texts.
+"""Lesson records (lesson, opening, step, question, texts), `LessonError`, and the number format of texts.
 
     Lesson            title, what it teaches, how long it takes, what comes first
     ├── Opening       which page, what to press there and what to watch, before the first question
-    └── Step          which page, which of its parts, what is covered until the learner has answered
+    └── LessonStep    which page, which of its parts, what is covered until the learner has answered
         ├── Ask       the question: which oracle knows the answer, and how it is given
         └── reveal    a text for each outcome (variant)
 

@@ -1,4 +1,4 @@
-"""Read lessons: TOML files, those of the plan and those that somebody wrote for a class.
+"""Reader and validation of lesson TOML files: those of the plan, and those that somebody wrote for a class.
 
 A file is not trusted: what is missing, misspelt or of the wrong kind is an error with the file, the step and the
 remedy. A template may name values and formats of numbers only: `{rank:,}`, not `{rank.real}`.

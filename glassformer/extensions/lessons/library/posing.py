@@ -1,4 +1,4 @@
-"""Posing a lesson step to a learner's run (picks, question, right answer), and the words of the short path on one.
+"""A lesson step posed to a learner's run: question, right answer, check of what was typed; the short path.
 
 The steps of the short path through all lessons are those that lessons mark as `short`, in their order; `path.toml` has
 the rest.

@@ -1,4 +1,4 @@
-r"""A survey of the answers to the lessons' questions over many sentences.
+r"""Survey of the answers to lessons' questions over many sentences: a command that checks laws and findings.
 
     python -m transformer.lessons.survey                                          the examples of the shipped cards
     python -m transformer.lessons.survey --sentences tests/data/zh-en.tsv …       a file is named like its checkpoint

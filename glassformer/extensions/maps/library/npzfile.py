@@ -1,4 +1,4 @@
-"""Given maps as one file that numpy alone can write, too.
+"""Reader and writer of given attention maps as `.npz` files, which are not trusted; their checkpoint `Format`.
 
     np.savez("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)
 

@@ -1,10 +1,10 @@
-"""A room: a class follows its teacher through the app, and votes before an answer is shown."""
+"""Page script of A room, where rooms are opened, joined and taught."""
 
 from glassformer.extensions.rooms import room_panels, room_session
 from glassformer.frame.run_page import settle_defaults
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
-from glassformer.runs.open_run import publish_unopened
+from glassformer.runs.run_address import publish_unopened
 from glassformer.state import session
 from transformer.i18n import say
 

@@ -8,7 +8,8 @@ from glassformer.extensions.snapshots.film.film_pictures import Film, film_of, s
 from glassformer.extensions.snapshots.snapshot_run_jobs import growing, progress
 from glassformer.extensions.snapshots.snapshot_runs import has_snapshots, hides
 from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import cover_box
 from glassformer.shared.i18n import st

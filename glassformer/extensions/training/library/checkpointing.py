@@ -1,4 +1,4 @@
-"""Checkpointing: evaluates each epoch, saves the best model, its curve, state and snapshots.
+"""Checkpointing: each epoch's scores, best model, curve, state, snapshots; progress file, TensorBoard logs.
 
 Only the first process writes; if a write fails, the training ends in all processes.
 """

@@ -1,4 +1,4 @@
-"""Sentence pairs: read, turned into ids, some of them hidden, and put into batches of similar length.
+"""Training batches: sentence pairs as ids, random splits, tokens hidden for MLM, groups of similar length.
 
 A training file has one pair per line (`transformer.runs.sentence_files`). A decoder-only model learns to continue the
 source, its prompt, and only the target counts. A file for an encoder-only model has one text per line; its hidden

@@ -1,4 +1,4 @@
-"""Distributed training: the group of processes, and a model as it learns in one or several of them.
+"""Distributed training (launcher, process group, DDP, FSDP), CUDA graphs, AdamW optimizer, mixed precision.
 
 `torchrun` (or `--processes`) starts the same command several times with different ranks. Every process reads the same
 files and learns from other rows of the same batches; only the first one writes and prints. A process broadcasts what

@@ -1,11 +1,11 @@
-"""Training loop (`Trainer`).
+"""Training loop (`Trainer`): epochs, steps, learning rate, mean parameters, and the state to resume from.
 
 Each epoch learns from every batch, then measures loss and scores on held-out pairs. Several processes share each batch
 by rows, and each may process its rows in several parts.
 
 Every random draw depends only on its place: the order of batches on the seed and the epoch; dropout on the seed, the
-epoch, the step and the process. So the parameters, the optimizer's moments and the `Place` are the whole state, and a
-resumed training produces the same parameters, bit by bit.
+epoch, the step and the process. So the parameters, the optimizer's moments and the `TrainingPosition` are the whole
+state, and a resumed training produces the same parameters, bit by bit.
 """
 
 import logging

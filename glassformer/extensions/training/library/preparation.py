@@ -1,4 +1,4 @@
-"""Files that training reads: from public text, with attributions, a report and a card, or of made-up tasks.
+"""Files that training reads: cleaned text split into train, dev and test, report, card; or of made-up tasks.
 
     train.tsv  dev.tsv  test.tsv                  source TAB target, UTF-8, in the order of the input
     train.attribution.tsv  ...                    line of the input TAB whom to name; line n belongs to line n

@@ -1,4 +1,4 @@
-"""From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
+"""One training, from files of pairs to a checkpoint folder: job, vocabularies, model, resuming, card."""
 
 import io
 import logging

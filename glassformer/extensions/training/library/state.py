@@ -1,4 +1,4 @@
-"""The state of a training: what it remembers of itself, and the file on disk that `--resume` goes on from.
+"""State file of a training, for `--resume`; the best epoch, `training.csv`, and the lock on its folder.
 
 It is `<name>.training/state.pt` next to the checkpoint folder and only for the trainer: float32 parameters, the
 optimizer's moments, the rows so far, the place in the epoch, the vocabularies, and the initial options. It is the same

@@ -1,4 +1,4 @@
-"""A learning curve: loss, scores on the dev sentences and learning rate, epoch by epoch.
+"""Learning curve chart: at most three measures by epoch or logarithm of the step, with snapshots as marks.
 
 Snapshots of the model are marks beside the lines. They lie at steps whose logarithms are evenly spaced, most of them
 before the first epoch ends, so the horizontal axis may also be the logarithm of the step: of step + 1, as there is a

@@ -1,4 +1,4 @@
-"""Part "Watch it learn": settings of a small training, and the commands they produce.
+"""Settings of a small training (task or own pairs, presets, limits), its commands, and its result as a zip.
 
 The model has two stacks of width 64, which train in a few minutes on one CPU. Its data are a made-up task, written by a
 command of this program, or the user's own pairs, of which some are held out for scores.

@@ -1,4 +1,4 @@
-"""Part "Watch it learn": start a small training and follow it live.
+"""Part "Train a small model" of the Training page: the form, and a training followed live, with its buttons.
 
 First the form and its notes; then the training's progress, in a fragment that reruns, and its buttons. The model is in
 the sidebar's menu as soon as it exists.
@@ -20,15 +20,16 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     Choices,
     Pairs,
 )
-from glassformer.runs.open_run import attempt, publish
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.run_address import publish
 from glassformer.runs.show import choose_part
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, cover_box, drawing
-from glassformer.shared.attention_notes import time_of
 from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import here, st
+from glassformer.shared.model_notes import time_of
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import global_params, session
 from glassformer.state.view import MAIN

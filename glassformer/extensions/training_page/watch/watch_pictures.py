@@ -1,4 +1,4 @@
-"""Pictures of a training in progress."""
+"""Charts of a training in progress: loss so far, newest snapshot's map; `Watched`, which extensions draw."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

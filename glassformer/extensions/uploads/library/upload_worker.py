@@ -1,4 +1,4 @@
-"""Upload worker: a preloaded process that forks a sandboxed child per upload.
+"""Upload worker: a preloaded process that forks a sandboxed child per upload; its error sentences as JSON.
 
 It reads requests from its standard input, one line of JSON each, and answers each with a line: how the forked process
 ended. A second line before the answer cancels it. The worker opens no uploaded file, and ends with its server.

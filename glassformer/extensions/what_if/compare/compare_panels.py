@@ -1,4 +1,4 @@
-"""The page Compare: what is compared, both runs with their steppers, and what sets them apart.
+"""Panels of the page Compare: both runs with their steppers, folds of results, both maps and their difference.
 
 One stepper moves both runs. Its buttons are at the longer run, to reach every step of both; of equally long runs, at
 the run of the main slot. A difference of two maps needs equal rows and columns. So if two runs wrote different
@@ -23,8 +23,10 @@ from glassformer.frame.decoding import HOW_NAMES
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.maps import SeenMap, seen_map
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import OpenRun, attempt, open_run, publish
+from glassformer.runs.open_run import OpenRun, open_run
+from glassformer.runs.run_address import publish
 from glassformer.runs.show import show
 from glassformer.runs.viewed_run import VisibleTrace, heads_name
 from glassformer.shared import controls, drawing

@@ -21,8 +21,9 @@ from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_o
 from glassformer.extensions.what_if.compare.second_run import branching
 from glassformer.extensions.what_if.comparison import Pair
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
-from glassformer.runs.open_run import OpenRun, attempt
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import frame, st

@@ -1,4 +1,4 @@
-"""The pictures of two runs: the candidates of the step in both, and both outputs piece by piece.
+"""Pictures of two runs: candidates of the step, both outputs token by token; their difference in sentences.
 
 If the models or the sources differ, both lists of candidates follow the same pieces: those of the left output. For two
 outputs of one model, each list follows its own output.

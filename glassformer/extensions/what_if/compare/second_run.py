@@ -16,7 +16,8 @@ from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.open_run import OpenRun, RunUrl, open_run
+from glassformer.runs.open_run import OpenRun, open_run
+from glassformer.runs.run_address import RunUrl
 from glassformer.runs.viewed_run import own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import controls, drawing, menu, page_style

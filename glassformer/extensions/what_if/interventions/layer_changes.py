@@ -1,4 +1,4 @@
-"""Changes of whole heads and layers: no output, a mean, other attention; skips, residuals, norms, bits, dropout.
+"""Changes of heads and layers: zero, mean, temperature, skips, residuals, norms, embeddings, bits, dropout.
 
     softmax(scores / T): T below 1 sharpens, above 1 softens; T = 0 takes the best key; infinite T is uniform
 

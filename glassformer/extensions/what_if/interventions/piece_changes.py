@@ -1,4 +1,4 @@
-"""Changes of pieces, of those that are read and of one output piece, and changes of their positions.
+"""Changes of source tokens (replace, drop, swap, shuffle, pad, blank), of one output token, and of positions.
 
 Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder-only model the source is its
 prompt. Places count in the source with its special pieces, as the changes before this one left it.
@@ -39,7 +39,7 @@ MAX_SEED: Final = 2**32 - 1
 
 
 def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
-    """Check that the source has a place, or raise a ChangeError."""
+    """Check that the source has a place, or raise an InterventionError."""
     if where >= len(ids):
         raise InterventionError(
             say_n(

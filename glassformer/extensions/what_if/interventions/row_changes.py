@@ -1,4 +1,4 @@
-"""Changes of rows of a map: a key is muted or gets all weight, weights are set by hand or taken from another run.
+"""Changes of rows of a map (mute, force, set, copy), and activation patching from another sentence's run.
 
 Each row belongs to a query. Places count in the attention's own tokens: with the special pieces of the source, and in
 a decoder from its start piece or the beginning of its prompt. A key that a query may not see, such as a later one or
@@ -199,7 +199,7 @@ Values = Callable[[], dict[str, Tensor]]
 
 
 def taken(ground: InterventionContext, source: str, wanted: Sequence[str]) -> Values:
-    """Returns sites of the other run, which is made once, when first needed; a ChangeError if that is impossible."""
+    """Sites of the other run, which is made once, when first needed; an InterventionError if that is impossible."""
 
     @cache
     def values() -> dict[str, Tensor]:

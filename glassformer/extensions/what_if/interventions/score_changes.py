@@ -1,4 +1,4 @@
-"""Changes of how a map is computed: the similarity of q and k, their score, its weight, and the number of heads.
+"""Changes of how a map is computed: similarity, scale, softmax, fill, rank, ALiBi, key bias, number of heads.
 
     dot        q · k
     general    x W y^T of the vectors x and y before W_Q and W_K, with W = W_Q W_K^T / sqrt(d_head)

@@ -1,4 +1,4 @@
-"""Compare: two runs beside each other, step by step, and what sets them apart."""
+"""Page "Compare": two runs side by side, step by step, and what differs between them."""
 
 from glassformer.extensions.what_if.compare import compare_panels
 from glassformer.frame.run_page import sidebar

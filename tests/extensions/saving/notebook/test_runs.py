@@ -248,6 +248,19 @@ def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, a
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_of_every_picture_has_what_the_apps_scripts_would_add(reverse):
+    run = reverse.run("stone").show().runs[0].run
+    drawn = 0
+    for picture in PICTURES.values():
+        if picture.part.page.of_two or (plot := picture.of(run)) is None:
+            continue
+        for trace in notebook.figure_of(plot.spec, "en").data:
+            if trace.type == "heatmap":
+                assert trace.z is not None, picture.key
+                drawn += 1
+    assert drawn > 10
+
+
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
     spec = notebook.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
     with pytest.raises(GlassformerError, match=r"install it with `pip install 'glassformer\[pictures\]'`"):

@@ -1,4 +1,4 @@
-"""Subjects of lessons: a module each, with its picks and its oracles.
+"""Registry of all picks and oracles of lessons, by name: public functions of one module per subject.
 
 A pick finds what a step looks at in a learner's own run: a pure function of a case that gives named values for the
 step's link and texts. An oracle computes the right answer from that run, with the choices, the values for the texts,

@@ -1,4 +1,4 @@
-"""Questions about decoding: what the model reads and predicts at a step, and how the next piece is chosen.
+"""Questions about decoding: start mark, least sure step, forced tokens, beam search, temperature, top-p, seeds.
 
 Picks: which choice of a piece a lesson looks at, and how wide it could be.
 """

@@ -1,4 +1,4 @@
-"""Questions about faults of a checkpoint: what a wrong setting does, and by which evidence it is found.
+"""Questions about planted faults: wrong number of heads, masks, pads, NaN, shifted ids, a leak; their evidence.
 
 Picks: faults that a lesson plants into the learner's own checkpoint, and what is seen of them.
 

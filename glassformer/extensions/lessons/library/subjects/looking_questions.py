@@ -1,4 +1,4 @@
-"""Questions about cross-attention and pieces: where the decoder looks, what follows if it cannot, how words split.
+"""Questions about cross-attention (where the decoder looks, and without it) and about how words are tokenized.
 
 Picks: which step a lesson looks at, and which cross-attention: a head and a source token. All count from 1.
 """

@@ -1,4 +1,4 @@
-"""Questions about masks: who may see whom, and what happens where nothing is closed.
+"""Questions about masks: causal mask and padding mask, what moves without them, and which fill closes a key.
 
 Picks: which rows, tokens and keys a lesson about masks looks at. Rows, tokens, layers and heads count from 1.
 

@@ -1,4 +1,4 @@
-"""Notes on how a model's attention differs from the original paper."""
+"""Small texts for several pages: how attention differs from the paper's, training effort, durations."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
