@@ -156,6 +156,8 @@ def test_error_rates_are_those_of_evaluate(checkpoint, checkpoint_folder, tmp_pa
     assert scores.diagonal(run, corpus.gold) == whole.diagonal
     expected = whole.heads
     assert len(found.heads) == expected[0].size
+    rows = pq.read_table(run / "heads-000000.parquet").to_pandas()
+    assert (rows.links.isna() == (rows.kind != "cross")).all()
     for one in found.heads:
         predicts, reads = expected[:, one.layer - 1, one.head - 1]
         assert (one.predicts.value, one.reads.value) == (predicts, reads)
