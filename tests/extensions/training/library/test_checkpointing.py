@@ -188,7 +188,7 @@ def test_whoever_watches_reads_how_far_it_is_and_what_changes_the_last_bits_is_s
         "left": 0.0,
     }
     assert said["tokens_a_second"] > 0
-    for epochs, accumulate, expected in ((3, 1, 0), (4, 2, 1), (5, 2, 0)):
+    for epochs, accumulate, expected in ((3, 1, 0), (4, 2, 1)):
         capsys.readouterr()
         longer = with_settings(job, epochs=epochs, accumulate=accumulate)
         assert len(train(dataclasses.replace(longer, resume=True))) == epochs

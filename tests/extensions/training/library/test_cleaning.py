@@ -110,20 +110,16 @@ def test_a_limit_draws_from_the_whole_file():
     assert len(clean(rows, CleaningRules(limit=200)).pairs) == 100
 
 
-def test_nothing_left_says_why():
+def test_nothing_left_and_rules_that_make_no_sense_say_why():
     said = r"3 lines were read, but none can be kept \(2 not two or three columns, 1 blank line\)"
-    for rows, message in ((lines("a", "b", ""), said), ([], "the file is empty")):
-        with pytest.raises(DataError, match=message):
-            clean(rows, CleaningRules())
-
-
-def test_rules_that_make_no_sense():
-    for changes, message in (
-        ({"max_chars": 0}, "--max-chars is 0; expected at least 1"),
-        ({"max_ratio": float("nan")}, "--max-ratio is nan; expected more than 1"),
+    for rows, rules, message in (
+        (lines("a", "b", ""), {}, said),
+        ([], {}, "the file is empty"),
+        ([], {"max_chars": 0}, "--max-chars is 0; expected at least 1"),
+        ([], {"max_ratio": float("nan")}, "--max-ratio is nan; expected more than 1"),
     ):
         with pytest.raises(DataError, match=message):
-            CleaningRules(**changes)
+            clean(rows, CleaningRules(**rules))
 
 
 # Text with what the steps look for: odd spaces, marks to compose, unseen characters, markup, Traditional characters.

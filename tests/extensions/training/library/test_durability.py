@@ -85,6 +85,9 @@ def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_r
     assert note.exists()
     assert status == 0
     assert out.count("going on after step") == 1
+    whole = Training(data, data / "alone", processes=1, epochs=1)
+    assert launched(whole, "--save-minutes=0")[0] == 0
+    assert fingerprint(again.out) == fingerprint(whole.out)
     refused = Training(data, data / "refused", processes=1, epochs=1)
     status, out, error = launched(refused, "--resume")
     assert (status, out) == (2, "")

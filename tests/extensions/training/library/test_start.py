@@ -10,7 +10,7 @@ from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.tokenizers.test_tokenizer_files import written
-from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
+from tests.extensions.training.library.training_jobs import make_job, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import WEIGHTS, load
 from transformer.checkpoint.save import file_sha256
@@ -65,16 +65,13 @@ def test_a_training_begins_with_the_parameters_and_features_of_a_checkpoint_whic
     assert any(not torch.equal(after[name], tensor) for name, tensor in start.model.state_dict().items())
 
 
-def test_a_training_does_not_replace_what_it_starts_from(pairs, spoil):
+def test_a_training_replaces_nothing_that_it_starts_from_and_takes_no_other_librarys_tokenizer(pairs, spoil, tmp_path):
     folder = spoil()
     with pytest.raises(
         DataError, match="training starts from the checkpoint in this folder, so its output must go to another folder"
     ):
         train(dataclasses.replace(pairs, start_from=folder, out=folder.parent / "elsewhere" / ".." / folder.name))
     assert load(folder).warnings == ()
-
-
-def test_a_training_does_not_start_from_another_librarys_tokenizer(pairs, tmp_path):
     written("gpt2", tmp_path / "gpt2")
     with pytest.raises(DataError, match="its tokenizer comes from another library"):
         train(dataclasses.replace(pairs, start_from=tmp_path / "gpt2"))
@@ -93,26 +90,6 @@ def test_a_training_with_another_start_or_none_is_not_resumed(pairs, tmp_path, c
             match=r"a training run with different settings: parameters to start from was \w{12} and is now \w+\.$",
         ):
             train(dataclasses.replace(job, resume=True, **changes))
-
-
-def test_a_training_with_sampled_splits_goes_on_as_if_it_had_not_been_stopped(pairs, monkeypatch, checkpoint_folder):
-    """From a checkpoint; from none it is killed in `test_repeated`."""
-    job = with_settings(dataclasses.replace(pairs, start_from=checkpoint_folder), sampling=0.2, epochs=2)
-    trainers = []
-
-    def seen(job):
-        with monkeypatch.context() as patch:
-            made = run._trainer
-            patch.setattr(run, "_trainer", lambda *given: trainers.append(made(*given)) or trainers[-1])
-            return train(job)
-
-    seen(dataclasses.replace(job, out=job.out.with_name("whole")))
-    train_and_stop(job, monkeypatch)
-    seen(dataclasses.replace(job, resume=True))
-    whole, resumed = (trainer.model.state_dict() for trainer in trainers)
-    assert [len(trainer.rows) for trainer in trainers] == [2, 2]
-    for name, tensor in whole.items():  # float32, as they were trained, not as the file rounds them
-        assert torch.equal(resumed[name], tensor), name
 
 
 def test_sampled_splits_are_new_in_each_epoch(pairs, monkeypatch):
