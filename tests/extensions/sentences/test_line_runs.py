@@ -110,6 +110,8 @@ def test_an_encoder_with_a_head_scores_each_text_piece_by_piece(tmp_path):
         bits = [-(np.exp(row) * row).sum() / math.log(2) for row in expected.log_probs]
         assert one.entropy == pytest.approx(np.mean(bits), abs=1e-5)
         assert (one.output, one.ended, one.length_ratio) == ("", None, None)
+    with pytest.raises(QueryError, match=r"none of the mask tokens \[MASK\], <mask>"):
+        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))
 
 
 def test_what_repeats_itself_is_counted_by_pairs():
@@ -127,8 +129,3 @@ def test_the_table_has_no_formulas_and_no_empty_columns():
     assert float(rows[0]["log_prob"]) == next(one.log_prob for one in results if one.line.number == 1)
     assert not {"problem", "score"} & (set(rows[0]) | set(columns(results)))
     assert summary(results).ended == 1.0
-
-
-def test_an_encoder_without_a_mask_piece_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(QueryError, match=r"none of the mask tokens \[MASK\], <mask>"):
-        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))
