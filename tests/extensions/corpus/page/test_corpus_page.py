@@ -78,8 +78,11 @@ def opens(test):
 def test_folders_that_hold_no_run_or_a_bad_one_are_named_and_one_that_is_not_complete_says_how_far_it_is(
     measured, tmp_path, monkeypatch, open_page
 ):
-    monkeypatch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path)])
-    assert str(tmp_path) in told(open_page(CORPUS, model="reverse")).replace("\\", "").replace("\u2060", "")
+    (tmp_path / "none").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path / "none")])
+        said = told(open_page(CORPUS, model="reverse")).replace("\\", "").replace("\u2060", "")
+    assert str(tmp_path / "none") in said
     good, bad = measured["forced"], tmp_path / "0123456789abcdef"
     bad.mkdir()
     (bad / "about.json").write_text("{}", encoding="utf-8")

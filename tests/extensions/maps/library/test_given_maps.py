@@ -114,13 +114,14 @@ def test_what_does_not_fit_is_said_with_its_limit_or_remedy(given, said):
     [
         (np.nan, 100, "layer 1, head 2, row 3, column 4 is nan"),
         (1.5, 100, "is 1.5, not a number from 0 to 1"),
-        (0.1, 49, "50 weights in all; at most 49"),
+        (None, 49, "50 weights in all; at most 49"),
     ],
 )
 def test_what_is_no_weight_is_named_with_its_place_and_too_many_are_refused(value, most, said, monkeypatch):
     monkeypatch.setattr(checked, "MOST_CELLS", most)
     wrong = weights(1, 2, 5, 5)
-    wrong[0, 1, 2, 3] = value
+    if value is not None:
+        wrong[0, 1, 2, 3] = value
     with pytest.raises(MapsError, match=said):
         given_maps(encoder=wrong, source=SOURCE)
 

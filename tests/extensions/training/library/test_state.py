@@ -20,7 +20,7 @@ from transformer.errors import DataError
 @pytest.fixture
 def job(job):
     """A job of one epoch."""
-    return with_settings(job, epochs=1)
+    return with_settings(job, epochs=1, batch_tokens=800)
 
 
 def resumed(job, **settings):
