@@ -104,15 +104,6 @@ def test_what_is_no_number(text):
     assert number_in(text) is None
 
 
-@given(
-    st.floats(allow_nan=False, allow_infinity=False, width=32),
-    st.sampled_from(["{:.3f}", "{:,.2f}", "{!r}", "{:g}", "{:d}"]),
-)
-def test_a_number_that_is_written_is_read(number, form):
-    written = form.format(round(number) if form == "{:d}" else number)
-    assert number_in(written) == pytest.approx(float(written.replace(",", "")))
-
-
 @given(st.text(max_size=20) | st.text("0123456789.,%-e ", max_size=12))
 def test_any_text_is_a_finite_number_or_none(text):
     found = number_in(text)
