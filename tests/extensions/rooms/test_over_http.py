@@ -135,6 +135,9 @@ def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, p
         assert [stream.next()[0] for _ in range(2)] == ["hello", "counts"]  # the state is known
     with listen(f"/class/{taught.code.lower()}/events", Last_Event_ID="of another server") as stream:
         assert [stream.next()[0] for _ in range(2)] == ["hello", "room"]
+        rooms.end(taught)
+        assert stream.next()[:2] == ("ended", {"boot": rooms.store.boot})
+        assert stream.answer.read().strip() == b""
 
 
 def test_votes_are_taken_once_and_stay_hidden_until_they_are_shown(rooms, taught, listen, post):
@@ -237,11 +240,3 @@ def test_nothing_that_is_sent_moves_the_class_or_shows_votes(rooms, taught, post
     forged = {"token": token, "round": before.round, "choice": 1, "page": "masks", "shown": [9, 9, 9]}
     assert post(f"/class/{taught.code}/vote", forged)[0] == 204
     assert rooms.public(taught.code) == before
-
-
-def test_the_end_of_a_room_is_heard(rooms, taught, listen):
-    with listen(f"/class/{taught.code}/events") as stream:
-        stream.next(), stream.next()
-        rooms.end(taught)
-        assert stream.next()[:2] == ("ended", {"boot": rooms.store.boot})
-        assert stream.answer.read().strip() == b""

@@ -9,18 +9,15 @@ import pytest
 from glassformer.extensions.sentences import sentence_panels
 from glassformer.extensions.sentences.line_table import POINTS, SPREAD, leads_to
 from glassformer.extensions.sentences.sentences_look import SentencesLook
-from glassformer.runs import loading
 from glassformer.server import server_options
 from glassformer.state import session
 from tests.extensions.parts_of_pages import PARTS, parts_of
 from tests.extensions.scripts import SENTENCES
-from tests.extensions.tokenizers.filling import filling
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, spoken_whole, told_by_models
 from tests.pages.test_step_links import says_what_is_wrong_in_a_link
 from tests.pseudo_language import words_of
-from tests.transformer.one_stack import alone
 
 said = partial(told, kinds=("markdown", "caption", "info", "error"))
 
@@ -28,17 +25,8 @@ PAGE = SENTENCES
 TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 30
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("file of sentences")
-    alone("encoder", made)
-    filling(made)
-    return made
-
-
 @pytest.fixture
-def open_model(folder, open_page, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+def open_model(open_page):
     return lambda name="reverse", **parameters: open_page(PAGE, model=name, **parameters)
 
 
@@ -145,17 +133,6 @@ def test_a_file_goes_before_what_is_typed(open_model, monkeypatch):
     test = open_model()
     assert not test.file_uploader
     assert list(rows(run(test, "nm"))["output"]) == ["mn"]
-
-
-def test_an_encoder_scores_and_one_without_a_head_is_refused(open_model):
-    test = open_model("filling")
-    assert "pseudo-log-likelihood" in said(test)
-    found = rows(run(test, "the quick fox\nfox\nthe"))
-    assert (found["log_prob"] < 0).all()
-    assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
-    assert figure(test, POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per token"
-    refused = "It can neither generate text nor give a text a probability"
-    assert refused in sentences(run(open_model("encoder alone"), "ba lo"))
 
 
 def test_the_page_says_what_is_wrong_in_a_link(open_page):
