@@ -112,8 +112,8 @@ def test_what_does_not_fit_is_said_with_its_limit_or_remedy(given, said):
 @pytest.mark.parametrize(
     ("value", "most", "said"),
     [
-        (np.nan, 100, "layer 1, head 2, row 3, column 4 is nan"),
-        (1.5, 100, "is 1.5, not a number from 0 to 1"),
+        (np.nan, 50, "layer 1, head 2, row 3, column 4 is nan"),
+        (1.5, 50, "is 1.5, not a number from 0 to 1"),
         (None, 49, "50 weights in all; at most 49"),
     ],
 )
