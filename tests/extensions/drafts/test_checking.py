@@ -76,6 +76,10 @@ def test_a_right_draft_is_the_trace_at_once_and_after_a_wrong_piece_what_was_rig
         assert verify_and_trace(read(checkpoint, [query(checkpoint)]), draft, go_on) == (expected,)
         assert draft.begun == begun
     assert not stepped
+    never = Proposed()
+    expected = run(checkpoint, query(checkpoint, max_new=20))
+    assert verify_and_trace(read(checkpoint, [query(checkpoint, max_new=20)]), never, go_on) == (expected,)
+    assert len(never.begun) <= drafting.ROUNDS + 1
 
 
 @settings(max_examples=15)
@@ -120,15 +124,6 @@ def test_nearly_equal_pieces_are_decided_step_by_step(tmp_path, stepped):
         assert settled(read(checkpoint, [asked]), Proposed([proposed]), go_on) is None
 
 
-def test_a_draft_that_is_never_right_ends(checkpoint, stepped):
-    expected = run(checkpoint, query(checkpoint, max_new=20))
-    stepped.clear()
-    reading = read(checkpoint, [query(checkpoint, max_new=20)])
-    draft = Proposed()
-    assert verify_and_trace(reading, draft, go_on) == (expected,)
-    assert len(draft.begun) <= drafting.ROUNDS + 1
-
-
 RULES = {"repetition_penalty": 1.4, "no_repeat_ngram": 2, "min_new": 4, "forced_end_id": 3, "banned_ids": (9,)}
 DAILY = ("fairseq", "windows", "rules of decoding")
 
@@ -171,14 +166,19 @@ def test_which_draft_is_used_is_a_setting(checkpoint_folder, monkeypatch, caplog
     monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     assert drafter.draft_for(reading).name == "int8"
     assert "drafts by int8" in caplog.text
-    beams = read(checkpoint, [query(checkpoint, decoding=Beam(size=2))])
-    assert drafter.draft_for(beams) is None
     other = load(checkpoint_folder)
     monkeypatch.setenv(drafter.ENVIRONMENT, "auto")
     assert drafter.draft_for(read(other, [query(other)])) is None  # a single run does not pay for making one
     assert drafter.draft_for(read(other, [query(other)])).name == "ctranslate2"
     drawn = read(other, [query(other, decoding=Sampling())])
     assert drafter.draft_for(drawn).name == "int8"  # CTranslate2 cannot draw with our seeds
+    made = []
+    monkeypatch.setattr(drafter, "_made", lambda checkpoint, name: made.append(name))
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
+    third = load(checkpoint_folder)
+    for changes in ({"decoding": Beam(size=2)}, {"interventions": (ZeroHead("decoder", 0, 0),)}):
+        assert drafter.draft_for(read(third, [query(third, **changes)])) is None
+    assert not made  # none that suits nothing
 
 
 def test_drafts_that_are_mostly_wrong_are_given_up(checkpoint_folder, monkeypatch, caplog):
@@ -257,18 +257,6 @@ def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch
     goes_on.set()
     first.join(20)
     assert drafter.draft_for(readings[0]).name == "int8"
-
-
-def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
-    made = []
-    monkeypatch.setattr(drafter, "_made", lambda checkpoint, name: made.append(name))
-    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
-    checkpoint = load(checkpoint_folder)
-    for changes in ({"decoding": Beam(size=2)}, {"interventions": (ZeroHead("decoder", 0, 0),)}):
-        assert drafter.draft_for(read(checkpoint, [query(checkpoint, **changes)])) is None
-    assert not made
-    drafter.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
-    assert made == ["int8"]
 
 
 def test_what_the_model_writes_itself_counts_as_no_draft(monkeypatch):

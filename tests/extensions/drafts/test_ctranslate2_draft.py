@@ -120,20 +120,6 @@ def test_a_draft_writes_on_from_any_beginning_and_within_the_limit():
     ]
 
 
-def test_it_suits_plain_greedy_decoding():
-    checkpoint = made_up(3)
-    one = made(checkpoint)
-    assert one.suits(read_words(checkpoint))
-    for settings in (
-        {"decoding": Beam(size=2)},
-        {"decoding": Sampling()},
-        {"interventions": (ZeroHead("cross", 0, 0),)},
-    ):
-        assert not one.suits(read_words(checkpoint, **settings))
-    query = Query(checkpoint="hash", source="ba")
-    assert not one.suits(read(checkpoint, [query], tap=tap_of(Recorder(("logits",)))))
-
-
 def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
     checkpoint = load(FOLDER / "zh-en")
     readings = [read(checkpoint, [checkpoint.query(text)]) for text in checkpoint.card.examples if text.strip()]
@@ -147,9 +133,14 @@ def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
         assert [verify_and_trace(reading, one, go_on)[0].tgt_ids for reading in readings] == outputs
 
 
-def test_a_forked_process_has_no_draft_of_its_parent(monkeypatch):
+def test_it_suits_plain_greedy_decoding_and_no_forked_process(monkeypatch):
     checkpoint = made_up(3)
-    one, reading = made(checkpoint), read_words(checkpoint)
-    assert one.suits(reading)
+    one, plain = made(checkpoint), read_words(checkpoint)
+    assert one.suits(plain)
+    changes = ({"decoding": Beam(size=2)}, {"decoding": Sampling()}, {"interventions": (ZeroHead("cross", 0, 0),)})
+    for settings in changes:
+        assert not one.suits(read_words(checkpoint, **settings))
+    query = Query(checkpoint="hash", source="ba")
+    assert not one.suits(read(checkpoint, [query], tap=tap_of(Recorder(("logits",)))))
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert not one.suits(reading)
+    assert not one.suits(plain)

@@ -19,13 +19,11 @@ HOWS = [
     How("bits", 8), How("bits", 2, ahead=2), How("layers", 1), How("layers", 1, ahead=3),
     How("source"), How("source", ahead=1), How("jacobi"), How("jacobi", ahead=3),
 ]  # fmt: skip
-RULES = [
-    {"repetition_penalty": 1.7}, {"no_repeat_ngram": 2}, {"min_new": 6}, {"forced_ids": (9, 7)},
-    {"forced_end_id": 3}, {"banned_ids": (5, 8, 12)},
-]  # fmt: skip
-ASKED = [
-    {"forced": (7, 5)}, {"forced": (7, 3)}, {"interventions": (ZeroHead("decoder", 0, 0),)},
-    {"interventions": parse("insist-3.7")}, {"max_new": 1},
+CASES = [  # rules of decoding, and what a run may ask for
+    ({"repetition_penalty": 1.7}, {}), ({"no_repeat_ngram": 2}, {}), ({"min_new": 6}, {}),
+    ({"forced_ids": (9, 7)}, {}), ({"forced_end_id": 3}, {}), ({"banned_ids": (5, 8, 12)}, {}),
+    ({}, {"forced": (7, 5)}), ({}, {"forced": (7, 3)}), ({}, {"interventions": (ZeroHead("decoder", 0, 0),)}),
+    ({}, {"interventions": parse("insist-3.7")}), ({}, {"max_new": 1}),
 ]  # fmt: skip
 DRAFTS = [How("bits", 2), How("layers", 1), How("source"), How("jacobi")]
 
@@ -71,21 +69,14 @@ def test_whatever_the_draft_the_output_is_that_of_a_run(model, how):
         check_rounds(found)
 
 
-@pytest.mark.parametrize(("how", "rule"), in_turn(RULES), ids=str)
-def test_rules_of_decoding_hold(model, how, rule):
-    ruled = changed(model, **rule)
-    query = ruled.query(TEXTS[0], max_new=9)
+@pytest.mark.parametrize(("how", "case"), in_turn(CASES), ids=str)
+def test_rules_of_decoding_forced_pieces_changes_and_short_limits_hold(model, how, case):
+    rules, asked = case
+    ruled = changed(model, **rules)
+    query = ruled.query(TEXTS[0], **{"max_new": 9, **asked})
     found = draft_and_check(ruled, query, how)
     assert found.ids == run(ruled, query).tgt_ids
-    assert found.n_forced == len(rule.get("forced_ids", ()))
-    check_rounds(found)
-
-
-@pytest.mark.parametrize(("how", "asked"), in_turn(ASKED), ids=str)
-def test_forced_pieces_changes_and_short_limits(model, how, asked):
-    query = model.query(TEXTS[0], **{"max_new": 9, **asked})
-    found = draft_and_check(model, query, how)
-    assert found.ids == run(model, query).tgt_ids
+    assert asked or found.n_forced == len(rules.get("forced_ids", ()))
     check_rounds(found)
 
 
@@ -146,18 +137,17 @@ def test_probabilities_are_those_of_the_run(model):
 
 
 def test_what_cannot_be_drafted_is_refused(model, tmp_path):
-    for decoding in (Beam(), Sampling()):
-        with pytest.raises(QueryError, match="checked against greedy decoding"):
-            draft_and_check(model, model.query(TEXTS[0], decoding=decoding), How())
-    with pytest.raises(QueryError, match="lets a token see later ones"):
-        draft_and_check(model, model.query(TEXTS[0], interventions=parse("causal-off")), How())
-    n = len(model.model.decoder.layers)
+    encoder, n = alone("encoder", tmp_path), len(model.model.decoder.layers)
     assert layers_there(model) == range(1, n)
-    with pytest.raises(QueryError, match=f"this model has {n}"):
-        draft_and_check(model, model.query(TEXTS[0]), How("layers", n))
-    encoder = alone("encoder", tmp_path)
-    with pytest.raises(QueryError, match="decoder"):
-        draft_and_check(encoder, encoder.query(TEXTS[0]), How())
+    for of, asked, how, said in (
+        (model, {"decoding": Beam()}, How(), "checked against greedy decoding"),
+        (model, {"decoding": Sampling()}, How(), "checked against greedy decoding"),
+        (model, {"interventions": parse("causal-off")}, How(), "lets a token see later ones"),
+        (model, {}, How("layers", n), f"this model has {n}"),
+        (encoder, {}, How(), "decoder"),
+    ):
+        with pytest.raises(QueryError, match=said):
+            draft_and_check(of, of.query(TEXTS[0], **asked), how)
 
 
 @pytest.mark.parametrize("how", [How("bits", 8, ahead=2), How("jacobi")], ids=str)

@@ -83,19 +83,19 @@ def test_pages_the_queue_and_the_model_are_timed(client):
     assert min(found["queue_seconds_sum"], found["model_seconds_sum"]) >= held > 0
 
 
-def test_off_is_off(monkeypatch):
+def test_off_is_off_and_what_is_not_installed_is_said(monkeypatch):
+    def answer():
+        with TestClient(Starlette(routes=metrics.routes())) as client:
+            return client.get("/metrics")
+
     monkeypatch.delenv(metrics.ENVIRONMENT, raising=False)
-    with TestClient(Starlette(routes=metrics.routes())) as client:
-        answer = client.get("/metrics")
-    assert (answer.status_code, "GLASSFORMER_METRICS=on turns them on" in answer.text) == (404, True)
+    off = answer()
+    assert (off.status_code, "GLASSFORMER_METRICS=on turns them on" in off.text) == (404, True)
     with parts.drawn("step"):
         assert metrics.meter() is None
-
-
-def test_what_is_not_installed_is_said(monkeypatch):
+    metrics.meter.cache_clear()
     monkeypatch.setenv(metrics.ENVIRONMENT, "on")
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with TestClient(Starlette(routes=metrics.routes())) as client:
-        answer = client.get("/metrics")
-    assert answer.status_code == 404
-    assert re.search(r"prometheus-client: pip install \"glassformer\[hosting\]\"", answer.text)
+    lacking = answer()
+    assert lacking.status_code == 404
+    assert re.search(r"prometheus-client: pip install \"glassformer\[hosting\]\"", lacking.text)

@@ -1,7 +1,7 @@
 """Over HTTP students' browsers may join, vote and listen in their room, and nobody may do more.
 
-A server of its own with Streamlit's middleware and a room's routes alone; the whole app is opened in
-`tests/browser/test_room.py`.
+A server of its own with Streamlit's middleware and a room's routes alone, and rooms in Redis; the whole app, with rooms
+in memory, is opened in `tests/browser/test_room.py`.
 """
 
 import http.client
@@ -56,9 +56,9 @@ class Listener:
         self.connection.close()
 
 
-@pytest.fixture(scope="module", params=["in memory", "in Redis"])
-def rooms(request, redis_server):
-    found = Registry() if request.param == "in memory" else Registry(store=Shared(redis_server.url))
+@pytest.fixture(scope="module")
+def rooms(redis_server):
+    found = Registry(store=Shared(redis_server.url))
     found.store.begin()
     found._opening = TokenBucket(1000, per_second=1, clock=time.monotonic)  # each test opens one
     return found
@@ -135,6 +135,9 @@ def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, p
         assert [stream.next()[0] for _ in range(2)] == ["hello", "counts"]  # the state is known
     with listen(f"/class/{taught.code.lower()}/events", Last_Event_ID="of another server") as stream:
         assert [stream.next()[0] for _ in range(2)] == ["hello", "room"]
+        rooms.end(taught)
+        assert stream.next()[:2] == ("ended", {"boot": rooms.store.boot})
+        assert stream.answer.read().strip() == b""
 
 
 def test_votes_are_taken_once_and_stay_hidden_until_they_are_shown(rooms, taught, listen, post):
@@ -166,17 +169,7 @@ def test_what_is_posted_has_to_come_from_a_page_of_ours(taught, rooms, post, por
     token = joined(post, taught.code)
     vote = {"token": token, "round": 1, "choice": 0}
     path = f"/class/{taught.code}/vote"
-    others = (
-        "",
-        "null",
-        "https://example.org",
-        f"http://{HOST}",
-        f"http://{HOST}:1",
-        "http://",
-        f"{SITE}.evil",
-        SITE[6:],
-    )
-    for origin in others:
+    for origin in ("", "null", "https://example.org", f"http://{HOST}", f"http://{HOST}:1", f"{SITE}.evil", SITE[6:]):
         told = f"http://{HOST}:80" if origin == f"http://{HOST}" else origin
         status, said = post(path, vote, origin=told)
         assert (status, said["why"]) == (403, "another-origin")
@@ -247,11 +240,3 @@ def test_nothing_that_is_sent_moves_the_class_or_shows_votes(rooms, taught, post
     forged = {"token": token, "round": before.round, "choice": 1, "page": "masks", "shown": [9, 9, 9]}
     assert post(f"/class/{taught.code}/vote", forged)[0] == 204
     assert rooms.public(taught.code) == before
-
-
-def test_the_end_of_a_room_is_heard(rooms, taught, listen):
-    with listen(f"/class/{taught.code}/events") as stream:
-        stream.next(), stream.next()
-        rooms.end(taught)
-        assert stream.next()[:2] == ("ended", {"boot": rooms.store.boot})
-        assert stream.answer.read().strip() == b""

@@ -226,27 +226,16 @@ def test_a_replica_that_ends_leaves_the_rooms_to_the_others(redis_server):
             assert new.store.boot == there.store.boot
 
 
-def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(redis_server, monkeypatch):
+def test_students_of_a_replica_that_was_killed_vanish(two, monkeypatch):
+    """Its threads end without a word; processes that are killed are in `tests/deploy/test_replicas.py`."""
     monkeypatch.setattr(store_shared, "SILENT_SECONDS", 1.6 * store_shared.BEAT_SECONDS)
-    redis_server.empty()
-    with replicas(redis_server.url, 1) as [rooms]:
-        taught = rooms.open()
-        rooms.do(taught, Room.ask, ASKED)
-        tokens = [rooms.join(taught.code) for _ in range(200)]
-        module = "tests.extensions.replicas.replica"
-        command = [sys.executable, "-m", module, redis_server.url, taught.code, *tokens[::2]]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
-            try:
-                assert child.stdout.readline() == "ready\n"
-                child.stdin.write("go\n")
-                child.stdin.flush()
-                for n, token in enumerate(tokens[1::2]):
-                    rooms.vote(taught.code, token, round_=1, choice=n % 3)
-                assert child.stdout.readline() == "there\n"
-                until(lambda: rooms.counted(taught.code).students == 100)
-                rooms.do(taught, Room.show)
-                assert rooms.public(taught.code).shown == (Round(200, (68, 66, 66)),)
-            finally:
-                child.kill()
-        until(lambda: rooms.counted(taught.code).students == 0)
-        assert rooms.counted(taught.code).expected == 200
+    here, there = two
+    taught = opened(here, there)
+    with contextlib.ExitStack() as streams:
+        for token in [there.join(taught.code) for _ in range(3)]:
+            there.vote(taught.code, token, round_=1, choice=0)
+            streams.enter_context(there.listening(taught.code, token, lambda: None, counts=False))
+        until(lambda: here.counted(taught.code).students == 3)
+        there.store._stopped.set()
+        until(lambda: here.counted(taught.code).students == 0)
+        assert here.counted(taught.code).expected == 3

@@ -1,4 +1,7 @@
-"""Of many lines on one model each result is that of the line alone, whoever its neighbours are."""
+"""Of many lines on one model each result is that of the line alone, whoever its neighbours are.
+
+That a run ends within a batch where its pause raises is in `test_jobs`.
+"""
 
 import csv
 import io
@@ -28,10 +31,6 @@ REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "ba lo\tthe fox\nmi ta ba ke\nlo\tthe moon\n\nta ta ba mi su lo\tx\nba lo mi\na\tb\tc\nke\nlo su"
 
 
-class Stop(BaseException):
-    """Ends a run from between two rounds."""
-
-
 def how(checkpoint, decoding=Greedy()):  # noqa: B008
     return Query(checkpoint=checkpoint.content_hash, source="", decoding=decoding, max_new=10)
 
@@ -46,7 +45,8 @@ def checkpoint(request, tmp_path_factory):
 @pytest.mark.parametrize("decoding", [Greedy(), Sampling(seed=3, temperature=1.3), Beam(size=3)])
 def test_a_line_is_what_its_run_alone_is(checkpoint, decoding):
     lines = read_text(TEXT, label="x")
-    found = {one.line.number: one for one in run_lines(checkpoint, lines, how(checkpoint, decoding))}
+    asked = random.Random(1).sample(lines, len(lines))
+    found = {one.line.number: one for one in run_lines(checkpoint, asked, how(checkpoint, decoding), rows=3)}
     assert sorted(found) == [line.number for line in lines]
     for line in lines:
         one = found[line.number]
@@ -61,29 +61,6 @@ def test_a_line_is_what_its_run_alone_is(checkpoint, decoding):
         assert one.length_ratio == one.n_output / one.n_source
         assert one.score == (trace.hypotheses[0].score if trace.hypotheses else None)
         assert (one.chrf is None) == (line.reference is None)
-
-
-def test_neighbours_and_order_change_nothing(checkpoint):
-    lines = read_text(TEXT, label="x")
-    whole = {one.line.number: one for one in run_lines(checkpoint, lines, how(checkpoint))}
-    shuffled = random.Random(1).sample(lines, 5)
-    for rows in (1, 3):
-        for one in run_lines(checkpoint, shuffled, how(checkpoint), rows=rows):
-            assert one == whole[one.line.number]
-
-
-def test_what_pause_raises_ends_the_run_within_a_batch(checkpoint):
-    lines, rounds, found = read_text(TEXT, label="x"), [], []
-
-    def pause():
-        rounds.append(len(found))
-        if len(rounds) == 3:
-            raise Stop
-
-    with pytest.raises(Stop):
-        found.extend(run_lines(checkpoint, lines, how(checkpoint), pause=pause))
-    assert len(rounds) == 3
-    assert len(found) < len(lines)
 
 
 def test_a_line_that_cannot_be_run_costs_the_others_nothing(checkpoint):
@@ -110,6 +87,8 @@ def test_an_encoder_with_a_head_scores_each_text_piece_by_piece(tmp_path):
         bits = [-(np.exp(row) * row).sum() / math.log(2) for row in expected.log_probs]
         assert one.entropy == pytest.approx(np.mean(bits), abs=1e-5)
         assert (one.output, one.ended, one.length_ratio) == ("", None, None)
+    with pytest.raises(QueryError, match=r"none of the mask tokens \[MASK\], <mask>"):
+        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))
 
 
 def test_what_repeats_itself_is_counted_by_pairs():
@@ -127,8 +106,3 @@ def test_the_table_has_no_formulas_and_no_empty_columns():
     assert float(rows[0]["log_prob"]) == next(one.log_prob for one in results if one.line.number == 1)
     assert not {"problem", "score"} & (set(rows[0]) | set(columns(results)))
     assert summary(results).ended == 1.0
-
-
-def test_an_encoder_without_a_mask_piece_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(QueryError, match=r"none of the mask tokens \[MASK\], <mask>"):
-        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))

@@ -73,7 +73,7 @@ def test_parameters_are_as_many_as_the_trainer_makes_and_too_many_are_refused_wi
         plan(Choices(layers=most + 1))
 
 
-def test_pairs_are_split_and_none_is_in_both_parts():
+def test_pairs_are_split_with_none_in_both_parts_and_long_ones_get_pieces_of_words():
     pairs = read_pairs(PAIRS, label="What was typed")
     assert len(pairs.train) == 9
     assert len(pairs.dev) == 1
@@ -85,14 +85,8 @@ def test_pairs_are_split_and_none_is_in_both_parts():
     assert made.files["train.tsv"].decode() == "".join(f"{s}\t{t}\n" for s, t in pairs.train)
     assert train[train.index("--pieces") + 1] == "char"
     assert train[train.index("--max-len") + 1] == "5"
-
-
-def test_long_pairs_get_pieces_of_words():
-    text = "".join(
-        f"a sentence with many letters, number {n}\tits target, which is long, too: {n}\n" for n in range(30)
-    )
-    pairs = read_pairs(text.encode(), label="f.tsv")
-    [train] = plan(replace(Choices(), task=OWN), pairs).commands
+    long = "".join(f"a sentence with many letters, {n}\tits target, which is long, too: {n}\n" for n in range(30))
+    [train] = plan(replace(Choices(), task=OWN), read_pairs(long.encode(), label="f.tsv")).commands
     assert train[train.index("--pieces") + 1] == "unigram"
 
 
@@ -102,7 +96,6 @@ def test_long_pairs_get_pieces_of_words():
         ("ab\tba\nalone\n", r"What was typed, line 2: Expected a source and a target .* one text only"),
         ("\n".join(f"a{n}\t{'b' * 81}" for n in range(10)), r"line 1: The line has 81 characters; the limit is 80"),
         ("ab\tba\n" * 20, r"has 1 different pairs; give at least 10"),
-        ("", r"has no sentences"),
         ("\n".join(f"{n}\t{n}" for n in range(LIMITS.lines + 1)), r"has 5,001 lines with text; the limit is 5,000"),
         ("x" * (LIMITS.n_bytes + 1), r"is larger than the limit"),
     ],

@@ -4,6 +4,7 @@ import pytest
 
 from glassformer.extensions.classroom import predictions, step_links
 from glassformer.extensions.lessons.library import lessons
+from tests.extensions.classroom.pages.test_lessons import covers
 from tests.extensions.scripts import COMPARE
 from tests.pages.conftest import PAGES, STEP, check
 from tests.pages.reading import keys_of, opened, sentences, told
@@ -16,10 +17,6 @@ STEPS = [
 FIRST = {(step.page, step.cover): (name, number) for name, number, step in reversed(STEPS)}.values()
 EACH = [pytest.param(*one, id=f"{one[0]}.{one[1]}", marks=[pytest.mark.deep] * (one[:2] not in FIRST)) for one in STEPS]
 OF_A_LIST = {"results", "trained_for"}  # drawn only where there is something to choose, and on another page
-
-
-def covers(test):
-    return sum(caption.value == "Covered until you have answered" for caption in test.caption)
 
 
 @pytest.mark.parametrize(("name", "number", "step"), EACH)

@@ -1,9 +1,11 @@
-"""Measures of many lines at once equal those of one run at a time, on any device."""
+"""Measures of many lines at once equal those of one run at a time, on any device.
+
+That links are counted as the scores of an alignment is in `test_scores`.
+"""
 
 import math
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 import sacrebleu
 
@@ -16,7 +18,6 @@ from tests.transformer.devices import of_name as of_name
 from tests.transformer.one_stack import alone
 from tests.transformer.spoiling import weights_with
 from transformer import load, run
-from transformer.analysis.alignment import GoldPair, GoldSet, parse_links, score_alignment
 from transformer.analysis.head_statistics import NAMES, norm_share, output_projections, outputs_site
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.model.taps import Recorder, tap_of
@@ -228,30 +229,6 @@ def test_a_line_that_cannot_be_read_says_why(checkpoint_folder):
     assert found.sentences["log_prob"].null_count == 4
     assert measure(checkpoint, lines[:1], CorpusOptions()).heads.num_rows == 0
     assert measure(checkpoint, [], CorpusOptions()).sentences.num_rows == 0
-
-
-def test_links_are_counted_as_the_scores_of_an_alignment(checkpoint_folder):
-    checkpoint = load(checkpoint_folder)
-    pairs = tuple(
-        GoldPair(tuple(line.source.split()), tuple(line.target.split()), parse_links("0-0 1-1 2p0 0p2"))
-        for line in LINES
-    )
-    scores = score_alignment(
-        checkpoint, GoldSet(("a", "b", "c"), ("", "", ""), pairs), source_text="spaced", target_text="spaced"
-    )
-    gold = {line.number: pair for line, pair in zip(LINES, pairs, strict=True)}
-    found = measure(checkpoint, [*LINES, CorpusLine(99, "ba", "a lake")], CorpusOptions(), gold)
-    assert found.sentences["sure"].to_pylist() == [2] * len(LINES) + [None]
-    for row, names in enumerate((("links_sure", "links_possible"), ("reads_sure", "reads_possible"))):
-        for layer, head in np.ndindex(scores.heads.shape[1:]):
-            rows = [
-                one
-                for one in found.heads.to_pylist()
-                if (one["kind"], one["layer"], one["head"]) == ("cross", layer + 1, head + 1) and one["line"] != 99
-            ]
-            hits, links = sum(one[name] for one in rows for name in names), sum(one["links"] for one in rows)
-            assert 1 - hits / (links + 2 * len(LINES)) == pytest.approx(scores.heads[row, layer, head])
-    assert found.heads.filter(pc.field("kind") != "cross")["links"].null_count > 0
 
 
 def test_a_corpus_is_measured_the_same_on_another_device(of_name):

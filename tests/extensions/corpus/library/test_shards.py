@@ -54,17 +54,14 @@ def test_a_shard_is_so_many_lines_of_the_file_and_lines_without_text_are_none(fi
     assert [one.number for one in first.lines] == [1, 3, 4]
     assert [one.number for one in second.lines] == [6, 7, 8]
     assert first.lines[0] == CorpusLine(1, SOURCES[0], TARGETS[0])
+    assert [one.number for one in lines.pairs(file, most=2).lines()] == [1, 3]
+    with pytest.raises(DataError, match="--max-pairs is 0; expected at least 1"):
+        lines.pairs(file, most=0)
     file.write_text("a\n" + "\n" * 40 + "b \t\n", encoding="utf-8")
     assert [(one.number, one.lines) for one in lines.shards(lines.pairs(file), 4)] == [
         (0, (CorpusLine(1, "a"),)),
         (10, (CorpusLine(42, "b"),)),
     ]
-
-
-def test_the_first_lines_with_text_can_be_asked_for(file):
-    assert [one.number for one in lines.pairs(file, most=2).lines()] == [1, 3]
-    with pytest.raises(DataError, match="--max-pairs is 0; expected at least 1"):
-        lines.pairs(file, most=0)
 
 
 def test_sentences_with_gold_alignments_become_text(tmp_path):
@@ -99,19 +96,6 @@ def test_a_run_is_read_back_and_the_rows_of_a_head_lie_together(plan, checkpoint
     kinds = ("encoder", "decoder", "cross")
     assert [one for (one,) in whose] == sorted((one for (one,) in whose), key=lambda one: (kinds.index(one[0]), one))
     assert all(one["line"].to_pylist() == [6, 7, 8] for one in groups)
-
-
-def test_only_what_is_missing_is_measured_again(plan):
-    run = plan()
-    measure(run)
-    before = contents(run.folder)
-    (run.folder / "rollup-000001.parquet").unlink()
-    (run.folder / "heads-000001.parquet").write_bytes(b"half")
-    (run.folder / ".heads-000001.parquet.part").write_bytes(b"half")
-    again = plan()
-    assert [shard.number for shard in again.missing()] == [1]
-    measure(again)
-    assert contents(run.folder) == before
 
 
 def test_another_question_has_another_folder(plan, file, checkpoint, monkeypatch):
@@ -235,6 +219,9 @@ def test_damage_or_the_table_of_another_shard_is_named_refused_and_measured_agai
     for path in run.folder.glob("*-000000.parquet"):
         DAMAGE["bit 400"](path)
     assert len(run.damaged()) == 4
+    (run.folder / "rollup-000001.parquet").unlink()  # and one that was not finished
+    (run.folder / ".heads-000001.parquet.part").write_bytes(b"half")
+    assert [shard.number for shard in run.missing()] == [0, 1]
     measure(run)
     assert contents(run.folder) == before
     check(open_run(run.folder), "heads")

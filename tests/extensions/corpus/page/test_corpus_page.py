@@ -75,31 +75,26 @@ def opens(test):
 # ------------------------------------------------------------------------------------------------ which run
 
 
-def test_a_folder_without_a_run_is_named(open_page, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path)])
-    assert str(tmp_path) in told(open_page(CORPUS, model="reverse")).replace("\\", "").replace("\u2060", "")
-
-
-def test_a_folder_that_cannot_be_read_is_said_and_the_others_are_there(measured, tmp_path, monkeypatch, open_page):
+def test_folders_that_hold_no_run_or_a_bad_one_are_named_and_one_that_is_not_complete_says_how_far_it_is(
+    measured, tmp_path, monkeypatch, open_page
+):
+    (tmp_path / "none").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path / "none")])
+        said = told(open_page(CORPUS, model="reverse")).replace("\\", "").replace("\u2060", "")
+    assert str(tmp_path / "none") in said
     good, bad = measured["forced"], tmp_path / "0123456789abcdef"
     bad.mkdir()
     (bad / "about.json").write_text("{}", encoding="utf-8")
-    shutil.copytree(good.folder, tmp_path / good.key)
-    monkeypatch.setenv(corpora.ENVIRONMENT, str(tmp_path))
-    test = open_page(CORPUS, model="reverse", run="nonsense")
-    assert "format" in test.warning[0].value
-    assert "There is no corpus run “nonsense”" in sentences(test)
-    assert test.selectbox(key="corpus_run").options == [f"reverse: letters.tsv · {N} lines"]
-
-
-def test_a_run_that_is_not_complete_says_how_far_it_is(measured, tmp_path, monkeypatch, open_page):
-    there = shutil.copytree(measured["forced"].folder, tmp_path / "out" / measured["forced"].key)
+    there = shutil.copytree(good.folder, tmp_path / good.key)
     for file in there.glob("*-000002.parquet"):
         file.unlink()
     about = json.loads((there / "about.json").read_text("utf-8")) | {"complete": False}
     (there / "about.json").write_text(json.dumps(about), encoding="utf-8")
-    monkeypatch.setenv(corpora.ENVIRONMENT, str(there.parent))
-    test = open_page(CORPUS, model="reverse")
+    monkeypatch.setenv(corpora.ENVIRONMENT, str(tmp_path))
+    test = open_page(CORPUS, model="reverse", run="nonsense")
+    assert "format" in test.warning[0].value
+    assert "There is no corpus run “nonsense”" in sentences(test)
     assert test.selectbox(key="corpus_run").options == [f"reverse: letters.tsv · 50 of {N} lines so far"]
     assert set(test.dataframe[0].value["n"]) == {50}
 
@@ -173,17 +168,12 @@ def test_a_line_leads_to_the_weight_that_was_measured(measured, which, kind):
 def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
     test = page(corpus="head", over="peak", line=7, **HEAD)
     row = of_head(measured["forced"]).loc[7]
-    assert "**Line 7**" in told(test)
     assert f"largest weight of the map (weight) {row['peak']:.3f}" in told(test)
     links = [one.proto.label for one in test.get("page_link")] or told(test)
     assert "Open this line on Attention" in str(links)
     assert address(test) == {"model": "reverse", "corpus": "head", "over": "peak", "line": "7"} | {
         name: str(value) for name, value in HEAD.items()
     }
-
-
-def test_a_line_is_opened_by_its_number_too(page):
-    test = page(corpus="head", **HEAD)
     test.number_input(key="corpus_line_number").set_value(9)
     test = check(test.run())
     assert "**Line 9**" in told(test)
@@ -211,18 +201,17 @@ def found_in(test):
     return int(told(test).split("**")[1].split()[0].replace(",", ""))
 
 
-def test_a_search_finds_what_pandas_finds(page, measured):
+def test_what_is_chosen_is_what_is_searched_for(page, measured):
+    """That a search finds what pandas finds is in `test_queries`."""
     run = measured["forced"]
     texts, head = table(run, "sentences").set_index("line"), of_head(run)
-    test = page(corpus="search", rank=3, loss=0.5)
     fits = (texts["worst_rank"] >= 3) & (texts["loss"] >= 0.5)
-    assert found_in(test) == fits.sum() > 0
+    assert found_in(page(corpus="search", rank=3, loss=0.5)) == fits.sum() > 0
     test = page(corpus="search", sought="measure", over="entropy", below=1, bound=0.8, **HEAD)
     assert found_in(test) == (head["entropy"] <= 0.8).sum() > 0
     test = page(corpus="search", sought="piece", looked_at="a", bound=0.2, **HEAD)
     assert found_in(test) == ((head["peak_key_piece"] == "a") & (head["peak"] >= 0.2)).sum() > 0
-    test = page(corpus="search", sought="owes", bound=0.1, **HEAD)
-    assert found_in(test) > 0
+    assert found_in(page(corpus="search", sought="owes", bound=0.1, **HEAD)) > 0
 
 
 def test_what_is_found_comes_by_pages_and_the_address_says_which(page, measured):

@@ -138,23 +138,22 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
         assert worst == (hit.worst_step if line == 1 else 0)
 
 
-@pytest.mark.parametrize(
-    ("correlation", "means"),
-    [(-0.9, "a large score goes with"), (-0.6, "often goes with"), (-0.5, "says little"), (None, "")],
-)
-def test_r_is_said_with_what_it_means(runs, correlation, means):
-    said = queries_keys.scaling(replace(layer(runs).own, correlation=correlation))
-    assert means in said
-    assert correlation is None or f"r = −{-correlation:.2f}, so distance accounts for r² = {correlation**2:.0%}" in said
-    assert ("In this head" in said) == bool(means)
-
-
-def test_pieces_are_told_apart_by_what_they_are_and_no_other_text_is_a_token():
+def test_r_is_said_with_what_it_means_and_pieces_are_told_apart_by_what_they_are(runs):
+    for correlation, means in (
+        (-0.9, "a large score goes with"), (-0.6, "often goes with"), (-0.5, "says little"), (None, "")
+    ):  # fmt: skip
+        said = queries_keys.scaling(replace(layer(runs).own, correlation=correlation))
+        assert means in said
+        assert (
+            correlation is None
+            or f"r = −{-correlation:.2f}, so distance accounts for r² = {correlation**2:.0%}" in said
+        )
+        assert ("In this head" in said) == bool(means)
     groups = {"</s>": "special", "▁“": "punctuation", "▁": "other", "▁the": "other", "。": "punctuation", "a.": "other"}
     assert {one: group_of(one, frozenset({"</s>"})) for one in groups} == groups
     assert bare("▁The") == "the"
-    assert spot_of("3.query.x") is spot_of("3.side.1") is spot_of("") is spot_of("-3.key.1") is None
-    assert spot_of(".query.5") is spot_of("5.query.") is None
+    for text in ("3.query.x", "3.side.1", "", "-3.key.1", ".query.5", "5.query."):
+        assert spot_of(text) is None
 
 
 def test_a_token_that_was_clicked_leads_to_its_row(page):
@@ -199,6 +198,11 @@ def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
     assert "Compare both runs of this line" in told(test)
     assert {"Loss per token", "Exact", "Log-probability per line"} <= {one.label for one in test.metric}
     assert "Heads are paired by their number" not in sentences(test)
+    other = page(corpus="beside", run2=runs[2].key)  # of another model
+    assert "Heads are paired by their number" in sentences(other)
+    assert "The first run has 24 heads and the second 8" in sentences(other)
+    assert len(other.dataframe[0].value) == 8
+    assert "Only one of the two runs has this head." in sentences(other)
 
 
 def test_outputs_of_two_runs_are_compared_by_what_does_not_hang_on_their_lengths(tmp_path, monkeypatch, open_page):
@@ -226,15 +230,6 @@ def test_what_is_gone_or_damaged_since_is_said(tmp_path):
     for ask in (corpora.scores_of, lambda run: corpora.score_differences(run, run)):
         with pytest.raises(GlassformerError):
             ask(run)
-
-
-def test_runs_of_different_models_are_compared_where_both_have_a_head(page, runs):
-    test = page(corpus="beside", run2=runs[2].key)
-    said = sentences(test)
-    assert "Heads are paired by their number" in said
-    assert "The first run has 24 heads and the second 8" in said
-    assert len(test.dataframe[0].value) == 8
-    assert "Only one of the two runs has this head." in said
 
 
 def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):

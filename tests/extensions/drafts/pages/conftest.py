@@ -1,6 +1,5 @@
 """What tests of pages share."""
 
-from tests.pages.conftest import masks as masks
 from tests.pages.conftest import one_stack as one_stack
 from tests.pages.conftest import open_one_stack as open_one_stack
 from tests.pages.conftest import open_page as open_page

@@ -3,7 +3,6 @@
 from glassformer.extensions.drafts.page import draft_panels, draft_pictures
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import address, charts_of, figure, go_to, output, payload  # fmt: skip
-from tests.pages.test_two_slots import draws_twice
 
 
 def drafts_page(open_page, **more):
@@ -56,7 +55,3 @@ def test_a_decoder_alone_copies_its_own_text(open_one_stack):
     test = open_one_stack("decoder", SEARCH, search="drafts", draft="source")
     assert "The text so far" in [option for box in test.selectbox if box.key == "draft" for option in box.options]
     assert verdicts(test)
-
-
-def test_drafts_can_be_drawn_twice():
-    draws_twice("search", {"search_panel": "drafts"})

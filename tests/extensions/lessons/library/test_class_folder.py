@@ -39,26 +39,19 @@ def write(folder, name, text):
 
 
 @pytest.mark.parametrize("title", ["A word of ours", "我们的词"])
-def test_a_lesson_in_one_language_opens(tmp_path, title):
-    write(
-        tmp_path,
-        "mine.toml",
-        MINE.replace('"A word of ours"', f'{{ zh = "{title}" }}' if title[0] > "z" else f'"{title}"'),
-    )
+def test_a_lesson_in_one_language_opens_and_no_second_one_of_its_name(tmp_path, title):
+    assert read_folder(tmp_path)[1][0].endswith("has no .toml file.")
+    assert read_folder(tmp_path / "nowhere")[1]
+    said = f'{{ zh = "{title}" }}' if title[0] > "z" else f'"{title}"'
+    write(tmp_path, "a.toml", MINE.replace('"A word of ours"', said))
     found, problems = read_folder(tmp_path)
     assert (list(found), problems) == (["mine"], ())
     assert found["mine"].title.said({}) == title
     assert found["mine"].steps[0].reveal["always"].said({"start": "<s>"}).in_language("zh") == "It reads <s>."
-
-
-def test_two_of_one_name_and_an_empty_folder(tmp_path):
-    assert read_folder(tmp_path)[1][0].endswith("has no .toml file.")
-    write(tmp_path, "a.toml", MINE)
     write(tmp_path, "b.toml", MINE)
-    found, problems = read_folder(tmp_path)
-    assert list(found) == ["mine"]
-    assert "b.toml" in problems[0]
-    assert read_folder(tmp_path / "nowhere")[1]
+    found, [problem] = read_folder(tmp_path)
+    assert (list(found), found["mine"].title.said({})) == (["mine"], title)
+    assert "b.toml" in problem
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import copy
 import json
-import os
-import stat
 import time
 import tomllib
 
@@ -84,33 +82,28 @@ STEP = ("step", 0)
 ASK = (*STEP, "ask")
 FAULTS = [
     (("name",), ..., "`name` is missing"),
+    (("name",), [16**40], "`name` is .*; expected the type str"),
     (("name",), "Own lesson", "lower-case letters, digits and hyphens"),
     (("titel",), BOTH, "'titel' is unknown; the known keys are .*title"),
     (("minutes",), 0, "expected 1 to 999"),
     (("minutes",), 10**40, "integer with more than 30 digits"),
     (("after",), [1], r"expected the type list\[str\]"),
-    (("opening",), {"page": "step"}, "`says` is missing"),
     (("opening",), {"page": "step", "says": {"en": "{a}", "zh": "{a}"}}, "`opening.says` cannot use values; remove a"),
     (("opening",), {"page": "step", "says": BOTH, "cover": ["*"]}, "'cover' is unknown"),
-    (("step",), [], "`step` has 0 entries; expected 1 to 20"),
     (("step",), GOOD["step"] * (MAX_STEPS + 1), "`step` has 21 entries; expected 1 to 20"),
     (("step",), [3], "Step 1: `step` is 3; expected the type dict"),
     ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
     ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
     ((*STEP, "link"), {"step": 1}, "`link.step` is 1; expected the type str"),
-    (
-        (*STEP, "link"),
-        {"step": "{step.real}"},
-        "`link.step` contains the placeholder 'step.real'; a placeholder must be a name",
-    ),
+    ((*STEP, "link"), {"step": "{a.b}"}, "`link.step` contains the placeholder 'a.b'; a placeholder must be a name"),
+    ((*STEP, "link"), {f"a{i}": "1" for i in range(101)}, "Step 1: `link` has 101 entries; expected 0 to 100"),
+    ((*STEP, "cover"), ["x"] * 101, "Step 1: `cover` has 101 entries; expected 0 to 100"),
     ((*STEP, "pick"), "os", "expected one of .*hardest_step"),
-    ((*STEP, "reveal"), ..., "`reveal` is missing"),
     ((*STEP, "reveal"), {"same": {"en": "One."}}, "`reveal.same` has no text for zh"),
     ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "must have the same placeholders in every language"),
     ((*STEP, "reveal"), {"same": {"en": "{a", "zh": "{a"}}, "is not a valid template"),
     ((*STEP, "reveal"), {"same": {"en": "x" * (MAX_CHARACTERS + 1), "zh": "一"}}, "longer than 600"),
     ((*ASK, "oracle"), "eval", "expected one of .*branch"),
-    ((*ASK, "kind"), "opinion", "expected one of finding, law"),
     ((*ASK, "form"), "essay", "expected one of choice, number, piece"),
     ((*ASK, "within"), -1, "`within` is -1, expected 0 to 1000000000"),
     ((*ASK, "within"), float("nan"), "`within` is nan, expected 0 to"),
@@ -144,29 +137,23 @@ def test_a_template_names_values_and_formats_of_numbers_only(read, field):
 @pytest.mark.parametrize(
     "content",
     [b"\xff\xfe", b"name = ", b"a = 1\na = 2", b"a = " + b"[" * 5000, b"a = " + b"9" * 5000, b"\x00",
-     b"a." * 3000 + b"b = 1", b"[[step]]\n" * 9 + b"x"],
-    ids=["no-utf8", "cut", "twice", "deep", "digits", "zero", "dotted", "rest"],
+     b"a." * 3000 + b"b = 1", b"[" + b"a." * 99_000 + b"a]", b"[[step]]\n" * 9 + b"x",
+     b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]"],
+    ids=["no-utf8", "cut", "twice", "deep", "digits", "zero", "dotted", "dotted-table", "rest", "hexadecimal"],
 )  # fmt: skip
-def test_what_is_no_toml_is_said(read, content):
+def test_what_is_no_toml_or_would_fill_the_memory_is_said_at_once(read, content):
     begun = time.process_time()
     with pytest.raises(LessonError, match=r"own\.toml"):
         read(content)
     assert time.process_time() - begun < AT_ONCE
 
 
-def test_a_file_may_be_too_large_missing_or_closed(read, tmp_path):
+def test_a_file_may_be_too_large_or_not_there(read, tmp_path):
     with pytest.raises(LessonError, match="more than 200,000 bytes"):
         read(b"#" * (MAX_BYTES + 1))
-    with pytest.raises(LessonError, match=r"no\.toml cannot be read"):
-        read_lesson(tmp_path / "no.toml")
-    with pytest.raises(LessonError, match="cannot be read"):
-        read_lesson(tmp_path)
-    file = tmp_path / "own.toml"
-    file.chmod(0)
-    if os.geteuid():  # the superuser may read everything
-        with pytest.raises(LessonError, match="cannot be read"):
-            read_lesson(file)
-    file.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    for path in (tmp_path / "no.toml", tmp_path):
+        with pytest.raises(LessonError, match=f"{path.name} cannot be read"):
+            read_lesson(path)
 
 
 @given(content=st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
@@ -207,29 +194,3 @@ def test_the_lessons_of_the_plan_stand_in_their_order():
     found = lessons()
     assert [f"{lesson.number:02d}-{name}.toml" for name, lesson in found.items()] == [file.name for file in files]
     assert found["one-piece"].number == 1
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b".".join([b"a"] * 99_000) + b"=1", "has a line with 98,999 dots; the limit is 200"),
-        (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; the limit is 200"),
-        (
-            b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]",
-            "`name` is an integer with more than 30 digits; expected the type str",
-        ),
-    ],
-    ids=["key", "table", "digits"],
-)
-def test_what_would_fill_the_memory_or_cannot_be_shown_is_said(read, content, said):
-    with pytest.raises(LessonError, match=said):
-        read(content)
-
-
-@pytest.mark.parametrize("part", ["cover", "link"])
-def test_a_list_without_end_is_refused(read, part):
-    value = ["x"] * 101 if part == "cover" else {f"a{i}": "1" for i in range(101)}
-    record = copy.deepcopy(GOOD)
-    record["step"][0][part] = value
-    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; expected 0 to 100"):
-        read(record)

@@ -37,9 +37,6 @@ def test_one_map_is_a_head_or_a_mean_of_them_and_says_which(attention):
         np.testing.assert_allclose(drawn(figure)[lower], expected[lower], atol=1e-6)
         assert np.isnan(drawn(figure)[0, 1])  # closed by the mask: not 0
         assert name in figure.layout.title.text
-
-
-def test_a_head_that_there_is_not_is_refused(attention):
     for wrong in ({"layer": 2}, {"layer": 0, "head": 4}, {"layer": -1}, {"head": 0}):
         with pytest.raises(ValueError, match="give"):
             charts.one_map(attention, **wrong)

@@ -59,6 +59,9 @@ def test_a_decoder_without_weight_on_what_comes_later_is_causal_and_other_cells_
     assert looks_ahead.mask("decoder").all()
     zeros = given_maps(encoder=weights(1, 1, 5, 5, causal=True), source=SOURCE)
     assert zeros.mask("encoder").all()
+    apart = given_maps(decoder=weights(1, 1, 2, 6), labels={"decoder": (["a", "b"], list("uvwxyz"))})
+    assert apart.of("decoder").keys == tuple("uvwxyz")
+    assert apart.mask("decoder").all()
 
 
 def test_a_mask_is_kept_and_has_to_fit_the_weights():
@@ -79,16 +82,6 @@ def test_rows_that_do_not_sum_to_one_have_to_be_announced():
         given_maps(encoder=half, source=SOURCE)
     maps = given_maps(encoder=half, source=SOURCE, sums_to_one=False)
     assert not maps.of("encoder").sums_to_one
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [(np.nan, "layer 1, head 2, row 3, column 4 is nan"), (1.5, "is 1.5, not a number from 0 to 1")]
-)
-def test_what_is_no_weight_is_named_with_its_place(value, said):
-    wrong = weights(1, 2, 5, 5)
-    wrong[0, 1, 2, 3] = value
-    with pytest.raises(MapsError, match=said):
-        given_maps(encoder=wrong, source=SOURCE)
 
 
 @pytest.mark.parametrize(
@@ -116,16 +109,21 @@ def test_what_does_not_fit_is_said_with_its_limit_or_remedy(given, said):
         given_maps(**{"source": SOURCE, **given})
 
 
-def test_too_many_weights_are_refused(monkeypatch):
-    monkeypatch.setattr(checked, "MOST_CELLS", 99)
-    with pytest.raises(MapsError, match="100 weights in all; at most 99"):
-        given_maps(encoder=weights(2, 2, 5, 5), source=SOURCE)
-
-
-def test_each_attention_may_have_labels_of_its_own():
-    maps = given_maps(decoder=weights(1, 1, 2, 6), labels={"decoder": (["a", "b"], list("uvwxyz"))})
-    assert maps.of("decoder").keys == tuple("uvwxyz")
-    assert maps.mask("decoder").all()
+@pytest.mark.parametrize(
+    ("value", "most", "said"),
+    [
+        (np.nan, 50, "layer 1, head 2, row 3, column 4 is nan"),
+        (1.5, 50, "is 1.5, not a number from 0 to 1"),
+        (None, 49, "50 weights in all; at most 49"),
+    ],
+)
+def test_what_is_no_weight_is_named_with_its_place_and_too_many_are_refused(value, most, said, monkeypatch):
+    monkeypatch.setattr(checked, "MOST_CELLS", most)
+    wrong = weights(1, 2, 5, 5)
+    if value is not None:
+        wrong[0, 1, 2, 3] = value
+    with pytest.raises(MapsError, match=said):
+        given_maps(encoder=wrong, source=SOURCE)
 
 
 def test_the_content_hash_tells_maps_apart():

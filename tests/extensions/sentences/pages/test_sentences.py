@@ -9,19 +9,15 @@ import pytest
 from glassformer.extensions.sentences import sentence_panels
 from glassformer.extensions.sentences.line_table import POINTS, SPREAD, leads_to
 from glassformer.extensions.sentences.sentences_look import SentencesLook
-from glassformer.runs import loading
-from glassformer.server import replicas, server_options
+from glassformer.server import server_options
 from glassformer.state import session
 from tests.extensions.parts_of_pages import PARTS, parts_of
 from tests.extensions.scripts import SENTENCES
-from tests.extensions.tokenizers.filling import filling
-from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.conftest import STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, spoken_whole, told_by_models
 from tests.pages.test_step_links import says_what_is_wrong_in_a_link
 from tests.pseudo_language import words_of
-from tests.transformer.one_stack import alone
-from transformer import load
 
 said = partial(told, kinds=("markdown", "caption", "info", "error"))
 
@@ -29,17 +25,8 @@ PAGE = SENTENCES
 TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 30
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("file of sentences")
-    alone("encoder", made)
-    filling(made)
-    return made
-
-
 @pytest.fixture
-def open_model(folder, open_page, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+def open_model(open_page):
     return lambda name="reverse", **parameters: open_page(PAGE, model=name, **parameters)
 
 
@@ -66,17 +53,13 @@ def rows(test):
     return test.dataframe[0].value
 
 
-def test_each_line_is_a_row_with_the_numbers_of_its_run_and_charts_show_them(open_model):
+def test_each_line_is_a_row_and_charts_show_its_numbers(open_model):
+    """That they are those of its run is in `test_line_runs`."""
     test = run(open_model())
     found = rows(test)
     assert list(found["open"]) == ["1", "2", "4", "5", "6", "7", "8"]
     assert list(found["output"][:3]) == ["cba", "ssalg", "yx"]
     assert list(found["reference"][:2]) == ["cba", "ssalg"]
-    checkpoint = load(ROOT / "checkpoints" / "reverse")
-    for place, source in enumerate(["abc", "glass"]):
-        trace = checkpoint.run(source)
-        assert found["log_prob"][place] == pytest.approx(trace.log_prob, abs=1e-4)
-        assert found["entropy_bits"][place] == pytest.approx(trace.entropies().mean(), abs=1e-4)
     assert "reads at most 13" in found["problem"][6]
     assert "reverse, greedy. 7 lines were run." in said(test)
     assert {one.label: one.value for one in test.metric}["Not run"] == "1"
@@ -114,17 +97,6 @@ def test_a_line_that_is_opened_leads_to_its_run(open_model):
     assert any(one.line.reference for one in results)
 
 
-def test_another_replica_runs_them_again_from_the_shared_folder(open_model, monkeypatch, tmp_path):
-    monkeypatch.setenv(replicas.SHARED, str(tmp_path))
-    sentence_panels.jobs.clear()
-    test = run(open_model())
-    sentence_panels.jobs.clear()  # what another replica knows
-    other = open_model(job=address(test)["job"])
-    assert job_of(other).over.wait(60)
-    pd.testing.assert_frame_equal(rows(other.run()), rows(test))
-    sentence_panels.jobs.clear()
-
-
 def test_another_session_sees_them_by_their_address_alone(open_model, open_page):
     test = run(open_model())
     assert "job" not in address(open_model())
@@ -148,8 +120,6 @@ def test_what_cannot_be_taken_is_one_sentence(open_model):
     test = run(open_model(), " \n\t\n")
     assert "What was typed: has no sentences. Write one per line." in sentences(test)
     assert job_of(test) is None
-    test = run(open_model(), "a\n" * 2001)
-    assert "What was typed: has 2,001 lines with text; the limit is 2,000. Split it." in sentences(test)
 
 
 def test_a_file_goes_before_what_is_typed(open_model, monkeypatch):
@@ -163,17 +133,6 @@ def test_a_file_goes_before_what_is_typed(open_model, monkeypatch):
     test = open_model()
     assert not test.file_uploader
     assert list(rows(run(test, "nm"))["output"]) == ["mn"]
-
-
-def test_an_encoder_scores_and_one_without_a_head_is_refused(open_model):
-    test = open_model("filling")
-    assert "pseudo-log-likelihood" in said(test)
-    found = rows(run(test, "the quick fox\nfox\nthe"))
-    assert (found["log_prob"] < 0).all()
-    assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
-    assert figure(test, POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per token"
-    refused = "It can neither generate text nor give a text a probability"
-    assert refused in sentences(run(open_model("encoder alone"), "ba lo"))
 
 
 def test_the_page_says_what_is_wrong_in_a_link(open_page):

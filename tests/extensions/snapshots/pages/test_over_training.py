@@ -59,11 +59,6 @@ def test_each_tile_is_that_head_of_a_snapshot_that_reads_the_finished_output(pag
     np.testing.assert_array_equal(tiles(page(kind="cross", layer=2, head=1)), tiles(test))  # in every snapshot
 
 
-def test_closed_cells_of_the_decoder_are_closed_in_every_tile(page):
-    shown = tiles(page(kind="decoder", layer=1, head=1))
-    np.testing.assert_array_equal(np.isfinite(shown), np.broadcast_to(np.tri(7, dtype=bool), shown.shape))
-
-
 def test_tiles_of_snapshots_that_have_not_been_run_are_empty(of_grown):
     checkpoint = load(of_grown / "grown")
     link = Link(model="grown", source="abc", view=View(kind="cross", layer=0, head=0))

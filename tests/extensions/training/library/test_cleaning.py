@@ -1,12 +1,10 @@
 """Cleaning drops each bad line for a reason that is counted, loses nothing else, and is done after one pass."""
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.cleaning import CleaningRules, Reason, clean, tidy
+from glassformer.extensions.training.library.cleaning import CleaningRules, Reason, clean
 from transformer.errors import DataError
 from transformer.text.line_files import Line
 
@@ -110,33 +108,21 @@ def test_a_limit_draws_from_the_whole_file():
     assert len(clean(rows, CleaningRules(limit=200)).pairs) == 100
 
 
-def test_nothing_left_says_why():
+def test_nothing_left_and_rules_that_make_no_sense_say_why():
     said = r"3 lines were read, but none can be kept \(2 not two or three columns, 1 blank line\)"
-    for rows, message in ((lines("a", "b", ""), said), ([], "the file is empty")):
-        with pytest.raises(DataError, match=message):
-            clean(rows, CleaningRules())
-
-
-def test_rules_that_make_no_sense():
-    for changes, message in (
-        ({"max_chars": 0}, "--max-chars is 0; expected at least 1"),
-        ({"max_ratio": float("nan")}, "--max-ratio is nan; expected more than 1"),
+    for rows, rules, message in (
+        (lines("a", "b", ""), {}, said),
+        ([], {}, "the file is empty"),
+        ([], {"max_chars": 0}, "--max-chars is 0; expected at least 1"),
+        ([], {"max_ratio": float("nan")}, "--max-ratio is nan; expected more than 1"),
     ):
         with pytest.raises(DataError, match=message):
-            CleaningRules(**changes)
+            clean(rows, CleaningRules(**rules))
 
 
 # Text with what the steps look for: odd spaces, marks to compose, unseen characters, markup, Traditional characters.
 TEXTS = st.text(st.sampled_from("aéE\u0301\u0323 \u00a0\u3000\u200b\u00ad<b>&;!漢語汉\ufeff\x00각각"), max_size=12)
 COLUMNS = st.lists(TEXTS, min_size=1, max_size=4).map(tuple)
-
-
-@given(st.one_of(TEXTS, st.text(max_size=30)))
-def test_tidying_twice_changes_no_more_than_once(text):
-    once = tidy(text, simplify=False, changed=Counter())
-    again: Counter[str] = Counter()
-    assert tidy(once, simplify=False, changed=again) == once
-    assert not +again
 
 
 @given(st.lists(COLUMNS, max_size=30), st.booleans(), st.booleans(), st.integers(0, 5))

@@ -92,3 +92,6 @@ def test_the_launcher_starts_again_what_was_killed_in_a_write_and_nothing_that_r
         f"error: {paths(refused.out)[0]}: there is no training to resume; leave out --resume to start over."
     ]
     assert not refused.out.exists()
+    whole = Training(data, data / "alone", processes=1, epochs=1)
+    assert main([word for word in whole.command[3:] if not word.startswith(("--processes", "--max-restarts"))]) == 0
+    assert fingerprint(again.out) == fingerprint(whole.out)

@@ -1,4 +1,4 @@
-"""Models with one stack learn from prompts or hidden pieces alone, are scored as the app runs them, and resume."""
+"""Models with one stack learn from prompts or hidden pieces alone, and are scored as the app runs them."""
 
 import dataclasses
 from collections import Counter
@@ -31,13 +31,13 @@ from tests.extensions.training.library.one_stack_texts import (
     examples_of,
     hidden,
 )
-from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
+from tests.extensions.training.library.training_jobs import make_job, with_settings
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_config, tiny_model
 from transformer.__main__ import main
 from transformer.analysis.losses import Samples, loss_of
 from transformer.checkpoint.load import load
-from transformer.checkpoint.save import CheckpointContents, file_sha256, save
+from transformer.checkpoint.save import CheckpointContents, save
 from transformer.errors import DataError
 from transformer.runs.query import Beam
 from transformer.runs.sentence_files import read_pairs
@@ -92,6 +92,7 @@ def test_what_is_guessed_right_is_counted():
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 50))
 def test_masks_follow_from_seed_epoch_and_row(seed, epoch):
+    assert [one.places for one in hidden(epoch=3)][:3] == [(6, 7), (5,), (7, 14)]  # in every process
     found = hidden(seed=seed, epoch=epoch)
     assert found == hidden(seed=seed, epoch=epoch)
     assert hidden(TEXTS[:3], seed=seed, epoch=epoch) == found[:3]
@@ -119,9 +120,6 @@ def test_most_of_what_is_asked_for_is_hidden_and_nothing_around_the_text():
     assert asked / there == pytest.approx(0.15, abs=0.03)
     assert kinds["mask"] / asked == pytest.approx(0.8, abs=0.05)
     assert kinds["other"] / asked == pytest.approx(0.1, abs=0.04)
-
-
-def test_without_a_mask_piece_or_a_head_nothing_can_be_hidden():
     plain = Tokenizer(learn_vocabulary(SOURCES, size=30, kind="char"))
     for tokenizer, config in ((plain, ENCODER), (TOKENIZER, ENCODER | {"mlm_head": False})):
         with pytest.raises(DataError, match="MLM head"):
@@ -190,7 +188,7 @@ def test_gaps_are_scored_by_the_command(tmp_path, capsys):
         ("palindrome", ENCODER | {"positions": "learned", "n_encoder_layers": 1}),
     ],
 )
-def test_a_short_training_learns_its_folder_opens_and_stopped_it_goes_on(task, features, tmp_path, monkeypatch):
+def test_a_short_training_learns_and_its_folder_opens(task, features, tmp_path):
     write_task(task, tmp_path, train=1_000, dev=20, test=2)
     small = {"d_model": 32, "n_heads": 2, "d_ff": 64, "src_vocab_size": 40, "tgt_vocab_size": 40, "max_len": 14}
     job = dataclasses.replace(make_job(tmp_path), config=tiny_config(**features | small | {"dropout": 0.1}))
@@ -203,7 +201,3 @@ def test_a_short_training_learns_its_folder_opens_and_stopped_it_goes_on(task, f
     (score,) = checkpoint.card.scores
     assert ("measure" in score) != checkpoint.model.anatomy.writes
     assert checkpoint.run("12+7=" if checkpoint.model.anatomy.writes else "no[MASK]n").src_ids[0] == 2
-    again = dataclasses.replace(job, out=tmp_path / "again")
-    train_and_stop(again, monkeypatch)
-    train(dataclasses.replace(again, resume=True))
-    assert file_sha256(again.out / "model.safetensors") == file_sha256(job.out / "model.safetensors")

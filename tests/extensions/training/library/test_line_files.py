@@ -10,8 +10,6 @@ from transformer.errors import DataError
 from transformer.text import line_files as corpus
 from transformer.text.line_files import read_lines
 
-ABOUT = "\n".join(["This is a text about the pairs.", "They are lines of", "English\tother\tattribution", "and so on."])
-
 
 @pytest.fixture
 def write(tmp_path):
@@ -101,33 +99,27 @@ def test_lines_and_bytes_are_limited(write, monkeypatch):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in folders")
 def test_files_that_cannot_be_opened_and_pipes_are_refused(tmp_path):
-    with pytest.raises(DataError, match=r"none.tsv: cannot be read \(No such file"):
-        columns(tmp_path / "none.tsv")
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(DataError, match="not a regular file"):
-            columns(path)
+    for name, message in (
+        ("none.tsv", r"none.tsv: cannot be read \(No such file"),
+        ("", "not a regular file"),
+        ("pipe", "not a regular file"),
+    ):
+        with pytest.raises(DataError, match=message):
+            columns(tmp_path / name)
 
 
-def test_pairs_are_found_in_a_zip_that_writes_nothing(pack, tmp_path):
-    path = pack({"_about.txt": ABOUT, "../ba.txt": "\ufeffGo.\tba\tby me\nHi.\tlo\tby you\n", "x.png": "a\tb\n"})
+def test_the_one_file_of_pairs_in_a_zip_is_read_within_limits_and_nothing_is_written(pack, tmp_path, monkeypatch):
+    about = "This is a text about the pairs.\nEnglish\tother\tattribution\nand so on.\nThey are lines."
+    path = pack({"_about.txt": about, "../ba.txt": "\ufeffGo.\tba\tby me\nHi.\tlo\tby you\n", "x.png": "a\tb\n"})
     assert columns(path) == [("Go.", "ba", "by me"), ("Hi.", "lo", "by you")]
     assert [path.name for path in tmp_path.iterdir()] == ["ba-eng.zip"]
-
-
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ({"_about.txt": ABOUT}, "0 of its files have tab-separated lines"),
+    for members, message in (
+        ({"_about.txt": about}, "0 of its files have tab-separated lines"),
         ({"a.txt": "a\tb\n", "b.tsv": "a\tb\n"}, "2 of its files have tab-separated lines.*a.txt, b.tsv"),
-    ],
-)
-def test_a_zip_without_one_file_of_pairs(pack, members, message):
-    with pytest.raises(DataError, match=message):
-        columns(pack(members))
-
-
-def test_a_zip_is_limited_by_what_comes_out_of_it(pack, monkeypatch):
+    ):
+        with pytest.raises(DataError, match=message):
+            columns(pack(members))
     path = pack({"ba.txt": "Go.\tba\n" * 100_000})
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(corpus, "MAX_BYTES", 100_000)

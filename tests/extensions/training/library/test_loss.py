@@ -32,7 +32,7 @@ def copies(values):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("n", [1, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 2 * ROWS + 5])
+@pytest.mark.parametrize("n", [1, ROWS, ROWS + 1, 2 * ROWS + 5])
 @pytest.mark.parametrize("bias", [True, False])
 def test_loss_and_gradients_are_torchs(n, smoothing, bias):
     *learned, targets = inputs(n, bias=bias)
@@ -136,15 +136,3 @@ def test_every_parameter_of_a_model_gets_torchs_gradient(features, smoothing):
     loss.backward()
     expected.backward()
     same_gradients(ours, plain)
-
-
-def test_more_padding_moves_neither_the_loss_nor_a_gradient():
-    batch = batch_of_three()
-    zeros = torch.zeros(3, 2, dtype=torch.long)
-    padded = Batch(*(torch.cat((ids, zeros), dim=1) for ids in (batch.src, batch.tgt_in, batch.tgt_out)))
-    narrow, wide = (tiny_model().requires_grad_() for _ in range(2))
-    losses = target_loss(narrow, batch, smoothing=0.1), target_loss(wide, padded, smoothing=0.1)
-    assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-10)
-    for loss in losses:
-        loss.backward()
-    same_gradients(narrow, wide)

@@ -4,19 +4,17 @@ import dataclasses
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.state import claimed
 from tests.extensions.training.library.training_jobs import train_and_stop, with_settings
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 
-ROOT = Path(__file__).resolve().parents[4]
 BESIDE = ["progress.json", "state.before.pt", "state.pt"]
 
 
@@ -94,18 +92,19 @@ def test_what_a_killed_save_took_away_is_put_back_before_a_training_goes_on(job,
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_a_second_training_is_refused_but_the_lock_of_a_killed_one_holds_nobody_up(job, monkeypatch):
-    program = (
-        "import pathlib, sys; from glassformer.extensions.training.library.state import claimed\n"
-        "with claimed(pathlib.Path(sys.argv[1]), resume=False, force=False):\n"
-        "    print('held', flush=True); sys.stdin.read()"
-    )
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", program, str(job.out)], cwd=ROOT, **pipes) as other:
-        assert other.stdout.readline() == b"held\n"
+    told, tell = os.pipe()
+    other = os.fork()
+    if not other:
+        with claimed(job.out, resume=False, force=False):
+            os.write(tell, b"held")
+            signal.pause()
+    try:
+        assert os.read(told, 4) == b"held"
         for resume in (False, True):
             refused(dataclasses.replace(job, resume=resume), monkeypatch, "another training process is writing there")
-        other.kill()
-        other.wait()
+    finally:
+        os.kill(other, signal.SIGKILL)
+        os.waitpid(other, 0)
     assert job.out.with_name("reverse.training").joinpath("lock").exists()
     train(job)
     assert sorted(os.listdir(job.out.with_name("reverse.training"))) == BESIDE

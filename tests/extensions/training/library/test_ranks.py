@@ -88,6 +88,5 @@ def test_both_refuse_what_one_refuses(job, tmp_path):
     with claimed(out, resume=False, force=False):
         assert "another training process is writing there" in refused(job, tmp_path)
     assert not out.exists()
-    assert "nowhere.tsv: cannot be read" in refused(job, tmp_path, "--train=nowhere.tsv")
     assert "x: the training cannot be written (" in refused(job, tmp_path, most_bytes=10_000)
     assert not os.path.exists(out.with_name("x.training") / "lock")

@@ -1,6 +1,8 @@
-"""The learning rate reaches the peak asked for, and a training goes on with the schedule that it began with."""
+"""The learning rate rises to the peak asked for and falls as its paper says, also where time is the limit.
 
-import dataclasses
+That a training goes on with the rates that it began with is in `test_checkpointing`.
+"""
+
 import math
 
 import pytest
@@ -8,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.training.library.loop import Trainer
-from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.settings import SCHEDULES, TrainSettings
-from tests.extensions.training.library.training_jobs import SETTINGS, with_settings
 
 
 class Still(Trainer):
@@ -57,29 +57,3 @@ def test_the_ways_down_are_those_of_their_papers():
     half = rates(1_000, warmup=100, schedule="cosine")
     assert half[step - 1] == pytest.approx(1e-3 * (1 + math.cos(math.pi * (step - 100) / 900)))
     assert half[550 - 1] == pytest.approx(1e-3)  # half way down, half of the rate
-
-
-def steps_of(monkeypatch, job):
-    """The rates that the optimizer was given."""
-    found = []
-    learn = Trainer.learn
-
-    def seen(self, parts, weights, rate):
-        found.append(rate)
-        return learn(self, parts, weights, rate)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "learn", seen)
-        train(job)
-    return found
-
-
-def test_a_training_that_goes_on_keeps_its_turn(job, monkeypatch):
-    job = with_settings(job, epochs=4, warmup=10, batch_tokens=800)
-    whole = steps_of(monkeypatch, dataclasses.replace(job, out=job.out.with_name("whole")))
-    assert max(whole) == SETTINGS.peak_rate
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "finished", property(lambda self: len(self.rows) == 2))
-        first = steps_of(monkeypatch, job)
-    second = steps_of(monkeypatch, dataclasses.replace(job, resume=True))
-    assert first + second == whole

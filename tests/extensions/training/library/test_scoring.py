@@ -147,41 +147,36 @@ def test_a_record_says_all_that_decides_it(checkpoint_folder, pairs_file):
     assert "max_pairs" not in score_record(whole, evaluate(load(checkpoint_folder), whole, Greedy()))
 
 
-def test_the_command_scores_records_and_writes(checkpoint_folder, pairs_file, tmp_path, capsys):
+def test_the_command_scores_and_records_and_replaces_nothing_that_it_did_not_write(
+    checkpoint_folder, grown, pairs_file, tmp_path, capsys
+):
     folder, worst = tmp_path / "tiny", tmp_path / "worst.csv"
     shutil.copytree(checkpoint_folder, folder)
+    card, pairs = (folder / "card.json").read_bytes(), pairs_file()
+    content = pairs.read_bytes()
+    assert main(["evaluate", str(folder), "--pairs", str(pairs), "--greedy"]) == 0
+    assert "beam" not in capsys.readouterr().out
+    assert (folder / "card.json").read_bytes() == card
+    assert main(["evaluate", str(folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
+    assert "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
+    assert pairs.read_bytes() == content
     gold = [tmp_path / "a", tmp_path / "b", tmp_path / "links"]
     for path, text in zip(gold, ("ba lo\n", "the red fox\n", "0-0 1p1 1-2\n"), strict=True):
         path.write_text(text)
-    arguments = ["evaluate", str(folder), "--pairs", str(pairs_file()), "--worst", str(worst), "--worst-count", "2"]
+    arguments = ["evaluate", str(folder), "--pairs", str(pairs), "--worst", str(worst), "--worst-count", "2"]
     assert main([*arguments, "--alignments", *map(str, gold), "--record"]) == 0
     printed = capsys.readouterr().out
-    for text in (
-        "greedy: BLEU",
-        "beam 5, length penalty 0.6: BLEU",
-        "nrefs:1|",
-        "Best head: decoder layer",
-        "6 of 6 pairs",
-    ):
+    for text in ("greedy: BLEU", "beam 5, length penalty 0.6: BLEU", "nrefs:1|", "decoder layer", "6 of 6 pairs"):
         assert text in printed
     assert worst.read_bytes().startswith(b"\xef\xbb\xbfdecoding,line,")
     assert len(worst.read_text().splitlines()) == 5
     assert main(arguments) == 0  # replaces its own
     found = [score.get("decoding") or score["measure"] for score in load(folder).card.scores]
     assert found == ["greedy", "beam", "alignment error rate"]
-
-
-def test_without_record_the_card_is_not_touched_nor_a_file_that_worst_did_not_write(
-    checkpoint_folder, pairs_file, capsys
-):
-    before, pairs = (checkpoint_folder / "card.json").read_bytes(), pairs_file()
-    content = pairs.read_bytes()
-    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy"]) == 0
-    assert "beam" not in capsys.readouterr().out
-    assert (checkpoint_folder / "card.json").read_bytes() == before
-    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
-    assert "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
-    assert pairs.read_bytes() == content
+    card = (grown / "card.json").read_bytes()
+    assert main(["evaluate", f"{grown}@219", "--pairs", str(pairs_file(PAIRS[:1])), "--record"]) != 0
+    assert "leave out --record" in capsys.readouterr().err
+    assert (grown / "card.json").read_bytes() == card  # a snapshot has none of its own
 
 
 @pytest.mark.parametrize(
@@ -214,10 +209,3 @@ def test_decoding_for_a_score_names_the_first_site_of_what_is_not_finite(hidden,
     sources = [hidden.src_tokenizer.encode(text).ids for text in (SOURCE, "mi")]
     with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
         decode(hidden.model, sources, decoding, limit=lambda n: 5)
-
-
-def test_scores_of_a_snapshot_have_no_card(grown, pairs_file, capsys):
-    card = (grown / "card.json").read_bytes()
-    assert main(["evaluate", f"{grown}@219", "--pairs", str(pairs_file(PAIRS[:1])), "--record"]) != 0
-    assert "leave out --record" in capsys.readouterr().err
-    assert (grown / "card.json").read_bytes() == card

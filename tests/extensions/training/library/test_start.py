@@ -10,7 +10,7 @@ from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.tokenizers.test_tokenizer_files import written
-from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
+from tests.extensions.training.library.training_jobs import make_job, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import WEIGHTS, load
 from transformer.checkpoint.save import file_sha256
@@ -65,16 +65,13 @@ def test_a_training_begins_with_the_parameters_and_features_of_a_checkpoint_whic
     assert any(not torch.equal(after[name], tensor) for name, tensor in start.model.state_dict().items())
 
 
-def test_a_training_does_not_replace_what_it_starts_from(pairs, spoil):
+def test_a_training_replaces_nothing_that_it_starts_from_and_takes_no_other_librarys_tokenizer(pairs, spoil, tmp_path):
     folder = spoil()
     with pytest.raises(
         DataError, match="training starts from the checkpoint in this folder, so its output must go to another folder"
     ):
         train(dataclasses.replace(pairs, start_from=folder, out=folder.parent / "elsewhere" / ".." / folder.name))
     assert load(folder).warnings == ()
-
-
-def test_a_training_does_not_start_from_another_librarys_tokenizer(pairs, tmp_path):
     written("gpt2", tmp_path / "gpt2")
     with pytest.raises(DataError, match="its tokenizer comes from another library"):
         train(dataclasses.replace(pairs, start_from=tmp_path / "gpt2"))
@@ -95,46 +92,18 @@ def test_a_training_with_another_start_or_none_is_not_resumed(pairs, tmp_path, c
             train(dataclasses.replace(job, resume=True, **changes))
 
 
-def test_a_training_with_sampled_splits_goes_on_as_if_it_had_not_been_stopped(pairs, monkeypatch, checkpoint_folder):
-    """From a checkpoint; from none it is killed in `test_repeated`."""
-    job = with_settings(dataclasses.replace(pairs, start_from=checkpoint_folder), sampling=0.2, epochs=2)
-    trainers = []
-
-    def seen(job):
-        with monkeypatch.context() as patch:
-            made = run._trainer
-            patch.setattr(run, "_trainer", lambda *given: trainers.append(made(*given)) or trainers[-1])
-            return train(job)
-
-    seen(dataclasses.replace(job, out=job.out.with_name("whole")))
-    train_and_stop(job, monkeypatch)
-    seen(dataclasses.replace(job, resume=True))
-    whole, resumed = (trainer.model.state_dict() for trainer in trainers)
-    assert [len(trainer.rows) for trainer in trainers] == [2, 2]
-    for name, tensor in whole.items():  # float32, as they were trained, not as the file rounds them
-        assert torch.equal(resumed[name], tensor), name
-
-
-def test_sampled_splits_are_new_in_each_epoch(pairs, monkeypatch):
-    job = with_settings(dataclasses.replace(pairs, pieces="unigram"), sampling=0.2)
-    batches = begun(job, monkeypatch).batches
-    epochs = [{e for group in batches.epoch(n) for e in group} for n in (0, 1, 0)]
-    assert epochs[0] != epochs[1]
-    assert epochs[0] == epochs[2]
-
-
-def test_pairs_that_cannot_be_sampled_or_of_which_none_fits_are_refused(pairs):
+def test_splits_are_sampled_in_each_epoch_and_pairs_without_or_of_which_none_fits_are_refused(pairs, monkeypatch):
     with pytest.raises(TokenizerError, match="remove --sampling"):
         train(with_settings(pairs, sampling=0.2))
     assert not pairs.out.exists()
+    batches = begun(with_settings(dataclasses.replace(pairs, pieces="unigram"), sampling=0.2), monkeypatch).batches
+    epochs = [{e for group in batches.epoch(n) for e in group} for n in (0, 1, 0)]
+    assert epochs[0] == epochs[2] != epochs[1]  # each has new splits
     # At alpha = 1 a BPE model gives single characters, more than fit.
     job = with_settings(dataclasses.replace(pairs, pieces="bpe"), sampling=1.0)
     job = dataclasses.replace(job, config=dataclasses.replace(job.config, max_len=11))
-    with pytest.raises(
-        DataError,
-        match=r"train.tsv: every pair has more than 11 tokens on at least one side; "
-        r"raise --max-len\.",
-    ):
+    said = r"train.tsv: every pair has more than 11 tokens on at least one side; raise --max-len\."
+    with pytest.raises(DataError, match=said):
         train(job)
 
 

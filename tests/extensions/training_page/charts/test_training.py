@@ -46,6 +46,9 @@ def test_hover_says_what_was_given_letter_by_letter():
     figure = charts.losses(EPOCHS, dev=[1.0, 2.0, 3.0], labels=["<b>", "step 20", "step 30"])
     assert list(figure.data[0].hovertext) == [literal("<b>"), "step 20", "step 30"]
     assert list(charts.losses(EPOCHS, dev=[1.0, 2.0, 3.0]).data[0].hovertext)[2] == "Epoch 3"
+    for values, labels in (([1.0], None), ([1.0, 2.0, 3.0], ["a"])):
+        with pytest.raises(ValueError, match="give one for each"):
+            charts.losses(EPOCHS, dev=values, labels=labels)
 
 
 def test_lines_differ_without_colour_and_have_dark_twins_and_many_epochs_are_lines_alone():
@@ -57,12 +60,6 @@ def test_lines_differ_without_colour_and_have_dark_twins_and_many_epochs_are_lin
     assert low < 4 < high
     assert one.data[0].mode == "lines+markers"
     assert charts.losses(list(range(1, 5001)), dev=[1.0] * 5000).data[0].mode == "lines"
-
-
-@pytest.mark.parametrize(("values", "labels"), [([1.0], None), ([1.0, 2.0, 3.0], ["a"])])
-def test_one_value_and_one_label_for_each_epoch(values, labels):
-    with pytest.raises(ValueError, match="give one for each"):
-        charts.losses(EPOCHS, dev=values, labels=labels)
 
 
 SNAPSHOTS = Snapshots(
@@ -84,6 +81,11 @@ def test_snapshots_are_marks_between_the_epochs_that_a_click_tells_by_their_step
     assert marks.marker.size[1] > marks.marker.size[0]
     assert figure.layout.xaxis.range[0] < 0 < 3 < figure.layout.xaxis.range[1]
     assert [len(trace.x) for trace in charts.losses([], steps=[], snapshots=SNAPSHOTS).data] == [3]
+    spec = charts.losses_spec(EPOCHS, dev=[3.0, float("nan"), 1.0], steps=[99, 200, 300], snapshots=SNAPSHOTS)
+    table = spec["layout"]["meta"]["table"]
+    assert table["columns"] == ["Series", "Epoch", "Step", "Loss (nats per token)"]
+    assert table["rows"][:2] == [["Dev loss", 1, 99.0, 3.0], ["Dev loss", 2, 200.0, None]]
+    assert [row[1:] for row in table["rows"][3:]] == [[None, 0, 4.0], [None, 9, 3.0], [None, 300, 1.0]]
 
 
 def test_by_step_the_axis_goes_by_the_logarithm_and_has_room_for_step_0():
@@ -96,11 +98,3 @@ def test_by_step_the_axis_goes_by_the_logarithm_and_has_room_for_step_0():
     assert figure.layout.xaxis.range[0] < 0
     assert figure.layout.shapes[0].x0 == 2
     assert not charts.losses(EPOCHS, dev=[3.0, 2.0, 1.0], steps=[99, float("nan"), 300], kept=2).layout.shapes
-
-
-def test_a_saved_table_has_epochs_steps_and_snapshots():
-    spec = charts.losses_spec(EPOCHS, dev=[3.0, float("nan"), 1.0], steps=[99, 200, 300], snapshots=SNAPSHOTS)
-    table = spec["layout"]["meta"]["table"]
-    assert table["columns"] == ["Series", "Epoch", "Step", "Loss (nats per token)"]
-    assert table["rows"][:2] == [["Dev loss", 1, 99.0, 3.0], ["Dev loss", 2, 200.0, None]]
-    assert [row[1:] for row in table["rows"][3:]] == [[None, 0, 4.0], [None, 9, 3.0], [None, 300, 1.0]]

@@ -42,10 +42,6 @@ def watch(server, open_page):
     return lambda **parameters: open_page(TRAINING, **{"model": "reverse", "training": "watch"} | parameters)
 
 
-def refuses(_):
-    raise BusyError("The server is full.")
-
-
 def button(test, label):
     return next(one for one in test.button if one.label == label)
 
@@ -67,8 +63,16 @@ def begin(test, server):
     return training
 
 
-def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, server):
+def refuses(_):
+    raise BusyError("The server is full.")
+
+
+def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, server, monkeypatch):
     test, (title, _, chosen) = watch(), PRESETS["leak"]
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "begin", refuses)
+        check(button(test, str(title)).click().run())
+    assert [one.value for one in test.main if one.type == "error"] == ["The server is full\\."]  # beside the cards
     check(button(test, str(title)).click().run())
     [training] = server._found.values()
     assert training.plan == plan(chosen)
@@ -85,15 +89,7 @@ def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, s
     assert next(one for one in test.slider if one.label == "Layers in each stack").value == chosen.layers
 
 
-def test_a_card_that_cannot_start_says_so_beside_the_cards(watch, server, monkeypatch):
-    monkeypatch.setattr(server, "begin", refuses)
-    test = watch()
-    check(button(test, str(PRESETS["leak"][0])).click().run())
-    order = [one.value for one in test.main if one.type == "error"]
-    assert order == ["The server is full\\."]
-
-
-def test_pairs_of_ones_own(watch):
+def test_pairs_of_ones_own_and_where_nobody_can_train(watch, monkeypatch):
     test = watch()
     test.session_state["watch_task"] = "own"
     check(test.run())
@@ -104,20 +100,23 @@ def test_pairs_of_ones_own(watch):
     check(box.set_value("\n".join(f"{n} => {n}" for n in range(30))).run())
     assert not button(test, "Start training").disabled
     assert "python -m transformer task" not in " ".join(one.value for one in test.code)
-
-
-def test_switched_off_it_says_so(watch, monkeypatch):
     monkeypatch.setenv(server_options.TRAINING[0], "off")
     test = watch()
     assert "Nobody can train on this server. Its operator can allow it with `-- --training on`." in said(test)
     assert "Start training" not in labels(test)
 
 
-def test_two_visitors_and_a_training_that_ends_and_goes_on(watch, server):
+def test_two_visitors_have_a_training_each_that_ends_and_goes_on(watch, server):
     test = watch()
     training = begin(test, server)
     check(test.run())
     assert "Stop the training" in labels(test)
+    test.session_state["watch_form"] = True
+    check(test.run())
+    check(button(test, "Start training").click().run())
+    assert "You already have a training that is waiting or running." in said(test)
+    assert len(server._found) == 1
+    check(button(test, "Back to the training").click().run())
     other = watch()
     assert "Another training is running." in said(other)
     check(button(other, "Start training").click().run())
@@ -162,18 +161,6 @@ def test_one_that_is_gone_says_so(watch, server, monkeypatch):
     assert replicas.SHARED not in said(test)
     monkeypatch.setenv(replicas.STORE, "redis://elsewhere")  # of several replicas that share no folder
     assert f"Ask who runs the server to set {replicas.SHARED}." in said(watch(model=f"training:{training.token}"))
-
-
-def test_a_visitor_has_one_training_at_a_time_and_finds_back_to_it(watch, server):
-    test = watch()
-    begin(test, server)
-    test.session_state["watch_form"] = True
-    check(test.run())
-    check(button(test, "Start training").click().run())
-    assert "You already have a training that is waiting or running." in said(test)
-    assert len(server._found) == 1
-    check(button(test, "Back to the training").click().run())
-    assert "Stop the training" in labels(test)
 
 
 def test_beside_the_loss_stands_a_map_of_the_newest_snapshot(tmp_path):
