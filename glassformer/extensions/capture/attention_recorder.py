@@ -187,9 +187,9 @@ class AttentionRecorder(TorchDispatchMode):
         elif func in _CARRIES or name.endswith("_"):
             self._carry(given, outputs)
         if self._normalised is not None:
-            scores, dim = self._normalised
+            of_scores, dim = self._normalised
             self._normalised = None
-            self._of(made).softmax = self._soft(made, dim, scores, closed=made == 0)
+            self._of(made).softmax = self._soft(made, dim, of_scores, closed=made == 0)
 
     _normalised: tuple[Scores | None, int] | None = None
 

@@ -81,7 +81,8 @@ class Capture:
         if not weights:
             raise MapsError("no attention was seen; call the model inside the `with` block. {why}", why=self._why())
         labels = {kind: _labels(kind, one.shape[-2:], source, target) for kind, one in weights.items()}
-        return given_maps(**weights, labels=labels, allowed=allowed, checkpoint=name, sentence=" ".join(source))
+        each: dict[str, Any] = {str(kind): one for kind, one in weights.items()}
+        return given_maps(**each, labels=labels, allowed=allowed, checkpoint=name, sentence=" ".join(source))
 
     def show(self, picture: str = "attention.overview", **given: Any) -> NotebookDisplay:
         """The maps in a notebook; `given` is as for `maps`."""

@@ -102,12 +102,14 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
             "{name}: what fetches models of the hub is not installed; pip install 'glassformer[hf]' brings it.",
             name=alone,
         )
-    from huggingface_hub import HfApi, errors, hf_hub_download
+    from huggingface_hub import HfApi, hf_hub_download
 
     with _sentences(alone, revision):
         try:
             about = HfApi().model_info(alone, revision=revision, files_metadata=True)
-        except (errors.OfflineModeIsEnabled, errors.HTTPError, OSError):
+        except Exception as error:
+            if not _is_away(error):
+                raise
             folder = cached(f"{alone}@{revision}")
             if folder is None:
                 raise
@@ -278,9 +280,9 @@ def _counted(before: int, whole: int, progress: Progress) -> dict[str, Any]:
     """What makes `hf_hub_download` tell of its bytes; its own bar where nobody asked."""
     if progress is silent:
         return {}
-    from huggingface_hub.utils import tqdm
+    from tqdm.auto import tqdm
 
-    class Bar(tqdm):  # type: ignore[misc]  # it has no types
+    class Bar(tqdm):
         """Tells of bytes instead of drawing them."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -333,7 +335,16 @@ def _sentences(name: str, revision: str) -> Iterator[None]:
             hub=constants.ENDPOINT,
             status=status,
         ) from error
-    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, errors.HTTPError, ConnectionError) as error:
+    except Exception as error:
+        if not _is_away(error):
+            if not isinstance(error, OSError):
+                raise
+            raise CheckpointError(
+                "{name}: cannot be written to the cache in {folder} ({reason}).",
+                name=name,
+                folder=str(_root()),
+                reason=error.strerror or str(error),
+            ) from error
         if constants.HF_HUB_OFFLINE:
             raise CheckpointError(
                 "{name}: is not in the cache, and HF_HUB_OFFLINE forbids to fetch it; unset that, or pull it where "
@@ -345,10 +356,12 @@ def _sentences(name: str, revision: str) -> Iterator[None]:
             name=name,
             hub=constants.ENDPOINT,
         ) from error
-    except OSError as error:
-        raise CheckpointError(
-            "{name}: cannot be written to the cache in {folder} ({reason}).",
-            name=name,
-            folder=str(_root()),
-            reason=error.strerror or str(error),
-        ) from error
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the hub was not asked, or did not answer: of the HTTP library's errors, which has a name of its own."""
+    from huggingface_hub import errors
+
+    http = errors.HfHubHTTPError.__mro__[1]
+    away = (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, ConnectionError, http)
+    return isinstance(error, away) and not isinstance(error, errors.HfHubHTTPError)

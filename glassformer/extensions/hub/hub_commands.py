@@ -33,14 +33,15 @@ def _models(options: argparse.Namespace) -> None:
     from transformer.checkpoint.listing import listing
 
     folder = shipped()
-    rows = [] if folder is None else [(one.name, "glassformer", "", "", one.error) for one in listing([folder])]
-    rows += [
-        (one.entry.name, one.family, f"{one.n_bytes / 1e6:,.0f} MB", one.revision[:12], one.entry.error)
+    own = (
+        [] if folder is None else [(one.name, "glassformer", "", "", one.error or "opens") for one in listing([folder])]
+    )
+    rows = own + [
+        (one.entry.name, one.family, f"{one.n_bytes / 1e6:,.0f} MB", one.revision[:12], one.entry.error or "opens")
         for one in models()
     ]
     if not rows:
         raise DataError("there are no models here; `glassformer pull NAME` fetches one.")
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for *cells, error in rows:
-        said = "opens" if error is None else str(error)
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), said]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
