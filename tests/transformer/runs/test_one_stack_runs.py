@@ -1,53 +1,16 @@
 """A decoder alone goes on with its prompt, and an encoder alone reads, each as one pass says."""
 
-from copy import deepcopy
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Sampling, run, run_batch
 from transformer.errors import QueryError
-from transformer.model.taps import Recorder, tap_of
 from transformer.runs.decoding import Prefix
 from transformer.runs.running import replay
 
 PROMPT = "the red fox"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4)]
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return alone("decoder", tmp_path_factory.mktemp("alone"))
-
-
-@pytest.fixture(scope="module")
-def precise(decoder):
-    return replace(decoder, model=deepcopy(decoder.model).double())
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return alone("encoder", tmp_path_factory.mktemp("alone"))
-
-
-@pytest.mark.parametrize("decoding", DECODINGS, ids=lambda d: type(d).__name__)
-def test_each_step_is_what_its_prefix_alone_gives(precise, decoding):
-    trace = run(precise, precise.query(PROMPT, decoding=decoding, max_new=7, forced=(9, 5)))
-    assert trace.tgt_ids[:2] == (9, 5)
-    for t in range(trace.n_steps):
-        recorder, step = Recorder(), trace.step(t)
-        read = torch.tensor([trace.src_ids + trace.tgt_ids[:t]])
-        logits = precise.model(read, read, tap=tap_of(recorder))
-        assert trace.row_of(t) == read.size(1) - 1
-        np.testing.assert_allclose(trace.log_probs[t], logits[0, -1].log_softmax(-1), rtol=0, atol=1e-10)
-        assert step.decoder_rows.shape == (3, 3, read.size(1))
-        assert step.cross_rows.shape == (0, 0, 0)
-        for layer in range(3):
-            seen = recorder.values[f"decoder.{layer}.self_attn.weights"][0, :, -1]
-            np.testing.assert_allclose(step.decoder_rows[layer], seen, rtol=0, atol=1e-10)
 
 
 def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
