@@ -1,5 +1,6 @@
 """A trace records what each step saw, under labels that say what it was, and cannot be changed."""
 
+import re
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 
@@ -69,10 +70,7 @@ def test_each_row_is_what_its_prefix_alone_gives(precise, trace):
         logits = precise.model(src, read[:, : row + 1], tap=tap_of(recorder))
         np.testing.assert_allclose(trace.log_probs[t], logits[0, row].log_softmax(-1), rtol=0, atol=1e-10)
         for part, rows in (("self_attn", step.decoder_rows), ("cross_attn", step.cross_rows)):
-            seen = [recorder.values.get(f"decoder.{layer}.{part}.weights") for layer in range(len(rows))]
-            assert len(rows) == (
-                precise.config.n_decoder_layers if part == "self_attn" or "cross" in trace.kinds else 0
-            )
+            seen = [value for site, value in recorder.values.items() if re.fullmatch(rf"dec.*{part}\.weights", site)]
             for own, weights in zip(rows, seen, strict=True):
                 np.testing.assert_allclose(own, weights[0, :, row], rtol=0, atol=1e-10)
         if "encoder" in trace.kinds:
