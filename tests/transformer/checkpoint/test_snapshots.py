@@ -177,7 +177,7 @@ def session_grown(checkpoint_folder, tmp_path_factory):
 
 
 def read_again_and_again(folder):
-    for _ in range(60):
+    for _ in range(12):
         found, odd = moments(folder)
         assert not odd, odd
         newest = found[-1].step

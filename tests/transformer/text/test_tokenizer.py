@@ -86,16 +86,8 @@ def test_an_id_outside_the_vocabulary_is_refused(tokenizer, i):
             method(i)
 
 
-@pytest.mark.parametrize("model", [b"", b"nonsense"])
-def test_bytes_that_are_no_model(model):
-    with pytest.raises(TokenizerError, match="SentencePiece cannot read this model"):
-        Tokenizer(model)
-
-
-def learned(kind):
-    return Tokenizer(learn_pieces(TARGETS, size=60, kind=kind))
-
-
 def test_characters_cannot_be_split_otherwise_and_say_so():
     with pytest.raises(TokenizerError, match=r"splits each text in only one way.*remove --sampling\.$"):
-        Sampler(learned("char"))
+        Sampler(Tokenizer(learn_pieces(TARGETS, size=60, kind="char")))
+    with pytest.raises(TokenizerError, match="SentencePiece cannot read this model"):
+        Tokenizer(b"nonsense")
