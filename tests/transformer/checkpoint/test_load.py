@@ -1,9 +1,6 @@
 """What was saved is loaded whole, of one version, and is equal if its files are."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -16,7 +13,6 @@ from transformer.errors import CheckpointError
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.runs.query import Greedy
 
-ROOT = Path(__file__).resolve().parents[3]
 WEIGHTS = "model.safetensors"
 
 
@@ -109,18 +105,6 @@ def test_a_file_that_is_replaced_between_two_reads(checkpoint_folder, spoil, mon
         refused(folder, "its files are being replaced; try again")
 
 
-def test_a_first_load_imports_no_compiler(checkpoint_folder):
-    """torch's decompositions bring sympy along, which costs seconds at the start of the app."""
-    code = (
-        "import sys; from transformer.checkpoint.load import load; before = set(sys.modules); "
-        f"load({str(checkpoint_folder)!r}); "
-        "print(sorted({n.split('.')[0] for n in set(sys.modules) - before} & {'sympy'}), "
-        "[n for n in set(sys.modules) - before if n.startswith('torch._refs')])"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert result.stdout.strip() == "[] []"
-
-
 @dataclass(frozen=True)
 class InMemory:
     """Values that are in memory already."""
@@ -145,9 +129,7 @@ def test_tensors_without_a_folder_are_the_same_checkpoint_and_are_checked_alike(
     vocabularies = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
 
     def of_tensors(tensors, source=tmp_path / "theirs.pt"):
-        return assembled(
-            checkpoint.config, InMemory(tensors), vocabularies, source=source, card={"title": "Put together"}
-        )
+        return assembled(checkpoint.config, InMemory(tensors), vocabularies, source=source, card={"title": "New"})
 
     found, name = of_tensors(stored), "decoder.layers.0.ffn.up_proj.bias"
     assert (found.name, found.card.title, found.warnings) == ("theirs.pt", "New", ())
