@@ -120,7 +120,7 @@ def made_up(seed, **changes):
     return SimpleNamespace(name="made up", content_hash="hash", **parts)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_random_models_write_in_company_what_they_write_alone(data):
     changes = data.draw(

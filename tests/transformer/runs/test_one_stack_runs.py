@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Beam, Greedy, Sampling, run, run_batch
+from transformer import run
 from transformer.errors import QueryError
 from transformer.runs.decoding import Prefix
 from transformer.runs.running import replay
 
 PROMPT = "the red fox"
-DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4)]
 
 
 def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
@@ -53,16 +52,3 @@ def test_an_encoder_alone_has_maps_and_no_steps(encoder):
         trace.step(0)
     with pytest.raises(QueryError, match="is an encoder-only model and generates no output"):
         run(encoder, encoder.query(PROMPT, forced=(5,)))
-
-
-def test_prompts_of_different_lengths_are_a_batch_that_changes_nothing(decoder):
-    sources = ("the", PROMPT, "a lake is red", "moon")
-    queries = [decoder.query(s, decoding=d, max_new=5) for s in sources for d in DECODINGS]
-    for query, found in zip(queries, run_batch(decoder, queries), strict=True):
-        single, n = run(decoder, query), len(run(decoder, query).read_ids)
-        assert (found.tgt_ids, found.texts, found.notes) == (single.tgt_ids, single.texts, single.notes)
-        assert found.row_labels()[:n] == single.row_labels()
-        assert found.n_tokens("decoder") == n
-        np.testing.assert_allclose(found.log_probs, single.log_probs, atol=1e-4)
-        np.testing.assert_allclose(found.decoder_self[:, :, :n, :n], single.decoder_self, atol=1e-5)
-        assert (found.decoder_self[..., n:] == 0)[:, :, :n].all()
