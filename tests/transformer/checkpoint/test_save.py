@@ -119,24 +119,19 @@ def attempts(parts, folder, monkeypatch, name):
                 return
 
 
-@pytest.mark.parametrize(("name", "calls"), [("fsync", 7), ("rename", 2)])
-def test_whatever_fails_the_old_folder_is_whole_and_nothing_else_stays(parts, old, monkeypatch, renames, name, calls):
+@pytest.mark.parametrize(
+    ("way", "name", "calls"),
+    [("renames", "fsync", 7), ("renames", "rename", 2), ("exchange", "fsync", 8), ("exchange", "rename", 0)],
+)
+def test_whatever_fails_the_old_folder_is_whole_and_a_first_save_leaves_nothing(
+    parts, old, tmp_path, monkeypatch, way, name, calls
+):
+    if way == "renames":
+        monkeypatch.setattr(saving, "exchange", lambda a, b: False)
     before = contents(old)
-    n_failed = 0
-    for _ in attempts(parts, old, monkeypatch, name):
-        assert contents(old) == before
-        assert os.listdir(old.parent) == ["tiny"]
-        n_failed += 1
-    assert n_failed >= calls
-    assert load(old).card.title == "New"
-
-
-@pytest.mark.parametrize("name", ["fsync", "rename"])
-def test_whatever_fails_an_exchange_is_undone_and_a_first_save_leaves_nothing(parts, old, tmp_path, monkeypatch, name):
-    before = contents(old)
-    failed = [contents(old) == before for _ in attempts(parts, old, monkeypatch, name)]
-    assert len(failed) >= (8 if name == "fsync" else 0)  # of which an exchange is no rename
-    assert all(failed)
+    failed = [(contents(old), os.listdir(old.parent)) for _ in attempts(parts, old, monkeypatch, name)]
+    assert failed == [(before, ["tiny"])] * len(failed)
+    assert len(failed) >= calls  # an exchange is no rename
     (tmp_path / "first").mkdir()
     left = [os.listdir(tmp_path / "first") for _ in attempts(parts, tmp_path / "first" / "new", monkeypatch, name)]
     assert len(left) >= 1
