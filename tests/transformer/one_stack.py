@@ -19,7 +19,7 @@ ALONE: dict[str, dict[str, Any]] = {
 
 def written(folder: Path, title: str, changes: Mapping[str, Any], *, mask: str = "") -> Checkpoint:
     """Write a model with one small vocabulary and open it."""
-    pieces = learn_pieces(SOURCES + TARGETS, size=48, mask=mask)
+    pieces = learn_pieces(SOURCES + TARGETS, size=48, user_defined_symbols=[mask] if mask else [])
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**(sizes | changes))
