@@ -47,7 +47,7 @@ def test_tokens_are_written_also_where_nothing_writes_drafts(monkeypatch, featur
     assert made.as_drafts(int8=False) is made.as_drafts(int8=True) is None
 
 
-@pytest.mark.parametrize("name", ["relative", "alibi", "windows"])
+@pytest.mark.parametrize("name", ["relative", "windows"])
 def test_a_model_whose_steps_have_no_one_shape_is_not_compiled(name, monkeypatch):
     monkeypatch.setattr(speed_gains, "has_compiler", lambda: True)
     n_threads = torch.get_num_threads()

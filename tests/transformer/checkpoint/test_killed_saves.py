@@ -117,7 +117,7 @@ def test_the_next_save_clears_what_was_left_and_loses_nothing(killed, parts, mon
     if way == "renames":
         monkeypatch.setattr(saving, "exchange", lambda a, b: False)
     monkeypatch.setattr(saving.os, "fsync", lambda descriptor: None)
-    for folder in killed[way][::2]:
+    for folder in killed[way][::3]:
         save(replace(parts, card={"title": "Newer"}), folder)
         assert os.listdir(folder.parent) == ["tiny"], folder
         assert {file.name for file in folder.iterdir()} == {*OWN - {"pieces.model"}, "NOTES.md"}

@@ -61,9 +61,7 @@ def test_prefixes_that_are_read_one_by_one_record_the_same(checkpoint, trace):
 
 def test_a_batch_is_what_its_sentences_are_alone(checkpoint):
     ways = (Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4))[: 3 if checkpoint.model.anatomy.writes else 1]
-    queries = [
-        checkpoint.query(text, max_new=8, decoding=how) for text in ("ba lo mi ta", "lo", "ta su") for how in ways
-    ]
+    queries = [checkpoint.query(text, max_new=8, decoding=how) for text in ("ba lo mi ta", "lo") for how in ways]
     for query, together in zip(queries, run_batch(checkpoint, queries), strict=True):
         one = checkpoint.run(query)
         assert (one.tgt_ids, one.texts, one.notes) == (together.tgt_ids, together.texts, together.notes)
