@@ -30,6 +30,7 @@ def test_a_source_of_nothing_visible_is_explained(checkpoint, source):
 
 
 def with_examples(test):
+    """Every strange source is an example."""
     for source in STRANGE:
         test = example(source=source)(test)
     return test
@@ -42,13 +43,13 @@ def test_any_text_is_decoded_or_explained(checkpoint, source):
     try:
         trace = run(checkpoint, checkpoint.query(source, max_new=1))
     except QueryError as error:
-        message = str(error)
+        refusal = str(error)  # nothing to read, or too much
     else:
-        message = ""
-    if message:
+        refusal = ""
+    if refusal:
         assert source not in STRANGE
-        assert message.endswith(".")
-        assert "\n" not in message
+        assert refusal.endswith(".")
+        assert "\n" not in refusal
         return
     assert len(trace.src_tokens) == len(trace.src_ids) == trace.encoder_self.shape[2]
     assert PAD not in trace.src_ids
