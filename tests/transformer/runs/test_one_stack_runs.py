@@ -19,6 +19,8 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
     assert trace.src_ids[0] == decoder.config.bos_id
     assert n == n_prompt + trace.n_steps - 1 == trace.n_tokens("decoder")
     assert trace.maps("decoder").shape == (3, 3, n, n)
+    assert trace.step(0).decoder_rows.shape == (3, 3, n_prompt)
+    assert trace.step(0).cross_rows.shape == (0, 0, 0)
     assert (trace.decoder_mask == np.tril(np.ones((n, n), dtype=bool))).all()
     labels = trace.row_labels()
     assert [label.reads for label in labels] == list(trace.src_tokens + trace.tgt_tokens[:-1])
