@@ -14,9 +14,12 @@ from glassformer.extensions.parameters.parameters_part import ParametersLook
 from glassformer.runs import loading
 from glassformer.server.model_runner import ModelRunner
 from glassformer.state import session
+from tests.extensions.parts_of_pages import PARTS
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import check
 from tests.pages.reading import address, figure, numbers, opened, sentences, told, view
+from tests.pages.test_pseudo_language import spoken_whole
+from tests.pseudo_language import words_of
 
 captions = partial(told, kinds=("caption",))
 
@@ -82,6 +85,10 @@ def test_what_is_not_finite_or_constant_is_counted_found_and_left_out(odd):
     expected = {name for name, values in held("odd").items() if values.size > 1 and np.ptp(values) == 0}
     assert set(table.index) == expected
     assert table.loc[VALUE, "effective_rank"] == pytest.approx(1)
+
+
+def test_each_text_of_the_part_is_a_whole_sentence_or_data(open_page):
+    spoken_whole(open_page, PARTS["doctor parameters"], words_of("float32"))
 
 
 def test_words_filter_the_names(open_part):

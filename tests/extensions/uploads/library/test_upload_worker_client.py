@@ -79,10 +79,6 @@ def zipped(files):
 OURS, WEIGHTS = contents(REVERSE), "model.safetensors"
 
 
-def with_config(**changes):
-    return OURS | {"config.json": json.dumps(json.loads(OURS["config.json"]) | changes).encode()}
-
-
 def test_a_checkpoint_of_ours(read):
     result, folder = read(OURS)
     assert result.native
@@ -147,15 +143,10 @@ def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
         ({"a.safetensors": save({"w": torch.ones(2)}), "vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
         ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor has a name that is usual for a layer"),
         ({"a.pt": b"", "A.PT": b""}, "count as the same file name"),
-        ({"model.pt2": zipped({"archive_format": b"pt2"})}, "model.pt2: is an exported program"),
-        ({"README.md": b"# about", "weights.bin": b"GGUF\3\0\0\0"}, "weights.bin: is a GGUF"),
         ({"model.safetensors.index.json": b'{"weight_map": {"a": "b.safetensors"}}'}, "none of those was uploaded"),
-        (OURS | {WEIGHTS: b""}, "model.safetensors: is too short for a safetensors file"),
         (OURS | {WEIGHTS: OURS[WEIGHTS][:-1000]}, "model.safetensors: is cut off: its tensors need"),
-        (OURS | {"pieces.model": OURS["pieces.model"][:300]}, "pieces.model: "),
-        (with_config(n_encoder_layers=10**6), "n_encoder_layers: found 1000000"),
     ],
-    ids=range(14),
+    ids=range(9),
 )
 def test_what_is_refused_says_which_file_and_why(read, files, message):
     with pytest.raises(CheckpointError) as caught:

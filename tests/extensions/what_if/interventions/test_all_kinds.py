@@ -128,9 +128,7 @@ def test_json_written_before_there_were_any_still_opens(checkpoint):
         changed.interventions[0].layer = 1
 
 
-@pytest.mark.parametrize("wrong", [3, "x", [3], [{}], [{"change": "zero"}], {"a": 1}, [None], [["zero"]],
-                                   [{"change": "one", "attention": "cross", "layer": 0, "head": 0}],
-                                   [{"change": "zero", "attention": "cross", "layer": "0", "head": 0}]])  # fmt: skip
+@pytest.mark.parametrize("wrong", [3, [3], [{}], {"a": 1}, [None], [{"change": "one", "layer": 0}]], ids=str)
 def test_json_that_is_no_intervention_is_refused(checkpoint, wrong):
     record = json.loads(checkpoint.query("mi").to_json()) | {"interventions": wrong}
     with pytest.raises(QueryError):
