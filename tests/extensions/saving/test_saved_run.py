@@ -58,7 +58,7 @@ def shown(said):
     return {one["name"].removeprefix("saved-"): one for page in said["pages"] for one in page["shows"]}
 
 
-@pytest.mark.parametrize("key", ["candidates", "head_map", "ffn_active"])
+@pytest.mark.parametrize("key", ["candidates", "head_map"])
 def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # noqa: F811
     one = kept(opened, key)
     run = one.again.run()

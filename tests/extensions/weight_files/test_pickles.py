@@ -2,7 +2,6 @@
 
 import collections
 import io
-import os
 import pickle
 import struct
 import zipfile
@@ -16,22 +15,12 @@ from torch import nn
 
 from glassformer.extensions.weight_files import pickle_worker, pickles
 from glassformer.extensions.weight_files.weights import open_weights
-from tests.extensions.weight_files.saving import refused, saved
+from tests.extensions.weight_files.saving import Touch, refused, saved
 from tests.transformer.tensor_bytes import header_of
 from transformer.errors import CheckpointError
 from transformer.files import kinds
 
 pytestmark = pytest.mark.usefixtures("forked")  # what a file may take is limited there
-
-
-class Touch:
-    """Unpickled, it would make a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.path}",)
 
 
 def rezipped(path, change, method=zipfile.ZIP_STORED):

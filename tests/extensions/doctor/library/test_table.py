@@ -57,7 +57,7 @@ ALSO_ELSEWHERE = {  # those that other tests plant, too
     "mask shows one too many", "mask shows one too few", "NaN in one tensor", "infinite norm", "too few heads",
     "head without values", "head that is not read", "two equal heads", "no cross-attention", "swapped tokenizers",
     "scores scaled by width", "dead neurons", "collapsed embeddings", "one head", "untied sides",
-    "leaks as it was trained",
+    "leaks as it was trained", "no causal mask", "layer as it was drawn", "scores not scaled", "untied output",
 }  # fmt: skip
 
 

@@ -31,9 +31,9 @@ def asking(**fields):
     return ImportReport("model.pt", say("A model."), (), (), asked)
 
 
-def structure(width):
+def structure(*heads):
     return {
-        "n_heads": [n for n in range(1, width + 1) if width % n == 0],
+        "n_heads": list(heads),
         "norm": ["post", "pre"],
         "scale_embedding": [True, False],
         "activation": ["gelu", "relu", "silu"],
@@ -52,7 +52,7 @@ def reverse():
 
 def test_without_references_what_the_model_writes_finds_the_structure(reverse):
     tried = []
-    asked = {name: values for name, values in structure(64).items() if name != "activation"}
+    asked = {name: values for name, values in structure(2, 4, 8).items() if name != "activation"}
     report = scored(
         asking(**asked), Variants(reverse).get, Samples(WORDS), progress=lambda done, most: tried.append((done, most))
     )
@@ -94,7 +94,7 @@ def a_gpt(score_scale, width=32, half=5, steps=100, size=20):
 def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
     gpt, rows = a_gpt(None)
     lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
-    report = scored(asking(**structure(32), eos_id=None), Variants(gpt).get, lines)
+    report = scored(asking(**structure(2, 4, 8), eos_id=None), Variants(gpt).get, lines)
     best, config = best_answers(report), gpt.model.config
     found = {name: best[name] for name in ("n_heads", "norm", "scale_embedding", "eos_id")}
     assert found == {name: getattr(config, name) for name in found}

@@ -14,7 +14,6 @@ from glassformer.extensions.importers.library.opening import load, preview
 from tests.extensions.importers.library.tutorial_models import IDS, PRE, Annotated, at_random, saved
 from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
-from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import CheckpointError, QueryError
 from transformer.text.tokenizer import Tokenizer
 
@@ -91,18 +90,6 @@ def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tm
     assert checkpoint.run("w3 w1 w99").src_ids == (2, 7, 5, 1, 3)
     assert (checkpoint.src_tokenizer.size, checkpoint.tgt_tokenizer.size) == (17, 19)
     assert checkpoint.run("w3").output_text == load(path, answers=answers, given=given).run("w3").output_text
-
-
-def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tmp_path):
-    path = with_tables(tmp_path / "m.pt", 15, 15)
-    assert MAX_JSON > 35_000_000  # Gemma's
-    with (tmp_path / "tokenizer.json").open("wb") as file:
-        file.truncate(MAX_JSON + 1)
-    with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; the limit is 40,000,000"):
-        preview(path, given=ImportInputs(pieces=tmp_path / "tokenizer.json"))
-    canonical = pytest.importorskip("glassformer.extensions.uploads.library.upload_folder")
-    with pytest.raises(CheckpointError, match="40,000,001 bytes"):
-        canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)
 
 
 BESIDE = {
