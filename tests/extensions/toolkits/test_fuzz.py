@@ -17,7 +17,7 @@ ODD = st.one_of(
     st.just([]), st.just([1, "a"]), st.just({"a": {"b": 1}}), st.just([[1]]),
 )  # fmt: skip
 SETTINGS = settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
 

@@ -60,21 +60,21 @@ def test_the_workflow_is_one():
 
 
 def test_the_build_passes_and_leaves_lines_and_a_page(ends_with, tmp_path):
-    ended, printed = ends_with(script())
+    ended, printed = ends_with(script().replace("every=150", "every=300"))  # which takes a third less time
     assert ended == 0, printed
     assert printed.startswith("model@300 is healthy")
     lines = [json.loads(line) for line in (tmp_path / "doctor" / "verdicts.jsonl").read_text("utf-8").splitlines()]
-    assert [one["step"] for one in lines] == [0, 150, 300]
+    assert [one["step"] for one in lines] == [0, 300]
     assert lines[0]["loss"] is None
-    assert lines[2]["loss"] < lines[1]["loss"] < 3
+    assert lines[1]["loss"] < 3
     assert not any(one["skipped"] for one in lines)
     assert {one["verdict"] for line in lines for one in line["tests"].values()} <= {"well", "look", "not_applicable"}
-    assert set(lines[2]["tests"]) > {test.name for test in TESTS}
+    assert set(lines[1]["tests"]) > {test.name for test in TESTS}
     page = (tmp_path / "doctor" / "report.html").read_text("utf-8")
     assert len(page) < 60_000
     assert "http" not in page
     assert "<script" not in page
-    assert "<th>0<th>150<th>300" in page
+    assert "<th>0<th>300" in page
     assert "model@300 is healthy" in page
     assert all(escape(str(test.title)) in page for test in TESTS)
 

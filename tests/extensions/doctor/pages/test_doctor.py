@@ -43,7 +43,6 @@ WELL = DoctorTest("wiring", say("A test called {name}", name="well"), name="loss
 SOUND = named("sound", FINE)
 LOOK = named("look", DoctorTestResult(verdict="look", said=say("Odd.")), area="attention")
 NOT = named("not", not_applicable(say("There is no decoder.")))
-SOUND_BUT_NOT_TESTED = "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
 
 
 @pytest.fixture

@@ -101,14 +101,11 @@ def test_any_other_text_is_refused_in_one_sentence(text):
     ("text", "said"),
     [
         ("zero-cross.0.1", r"zero-cross\.0\.1.*from 1 to 64"),
-        ("zero-cross.99.1", r"zero-cross\.99\.1.*from 1 to 64"),
         ("zero-cross.1.20000", r"zero-cross\.1\.20000.*from 1 to 16,384"),
         ("zero-cross.01.1", None),
         ("zero-self.1.1", None),
-        ("_", None),
         ("zero-cross.1", None),
         ("zero-cross.1.1_", None),
-        ("ZERO-cross.1.1", None),
         ("_".join(f"zero-cross.1.{head}" for head in range(1, 66)), "65 interventions were requested; the limit is 64"),
     ],
 )

@@ -20,8 +20,6 @@ from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
 
-ZERO = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
-
 
 @pytest.fixture
 def compare(open_page):
