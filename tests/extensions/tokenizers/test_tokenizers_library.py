@@ -141,18 +141,6 @@ def test_what_is_unknown_is_shown(kind, unknown):
     assert ours.is_special(i)
 
 
-def test_the_template_is_told_apart_from_the_text():
-    for kind, before, after in (
-        ("wordpiece", ["[CLS]"], ["[SEP]"]),
-        ("metaspace", ["<s>"], []),
-        ("unigram", [], ["</s>"]),
-    ):
-        ours = opened(kind)
-        around = ours.wrapping
-        assert [list(map(ours.piece, ids)) for ids in (around.before, around.after)] == [before, after]
-        assert all(map(ours.is_special, (*around.before, *around.after)))
-
-
 def test_languages_go_around_the_text_instead_of_the_template():
     made = unigram()
     made.add_special_tokens(["en_XX", "ro_RO"])

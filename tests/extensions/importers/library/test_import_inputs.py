@@ -9,7 +9,7 @@ import torch
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from glassformer.extensions.importers.library.import_inputs import ImportInputs
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, likely_ids
 from glassformer.extensions.importers.library.opening import load, preview
 from tests.extensions.importers.library.tutorial_models import IDS, PRE, Annotated, at_random, saved
 from transformer.checkpoint import load as native
@@ -90,6 +90,14 @@ def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tm
     assert checkpoint.run("w3 w1 w99").src_ids == (2, 7, 5, 1, 3)
     assert (checkpoint.src_tokenizer.size, checkpoint.tgt_tokenizer.size) == (17, 19)
     assert checkpoint.run("w3").output_text == load(path, answers=answers, given=given).run("w3").output_text
+
+
+def test_the_only_row_of_zeros_is_likely_padding():
+    table = torch.ones(9, 2)
+    table[7] = 0
+    assert likely_ids("pad_id", 9, None, table)[0] == 7
+    table[8] = 0
+    assert likely_ids("pad_id", 9, None, table)[0] == likely_ids("pad_id", 9, None, None)[0] == 0
 
 
 BESIDE = {
