@@ -63,6 +63,7 @@ REFUSED = [
     ("gpt2", "scale_attn_by_inverse_layer_idx", True),
     ("gpt2", "activation_function", "tanh"),
     ("gpt2", "window_of_mine", 3),
+    ("gpt2", "vocab_size", 1_000_000, r"wte.* has 31 rows, expected 1000000"),
     ("gpt2", "quantization_config", {"bits": 4}),
     ("gpt2", "model_type", "bloom"),
     ("gpt2", "n_positions", 12, r"wpe.*\[16, 8\].*\[12, 8\]"),
