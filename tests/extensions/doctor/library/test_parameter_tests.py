@@ -1,6 +1,7 @@
 """Parameters that hold nothing, no number or what was only drawn are found by name; fixed tables are not."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,6 +153,11 @@ def test_the_effective_rank_is_roy_and_vetterlis_of_whole_matrices(reverse):
     measured = found(checkpoint, "rank").measured
     assert measured.number == pytest.approx(ranks[least], rel=1e-6)
     assert "Roy and Vetterli" in measured.why
+
+
+def test_the_share_of_16_bits_is_said_where_the_file_is_known(reverse):
+    assert "in the file, 100% of all values have 16 bits" in found(reverse, "precision").measured.said
+    assert "16 bits" not in found(replace(reverse, narrow=None), "precision").measured.said
 
 
 def test_matrices_that_take_too_long_are_left_out_and_counted(reverse, monkeypatch):
