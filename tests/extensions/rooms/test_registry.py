@@ -42,7 +42,6 @@ from tests.glassformer.waiting import Clock
 pytestmark = pytest.mark.usefixtures("each_store")
 # What happens very often happens in memory alone: that a shared room is the same is in `test_store`.
 often = pytest.mark.parametrize("each_store", ["in memory"], indirect=True)
-ASKED = Question("masks.1.0", "How many?", ("one", "two", "three"))
 
 
 @pytest.fixture
