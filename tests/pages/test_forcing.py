@@ -124,12 +124,6 @@ def test_a_bad_reference_gets_a_sentence(forcing, text, why):
     assert not keys_of(test) & set(CHARTS)
 
 
-def test_it_gives_nothing_away_while_somebody_guesses(forcing):
-    test = forcing(ref="fedcba", guess=1)
-    assert test.info[-1].value == forcing_panels.NOT_WHILE_GUESSING
-    assert not keys_of(test) & set(CHARTS)
-
-
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
     assert forcing_pictures.texts.key not in keys_of(test)

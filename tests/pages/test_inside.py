@@ -2,28 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from glassformer.inside import embeddings_panel, ffn_panel, lens_pictures, stream_pictures
-from glassformer.runs import loading
 from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import (
-    address,
-    charts_of,
-    everything,
-    figure,
-    go_to,
-    numbers,
-    opened,
-    payload,
-    sentences,
-    step,
-    told,
-)
-from transformer.runs.running import replay
+from tests.pages.reading import address, charts_of, figure, go_to, opened, payload, sentences, step
 
 declare_all()
 
@@ -49,16 +34,6 @@ def test_a_long_sentence_with_markup_stays_small_and_text(inside, part, most):
 
 # ---------------------------------------------------------------- feed-forward
 
-STACKS = {"source": "encoder", "target": "decoder"}
-
-
-def activations(name, side, layer, source=None):
-    """Of all tokens of a run [token, neuron]."""
-    checkpoint = opened(name)
-    trace = loading.runner().trace(checkpoint, checkpoint.query(source or checkpoint.card.examples[0]))
-    site = f"{STACKS[side]}.{layer}.ffn.activation"
-    return replay(checkpoint, trace, [site])[site][: len(trace.src_ids) if side == "source" else trace.n_steps]
-
 
 def test_side_layer_token_and_neuron_stay_in_the_address(inside):
     test = inside("ffn", model="reverse", src="abcdef")
@@ -77,44 +52,21 @@ def test_side_layer_token_and_neuron_stay_in_the_address(inside):
     assert "e → d" in figure(test, "ffn_active")["layout"]["title"]["text"]
 
 
-def test_guessing_hides_activations_still_to_come(inside):
-    test = go_to(inside("ffn", model="reverse", src="abcdef", side="target", guess=1), 3)
-    labels = [label.split(" → ") for label in figure(test, "ffn_tokens")["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
-    assert [read for read, _ in labels] == ["&#60;s&#62;", "f", "e"]
-    assert labels[-1][1] == "?"
-    assert numbers(figure(test, "ffn_shares")["data"][0]["z"]).shape == (2, 3)
-    assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
-    seen = activations("reverse", "target", 0, "abcdef")[:3]
-    assert f"{(seen == 0).mean():.1%} of this layer's activations" in told(test)
-    assert "ffn_effect" not in charts_of(test)
-    check(test.button(key=ffn_panel.REVEAL).click().run())
-    assert "ffn_effect" in charts_of(test)
-    assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
-
-
 # ---------------------------------------------------------------- logit lens
 
 
-LENS_MAP, LENS_TABLE, LENS_CURVES = lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key
+LENS_TABLE = lens_pictures.table.key
 
 
-def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(inside):
-    test = inside("lens", model="reverse", src="abcdef", guess=1)
-    assert charts_of(test) == set()
-    assert "What comes next?" in sentences(test)
-    check(go_to(test, 3))
-    assert charts_of(test) == {LENS_MAP}
-    shown = figure(test, LENS_MAP)
-    assert np.shape(numbers(shown["data"][0]["z"]))[1] == 2
-    columns = shown["layout"]["meta"]["cells"]["columns"]
-    assert [column.partition(": ")[0] for column in columns] == ["step 1", "step 2"]
-    for later in ("→ d", "→ c", "→ ▁d", "→ ▁c", "How d came"):
-        assert later not in everything(test) + told(test)
-    check(test.button(key="lens_reveal").click().run())
-    assert charts_of(test) == {LENS_MAP, LENS_TABLE, LENS_CURVES}
-    assert numbers(figure(test, LENS_MAP)["data"][0]["z"]).shape[1] == 3
-    check(go_to(test, 4))
-    assert charts_of(test) == {LENS_MAP}
+@pytest.mark.parametrize(
+    ("part", "reveal", "key"), [("lens", "lens_reveal", LENS_TABLE), ("ffn", ffn_panel.REVEAL, "ffn_effect")]
+)
+def test_what_would_be_given_away_is_seen_once_it_is_revealed_until_the_next_step(inside, part, reveal, key):
+    test = go_to(inside(part, model="reverse", src="abcdef", side="target", guess=1), 3)
+    assert key not in charts_of(test)
+    check(test.button(key=reveal).click().run())
+    assert key in charts_of(test)
+    assert key not in charts_of(check(go_to(test, 4)))
 
 
 # ---------------------------------------------------------------- residual stream
@@ -145,25 +97,7 @@ def test_a_side_without_that_norm_goes_back_to_the_first(inside):
     assert test.selectbox(key="norm").value == 0
 
 
-def test_guessing_hides_the_tokens_still_to_come(inside):
-    test = inside("stream", model="reverse", src="abcdef", side="target", guess=1, step=3)
-    options = test.selectbox(key="stream_token").options[1:]
-    assert (len(options), options[-1].endswith("→ ?")) == (3, True)
-    assert len(set(figure(test, stream_pictures.size.key)["data"][0]["customdata"])) == 2
-    assert len(numbers(figure(test, stream_pictures.norm.key)["data"][0]["y"])) == 3
-    assert not [key for key in charts_of(test) if "→ d" in str(payload(test, key))]
-
-
 # ---------------------------------------------------------------- pieces
-
-
-def nearest(table, tokenizer, row, by, count):
-    """Ids of the nearest ordinary rows with their cosine and distance."""
-    cosine = table @ table[row] / np.linalg.norm(table, axis=1) / np.linalg.norm(table[row])
-    distance = np.linalg.norm(table - table[row], axis=1)
-    order = np.argsort(-cosine if by == "cosine" else distance, kind="stable")
-    kept = [i for i in order.tolist() if i != row and not tokenizer.is_special(i)][:count]
-    return kept, cosine[kept], distance[kept]
 
 
 def rows(test, key):
@@ -195,16 +129,6 @@ def test_what_is_not_one_piece_is_said_with_its_parts_and_traditional_characters
     test = inside("pieces", model="zh-en")
     check(test.text_input(key=embeddings_panel.TYPED).set_value("學校").run())
     assert "学校" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-
-
-def test_guessing_hides_pieces_still_to_come(inside):
-    test = inside("pieces", model="reverse", src="abcdef", side="target", guess=1, query=6)
-    go_to(test, 3)
-    assert len(test.selectbox(key=embeddings_panel.TOKEN).options[1:]) == 3
-    assert "Nearest to e" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    where = {row[0]: row[2] for row in rows(test, "piece_map")}
-    assert {piece for piece, kind in where.items() if kind in ("both", "output")} == {"<s>", "f", "e"}
-    assert {where[piece] for piece in "abcd"} == {"source"}
 
 
 def test_many_pieces_stay_small_and_text(inside):

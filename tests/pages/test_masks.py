@@ -8,7 +8,7 @@ import pytest
 from glassformer.masks.scene import default_cell
 from glassformer.state import session
 from tests.pages.conftest import MASKS, ROOT, check
-from tests.pages.reading import address, everything, figure, numbers, sentences, told
+from tests.pages.reading import address, figure, numbers, sentences, told
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 
@@ -159,17 +159,6 @@ def test_checks_say_which_rows_moved(open_page, batch):
     assert "changed by exactly 0" in sentences(test)
     assert len(test.success) == 3
     assert not test.error
-
-
-def test_guessing_shows_nothing_of_what_comes(masks):
-    for section in ("masks", "one_row", "checks"):
-        test = masks(src="abcdef", guess=1, step=3, masks=section, mask="decoder")
-        found = everything(test) + told(test) + str([box.options for box in test.selectbox])
-        assert "Guess mode" in sentences(test)
-        assert "e → ?" in found
-        assert not any(hidden in found for hidden in ("→ d", "d → c"))
-        assert section != "masks" or "Target lengths: 3 and 3 tokens, all padded to 3." in found
-    assert open_cells(figure(masks(src="abcdef", guess=1, step=3, mask="decoder"), "mask_bool")).shape == (3, 3)
 
 
 def test_the_page_opens_on_the_mask_that_attention_takes_and_on_the_row_with_most_open_keys(open_page, batch):

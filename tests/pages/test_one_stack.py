@@ -12,7 +12,7 @@ from glassformer.runs import loading
 from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state import session
 from glassformer.step import step_pictures
-from tests.glassformer.unpacking import numbers_of
+from tests.glassformer.unpacking import flow_weights, numbers_of
 from tests.pages.conftest import ATTENTION, INSIDE, MASKS, POSITIONS, check
 from tests.pages.reading import (
     address,
@@ -30,7 +30,6 @@ from tests.pages.reading import (
     told_or_noted,
     view,
 )
-from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
 from transformer.runs.running import replay, run_batch
 
@@ -100,7 +99,8 @@ def test_one_map_is_the_traces_and_its_rows_are_those_that_read(open_one_stack, 
     assert meta["follow"]["rows"] == steps
     assert not steps or rows[trace.first_row] == f"{trace.src_tokens[-1]} → {trace.tgt_tokens[0]}"
     test = open_one_stack(stack, ATTENTION, panel="flow", layer=2)
-    data, received = sent(test)
+    data = payload(test, FLOW)
+    received = flow_weights(data, *allowed.shape)
     np.testing.assert_allclose(received[:, allowed], trace.maps(stack)[1][:, allowed], atol=1e-5)
     assert (data["row_of_step"], payload(test, FLOW)["kind"]) == (steps, f"{stack.capitalize()} self-attention")
 
@@ -211,21 +211,3 @@ def test_each_stack_is_checked_for_what_it_masks(open_one_stack):
 
 
 # ---------------------------------------------------------------- guessing
-
-
-def test_guessing_shows_the_prompt_and_nothing_of_what_comes(open_one_stack):
-    _, trace = run("decoder")
-    n_rows, best = trace.first_row + 1, trace.vocabulary[int(trace.log_probs[0].argmax())]
-    test = open_one_stack("decoder", MASKS, mask="decoder", guess=1, **{"with": OTHER})
-    assert z_of(test, "mask_bool").shape == (n_rows, n_rows)
-    assert f"→ {best}" not in everything(test)
-    asked = open_one_stack("decoder", MASKS, masks="checks", changed=2, guess=1, max=5)
-    assert f"and “{best}” in the second" not in sentences(asked)
-    assert "Guess mode" not in sentences(open_one_stack("encoder", MASKS, guess=1))
-    test = open_one_stack("decoder", POSITIONS, positions="sentence", guess=1)
-    assert len(test.selectbox(key=position_panels.TOKEN).options) == n_rows
-    rows = figure(open_one_stack("decoder", ATTENTION, panel="head", guess=1), "head_map")["layout"]["meta"]["cells"]
-    assert (len(rows["rows"]), "→ ?" in rows["rows"][-1]) == (n_rows, True)
-    test = open_one_stack("decoder", INSIDE, inside="ffn", guess=1)
-    assert z_of(test, "ffn_map").shape[0] == n_rows
-    assert "ffn_effect" not in charts_of(test)

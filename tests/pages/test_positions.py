@@ -8,7 +8,7 @@ import pytest
 from glassformer.positions import position_controls, position_panels, positions_page, table_pictures
 from glassformer.positions.positions_page import MOST_CELLS, PAGE
 from tests.pages.conftest import POSITIONS, check
-from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, sentences, type_source
+from tests.pages.reading import address, charts_of, figure, numbers, opened, sentences, type_source
 
 
 @pytest.fixture
@@ -80,17 +80,6 @@ def test_a_token_of_the_sentence_is_chosen_and_stands_in_the_address(page, side,
     check(test.selectbox(key=position_panels.TOKEN).set_value(2).run())
     assert address(test)[field] == "3"
     assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
-
-
-def test_guessing_hides_what_is_still_to_come(page):
-    test = page("sentence", model="reverse", src="abcdef", side="target", guess=1, query=6)
-    go_to(test, 3)
-    labels = figure(test, "embedding_strengths")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
-    assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
-    assert len(test.selectbox(key=position_panels.TOKEN).options) == 3
-    assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
-    check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
-    assert len(test.selectbox(key=position_panels.TOKEN).options) == 7
 
 
 def test_one_part_is_drawn_at_a_time_and_a_table_needs_no_sentence(page):

@@ -38,6 +38,22 @@ PARTS = {
     },
 }
 
+CHOSEN = {
+    "map of a rollout": (
+        EXPLORE / "attention.py",
+        {"panel": "head", "query": 1, "key": 3, "kind": "decoder", "layer": 1, "together": "rollout", "words": 1},
+    ),
+    "flow of words": (EXPLORE / "attention.py", {"panel": "flow", "words": 1, "hide": 1}),
+    "chosen weight": (
+        EXPLORE / "attention.py",
+        {"panel": "walk", "layer": 2, "head": 1, "kind": "decoder", "query": 2, "key": 4},
+    ),
+    "hidden rows of heads": (
+        EXPLORE / "attention.py",
+        {"panel": "table", "layer": 1, "head": 2, "kind": "decoder", "hide": 1, "guess": 1, "step": 3},
+    ),
+}
+
 
 def complaints(test, data, told=()):
     """What is wrong with the texts of a page, but for those that somebody else wrote."""
@@ -91,7 +107,7 @@ def spoken_whole(open_page, part, data=(), told=()):
     page, parameters = part
     test = open_page(page, model=MODEL, src=SOURCE, lang="qps", **parameters)
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too
-    known = words_of(MODEL, SOURCE, examples) | data_of_models() | {*data}
+    known = words_of(MODEL, SOURCE, SOURCE[::-1], examples) | data_of_models() | {*data}
     found = complaints(test, known, {*told_by_models(), *told})
     assert not found, "\n".join(found)
 
@@ -103,17 +119,16 @@ def explained_by(monkeypatch, name=""):
             monkeypatch.setattr(type(one), "explain", lambda self: None)
 
 
-@pytest.mark.parametrize("name", sorted(PARTS))
+@pytest.mark.parametrize("name", sorted(PARTS | CHOSEN))
 def test_what_is_spoken_is_spoken_whole(open_page, monkeypatch, name):
-    # What it was scored on; the name, a run's pieces in colour, and what an example means.
+    # What it was scored on, and what is written.
     data = {
         "checkpoints": {"dev", "tsv"},
-        "forcing": {SOURCE[::-1]},
         "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
     }.get(name, set())
     explained_by(monkeypatch)
-    spoken_whole(open_page, PARTS[name], data)
+    spoken_whole(open_page, (PARTS | CHOSEN)[name], data)
 
 
 def page():

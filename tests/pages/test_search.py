@@ -7,7 +7,7 @@ from glassformer.search import search_panels as draws
 from glassformer.search import search_panels as sampling
 from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, figure, go_to, numbers, opened, output, sentences, told
+from tests.pages.reading import address, figure, go_to, numbers, opened, output, told
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.analysis.sampled_outputs import draws as drawn_by_hand
 from transformer.analysis.sampled_outputs import outcomes
@@ -51,17 +51,6 @@ def test_the_tree_ends_in_the_results_of_the_run_and_stepping_moves_it(beam):
     assert "Step 4: 3 of" in told(test)
     assert all("not ended, score" in text for text in results(test))
     assert figure(test, tree_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
-
-
-def test_what_comes_next_stays_hidden(beam):
-    test = beam(guess=1, rounds="all")
-    assert "The tree appears once you reveal the first token" in sentences(test)
-    check(go_to(test, 3))
-    assert (
-        len({trace["x"][0] for trace in figure(test, tree_pictures.tree.key)["data"] if trace["mode"] == "markers"})
-        <= 3
-    )
-    assert all("not ended, score" in text for text in results(test))
 
 
 def captions(test):

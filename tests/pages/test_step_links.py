@@ -15,7 +15,6 @@ from tests.pages.reading import (
     go_to,
     keys_of,
     labels,
-    numbers,
     output,
     payload,
     run_of,
@@ -165,20 +164,6 @@ def test_notes_on_a_link_go_when_the_reader_goes_on(reverse):
 
 
 # ---------------------------------------------------------------- guessing
-
-
-def test_guess_mode_hides_what_comes(reverse):
-    test = reverse(src="abcdef", guess=1, step=3)
-    hidden = everything(test)
-    assert "fedcba" not in hidden
-    assert not test.radio  # a name without its text
-    assert "d → c" not in hidden
-    assert "e → d" not in hidden
-    assert "e → ?" in hidden
-    assert payload(test, session.STEPPER)["covered"] is True
-    assert payload(test, session.STEPPER)["revealed_step"] is None
-    assert not [element for element in test.get("bidi_component") if element.key == step_pictures.candidates.key]
-    assert len(numbers(figure(test, "cross_map")["data"][0]["z"])) == 3
 
 
 def reveal(test, text):

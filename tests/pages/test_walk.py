@@ -33,10 +33,6 @@ def reverse():
     return load(ROOT / "checkpoints" / "reverse")
 
 
-def bars(test, key, place):
-    return numbers(figure(test, key)["data"][place]["y"])
-
-
 def chosen(test):
     return tuple(test.selectbox(key=key).value for key in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE))
 
@@ -87,16 +83,6 @@ def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse
     check(test.selectbox(key="one_head").set_value(other).run())
     assert (view(test).layer, view(test).head, view(test).query) == (cell.layer, other, cell.query)
     assert "so here is one to start with" not in told(test)
-
-
-def test_nothing_that_comes_later_is_seen_while_guessing(walking):
-    test = walking(kind="decoder", layer=1, head=1, step=3, guess=1, query=6, key=6)
-    assert chosen(test) == (NONE, NONE)
-    assert len(test.selectbox(key=one_weight.QUERY_CHOICE).options) == 1 + 3
-    assert test.selectbox(key=one_weight.QUERY_CHOICE).options[-1] == "3: s → ?"
-    for key in ("walk_scores", "walk_masked", "walk_weights"):
-        assert len(bars(test, key, 0)) == 3
-    assert numbers(figure(test, "walk_map")["data"][0]["z"]).shape == (3, 3)
 
 
 def test_one_replay_serves_a_layer(walking, monkeypatch):
