@@ -27,29 +27,12 @@ def text(test):
     return "\n".join(element.value for kind in (test.markdown, test.error, test.subheader) for element in kind)
 
 
-@pytest.mark.parametrize("name", ["zh-en", "reverse"])
-def test_every_shipped_checkpoint_says_all_that_a_reader_asks(open_page, name):
-    test = open_page(CHECKPOINTS, model=name)
-    rows = test.table[0].value.iloc[:, 0]
-    for asked in ("Languages", "Model", "Parameters", "Trained for", "Data and attribution", "Licence", "Examples"):
-        assert rows[asked]
-    assert not test.warning
-    assert "Scores" in {element.value for element in test.subheader}
-
-
 def test_an_older_card_without_scores_and_training_is_shown(open_page, spoil, monkeypatch):
     folder = spoil("card.json", b'{"scores": [{"decoding": 3}], "training": {"epochs": "many"}}')
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
     test = open_page(CHECKPOINTS, model=folder.name)
     assert test.subheader[0].value == folder.name
     assert "Trained for" not in test.table[0].value.index
-
-
-def test_choosing_another_describes_that_one(open_page, checkpoint_folder, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
-    test = open_page(CHECKPOINTS, model="reverse")
-    test.selectbox(key=session.MODEL).set_value("tiny").run()
-    assert test.subheader[0].value == "Tiny"
 
 
 def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, broken):

@@ -8,7 +8,7 @@ from glassformer.inside.model import model_panel
 from glassformer.positions import position_controls
 from glassformer.runs import loading
 from glassformer.state import session
-from tests.pages.conftest import CHECKPOINTS, MASKS, NAMES, ROOT, STEP, check
+from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, payload, sentences, view
 from transformer.checkpoint.save import CheckpointContents, save
 from transformer.model.config import ModelConfig
@@ -18,7 +18,8 @@ from transformer.text.tokenizer import Tokenizer
 PAGES = {
     name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention", "step")
 }
-OF_A_SENTENCE = (MASKS, CHECKPOINTS, STEP)
+
+
 SOURCE = "abcdef"
 
 CHOICES = (
@@ -57,18 +58,6 @@ def test_a_choice_goes_into_the_address_and_back(open_page, name, part, key, val
     again = open_page(PAGES[name], **found)
     assert widget(again, key).value == value
     assert not again.info
-
-
-@pytest.mark.parametrize("page", OF_A_SENTENCE, ids=NAMES.__getitem__)
-def test_every_page_opens_with_the_sentence_the_checkpoint_and_the_step_of_its_address(open_page, page):
-    """What a reload does, too, and what the browser's Back button leads to."""
-    asked = {"model": "en-fr", "src": "I like tea *~' & now.", "step": "2"}
-    test = open_page(page, **asked)
-    assert address(test).items() >= asked.items()
-    assert view(test).step == 1
-    assert test.selectbox(key="model").value == "en-fr"
-    if page != CHECKPOINTS:
-        assert test.text_input(key=session.SOURCE).value == asked["src"]
 
 
 @pytest.mark.parametrize(("name", "typed"), [("reverse", "z"), ("zh-en", "水")])

@@ -1,35 +1,20 @@
 """The parts of the Inside page draw what the run has at the chosen token, and nothing still to come."""
 
-import json
-
 import pytest
 
 from glassformer.inside import embeddings_panel, ffn_panel, lens_pictures, stream_pictures
-from glassformer.runs.picture import PAGES, declare_all
+from glassformer.runs.picture import declare_all
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import address, charts_of, figure, go_to, opened, payload, sentences, step
+from tests.pages.reading import address, charts_of, figure, go_to, opened, sentences, step
 
 declare_all()
-
-LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
 
 
 @pytest.fixture
 def inside(open_page):
     """A function that opens a part: `inside("lens", model="reverse", step=2)`."""
     return lambda part, **parameters: open_page(INSIDE, inside=part, **parameters)
-
-
-@pytest.mark.parametrize(("part", "most"), [("ffn", 150_000), ("lens", 250_000), ("stream", 270_000)])
-def test_a_long_sentence_with_markup_stays_small_and_text(inside, part, most):
-    test = inside(part, model="zh-en", src=f"<b>$x$</b>{LONG}", step=9, depths="sublayer")
-    sent = {element.key: element.proto.json for element in test.get("bidi_component")}
-    assert charts_of(test) == set(PAGES["inside"].parts[part].pictures) - {"ffn_effect"}
-    assert sum(len(one) for key, one in sent.items() if key != session.STEPPER) < most
-    for key in charts_of(test):
-        assert "<b>$" not in json.dumps(figure(test, key)["layout"]["title"])
-        assert "<b>$" not in json.dumps(figure(test, key)["layout"].get("meta", {}).get("ticks", {}))
 
 
 # ---------------------------------------------------------------- feed-forward
@@ -129,19 +114,6 @@ def test_what_is_not_one_piece_is_said_with_its_parts_and_traditional_characters
     test = inside("pieces", model="zh-en")
     check(test.text_input(key=embeddings_panel.TYPED).set_value("學校").run())
     assert "学校" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-
-
-def test_many_pieces_stay_small_and_text(inside):
-    test = inside(
-        "pieces",
-        model="zh-en",
-        src="<b>$x$</b>我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里abcdefghijklmn",
-    )
-    for key in ("piece_neighbours", "piece_map"):
-        assert len(json.dumps(payload(test, key))) < 60_000
-    texts = [text for trace in figure(test, "piece_map")["data"] for text in trace["text"]]
-    assert any(texts)
-    assert not any("<" in text or "$" in text for text in texts)
 
 
 def test_another_model_forgets_the_typed_piece(inside):

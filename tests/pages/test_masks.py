@@ -114,19 +114,6 @@ def test_the_page_opens_on_a_batch_of_two_with_padding(masks, src, companion, le
     assert "<pad>" in str(test.selectbox(key="mask_key").options)
 
 
-def test_a_sentence_is_shown_as_it_was_typed(open_page):
-    odd = "I *like* [it]: 1_000 a.b@c.de -> `x`."
-    test = open_page(MASKS, model="en-fr", src=odd, sentence=2, **{"with": "<b>$x$</b>"})
-    assert test.selectbox(key="sentence").options == [f"1: {odd[:23]}…", "2: <b>$x$</b>"]
-    assert "<b>" not in "\n".join(element.value for element in test.markdown if "May" in element.value)
-
-
-def test_a_companion_can_be_typed(masks):
-    test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
-    assert "Source lengths: 6, 12 and 3 tokens, all padded to 12" in told(test)
-    assert address(test)["with"] == "transformer\n\nab"
-
-
 @pytest.mark.parametrize(("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 4001, "4,001 characters")])
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())

@@ -30,7 +30,6 @@ from tests.pages.reading import (
     told_or_noted,
     view,
 )
-from tests.transformer.one_stack import alone
 from transformer.runs.running import replay, run_batch
 
 declare_all()
@@ -103,17 +102,6 @@ def test_one_map_is_the_traces_and_its_rows_are_those_that_read(open_one_stack, 
     received = flow_weights(data, *allowed.shape)
     np.testing.assert_allclose(received[:, allowed], trace.maps(stack)[1][:, allowed], atol=1e-5)
     assert (data["row_of_step"], payload(test, FLOW)["kind"]) == (steps, f"{stack.capitalize()} self-attention")
-
-
-def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, monkeypatch):
-    model = alone("decoder", tmp_path, n_heads=4, n_kv_heads=2, d_head=3)
-    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    test = open_page(ATTENTION, model="decoder alone", src=TEXT, panel="walk", layer=1, head=3, query=3)
-    shared = "The 4 heads share 2 key-value heads. Here, k and v come from key-value head 2, which heads 3 to 4 use."
-    assert shared in told_or_noted(test)
-    trace = loading.runner().trace(model, model.query(TEXT))
-    weights, allowed = numbers(figure(test, "walk_weights")["data"][0]["y"]), trace.decoder_mask[2]
-    np.testing.assert_allclose(weights[allowed], trace.decoder_self[0, 2, 2][allowed], atol=1e-5)
 
 
 def test_one_weight_follows_the_step_of_a_decoder_alone_and_begins_an_encoders_first_row(open_one_stack):

@@ -1,7 +1,5 @@
 """The Positions page draws the table that the model adds, and what is chosen on it stands in its address."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -93,9 +91,3 @@ def test_one_part_is_drawn_at_a_time_and_a_table_needs_no_sentence(page):
             assert charts_of(test) == ({*PAGE.parts[part].pictures} - of_no_table if drawn else set())
             assert source is not None or address(test).get("positions", "table") == part
     assert "Shorten" in sentences(test)
-
-
-def test_markup_in_pieces_stays_text(page):
-    test = page("sentence", model="zh-en", src="<b>$x$</b>")
-    assert "<b>" not in json.dumps(figure(test, "embedding_strengths")["layout"]["meta"])
-    assert "<b>" not in figure(test, "embedding_rows")["layout"]["title"]["text"]

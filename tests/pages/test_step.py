@@ -4,11 +4,9 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.step import step_pictures
 from glassformer.step.step_panels import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
-from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ROOT, STEP, check
-from tests.pages.reading import address, figure, force, go_to, labels, output, run_of, sentences, step, type_source
+from tests.pages.reading import address, force, go_to, labels, output, run_of, sentences, step, type_source
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -90,13 +88,6 @@ def test_no_step_calls_the_model(reverse):
         assert step(test) == number
         assert address(test).get("step") == (str(number) if number > 1 else None)
     assert loading.runner().n_runs == ran
-
-
-def test_everything_is_about_the_same_step(reverse):
-    test = check(go_to(reverse(layer=2, head=2), 3))
-    assert "Step 3" in figure(test, step_pictures.candidates.key)["layout"]["title"]["text"]
-    shading = numbers_of(run_of(test)["shading"]).reshape(-1, len(run_of(test)["source"]))  # [step, source]
-    assert shading[2].argmax() == 2  # this head walks the source backwards: the third step reads the third letter
 
 
 # ---------------------------------------------------------------- branches
@@ -193,12 +184,6 @@ def test_the_pieces_a_text_begins_with_are_offered_and_one_click_forces(open_pag
     assert run_of(test)["target"][0]["piece"] == first
     assert run_of(test)["target"][0]["forced"]
     assert (refusal(test), test.text_input(key=FORCE_CHOICE).value) == ("", "")
-
-
-def test_the_end_can_be_forced(reverse):
-    test = force(check(go_to(reverse(src="abcdef"), 3)), "</s>")
-    assert output(test) == "fe"
-    assert len(run_of(test)["target"]) == 3
 
 
 @pytest.mark.parametrize(("name", "forced"), [("forced", "99"), ("forced", "-1"), ("tried", "3.3"), ("tried", "a.b")])

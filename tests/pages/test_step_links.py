@@ -13,7 +13,6 @@ from tests.pages.reading import (
     force,
     go_back,
     go_to,
-    keys_of,
     labels,
     output,
     payload,
@@ -27,14 +26,6 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 # ---------------------------------------------------------------- sources that need a word
-
-
-@pytest.mark.parametrize("source", ["", "\t\u3000"])
-def test_an_empty_source_is_asked_for(reverse, source):
-    test = type_source(reverse(), source)
-    assert "Type some text above, or pick an example." in sentences(test)
-    assert not keys_of(test)
-    assert output(type_source(test, "abc")) == "cba"
 
 
 @pytest.mark.parametrize(
@@ -116,23 +107,6 @@ def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
     assert step(test) == 1
 
 
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"model": MARKUP}, f"The checkpoint “{MARKUP}” does not exist"),
-        ({"model": "reverse", "rev": "0123"}, "made with a different version of reverse"),
-        ({"model": "reverse", "max": "300"}, "reverse writes at most 13."),
-        ({"model": "reverse", "src": "x" * 500_000}, "500,000 characters"),
-    ],
-)
-def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
-    test = open_page(STEP, **parameters)
-    assert said in sentences(test).replace("\u2060", "")
-    assert len(test.info) == 1
-    assert run_of(test)["target"]
-    assert not test.error
-
-
 def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page):
     says_what_is_wrong_in_a_link(open_page, "checkpoints")
 
@@ -182,23 +156,6 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
     check(go_to(test, 4))
     assert payload(test, session.STEPPER)["revealed_step"] is None
     assert "Right." not in sentences(test)
-
-
-def test_a_wrong_guess_is_not_green(reverse):
-    test = reveal(reverse(src="abcdef", guess=1, step=3), "z")
-    assert not test.success
-    assert "The output has a different token at this step. The model gave “z”" in test.warning[0].value.replace(
-        "\\", ""
-    )
-    assert "rank " in test.warning[0].value
-
-
-def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
-    for guess, right in (("dcb", True), ("xyz", False)):
-        test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
-        assert f"“{guess}” splits into several tokens, so only the first one, “{guess[0]}”, counts." in sentences(test)
-        assert bool(test.success) == right
-        assert payload(test, session.STEPPER)["revealed_step"] == 2
 
 
 def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
