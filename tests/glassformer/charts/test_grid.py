@@ -79,7 +79,11 @@ def test_masked_cells_hold_no_number_and_say_why(allowed):
     assert literal("comes <later>") in figure.data[1].hovertemplate
     heads = {"layers": [1, 2], "heads": [1, 2, 3], "queries": list("abcd"), "keys": list("abcd")}
     table = heads_columns(maps, allowed=each, **heads)
-    np.testing.assert_array_equal(np.isfinite(np.asarray(table["weight"])).reshape(maps.shape), each)
+    np.testing.assert_array_equal(np.reshape(table["weight"], maps.shape), np.where(each, maps, np.nan))
+    row = {name: values[39] for name, values in table.items()}
+    assert [row[name] for name in ("layer", "head", "query number", "query", "key number", "key")] == [
+        1, 3, 2, "b", 4, "d"
+    ]  # fmt: skip
     with pytest.raises(ValueError, match="mask"):
         draw(maps, allowed=LAYERED[:, :3])
 
