@@ -118,8 +118,7 @@ def came(clock, *of, **named):
     return found
 
 
-@pytest.mark.parametrize("cost", [1.0, 400.0])
-@pytest.mark.parametrize("heavy", [["one"] * 10, ["one", "two", "three", "four"]])
+@pytest.mark.parametrize(("heavy", "cost"), [(["one"] * 10, 400.0), (["one", "two", "three", "four"], 1.0)])
 def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes_on(heavy, cost):
     """Whatever they were thought to cost, as with a tokenizer that takes seconds for a letter."""
     clock = Clock()
