@@ -90,7 +90,7 @@ def read(monkeypatch):
 
 @pytest.mark.parametrize(
     "report",
-    [None, 3, [], {}, {"side": None, "index": None}, {"side": "query"}, {"side": "query", "index": 3},
+    [None, [], {"side": None, "index": None}, {"side": "query"}, {"side": "query", "index": 3},
      {"side": "key", "index": 2}, {"side": "key", "index": -1}, {"side": "key", "index": True},
      {"side": "key", "index": 0.5}, {"side": "head", "index": 0}],
 )  # fmt: skip

@@ -132,15 +132,6 @@ def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
     loading.let_go(lambda which: True)
 
 
-def test_warming_up_runs_the_default_once_and_survives_an_empty_house(own, monkeypatch):
-    loading.warm_up()
-    ran = loading.runner().n_runs
-    loading.warm_up()
-    assert loading.runner().n_runs == ran
-    monkeypatch.setattr(loading, "usable", dict)
-    loading.warm_up()
-
-
 def opened(shelf, which, n_bytes=0):
     checkpoint = SimpleNamespace(name=which)
     assert shelf.open(which, lambda progress: checkpoint, n_bytes=n_bytes).result() is checkpoint
@@ -185,13 +176,23 @@ def test_what_fails_is_said_to_whoever_waits_and_is_tried_again():
     assert opened(shelf, "a").name == "a"
 
 
+def there(shelf):
+    return [which for which in "abcde" if shelf.find(which)]
+
+
 def test_the_one_that_was_used_longest_ago_is_let_go():
     shelf = CheckpointCache(most=2)
     for which in ("a", "b"):
         opened(shelf, which)
     shelf.find("a")
     opened(shelf, "c")
-    assert [which for which in "abc" if shelf.find(which)] == ["a", "c"]
+    assert there(shelf) == ["a", "c"]
+    shelf = CheckpointCache(most_bytes=100)  # of more than one
+    for which in "abc":
+        opened(shelf, which, n_bytes=40)
+    assert there(shelf) == ["b", "c"]
+    opened(shelf, "d", n_bytes=1000)
+    assert there(shelf) == ["d"]
 
 
 def test_others_are_let_go_as_far_as_room_is_needed(monkeypatch):
@@ -201,15 +202,6 @@ def test_others_are_let_go_as_far_as_room_is_needed(monkeypatch):
     monkeypatch.setattr(free_memory, "available", lambda: 100 - 30 * len(shelf._open))
     monkeypatch.setattr(render_lock, "collect", lambda: 0.0)  # of all that these tests hold
     opened(shelf, "d", n_bytes=60)
-    assert [which for which in "abcd" if shelf.find(which)] == ["c", "d"]
+    assert there(shelf) == ["c", "d"]
     opened(shelf, "e", n_bytes=1000)  # whether it fits by itself is for loading to say
-    assert [which for which in "abcde" if shelf.find(which)] == ["e"]
-
-
-def test_of_more_than_one_only_so_many_bytes_are_kept():
-    shelf = CheckpointCache(most_bytes=100)
-    for which in "abc":
-        opened(shelf, which, n_bytes=40)
-    assert [which for which in "abc" if shelf.find(which)] == ["b", "c"]
-    opened(shelf, "d", n_bytes=1000)
-    assert [which for which in "abcd" if shelf.find(which)] == ["d"]
+    assert there(shelf) == ["e"]
