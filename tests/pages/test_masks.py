@@ -1,26 +1,21 @@
 """The Masks page draws the masks that attention took in this batch, with a reason for each cell."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from glassformer.masks.scene import default_cell
 from glassformer.state import session
 from tests.pages.conftest import MASKS, ROOT, check
-from tests.pages.reading import address, figure, numbers, sentences, told
+from tests.pages.reading import address, figure, numbers, told
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 
-OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
-WITH = {"zh-en": ("我不知道她为什么生气。",), "en-fr": ("Can you help me with this?",), "reverse": ("transformer",)}
 
-
-@pytest.fixture(scope="module", params=["en-fr", "reverse"])
-def batch(request):
+@pytest.fixture(scope="module")
+def batch():
     """A checkpoint and the batch that its page opens with, run here."""
-    checkpoint = load(Path(ROOT) / "checkpoints" / request.param)
-    sources = (OWN[request.param], *WITH[request.param])
+    checkpoint = load(ROOT / "checkpoints" / "en-fr")
+    sources = ("I like coffee.", "Can you help me with this?")
     return checkpoint, run_batch(checkpoint, [checkpoint.query(source) for source in sources])
 
 
@@ -48,19 +43,6 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
     for key in ("mask_bool", "mask_additive"):
         np.testing.assert_array_equal(open_cells(figure(test, key)), expected)
     assert "cells match the masks that attention used in this run" in told(test)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3 (the future)."),
-        ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3 and is not padding."),
-        ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding in sentence 1. Query 9 is itself padding"),
-        ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start mark"),
-    ],
-)
-def test_every_cell_has_its_reason(masks, parameters, said):
-    assert said in told(masks(**parameters))
 
 
 TRIL = np.tril(np.ones((4, 4), bool))
@@ -125,27 +107,8 @@ def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
 def test_another_model_brings_its_own_companions(masks):
     test = masks(mask="source", **{"with": "abc", "sentence": 2})
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
-    assert [test.text_input(key="mask_companion_0").value] == list(WITH["zh-en"])
+    assert test.text_input(key="mask_companion_0").value == "我不知道她为什么生气。"
     assert test.selectbox(key="sentence").value == 0
-
-
-def test_checks_say_which_rows_moved(open_page, batch):
-    checkpoint, traces = batch
-    test = open_page(MASKS, model=checkpoint.name, masks="checks")
-    n_rows, place = traces[0].n_steps, test.selectbox(key="mask_changed").value
-    drawn = {key: figure(test, key) for key in ("mask_causality", "mask_source_pads")}
-    rows = {key: np.array([row[2:4] for row in one["layout"]["meta"]["table"]["rows"]]) for key, one in drawn.items()}
-    kept, taken = rows["mask_causality"].T
-    assert len(kept) == n_rows
-    assert (kept[:place] == 0).all()
-    assert (kept[place:] > 1e-4).all()
-    assert (taken[:place] > 1e-4).any(), "without the mask earlier rows move, too"
-    kept, taken = rows["mask_source_pads"].T
-    assert (kept < 1e-3).all()
-    assert (taken > 1e-2).all()
-    assert "changed by exactly 0" in sentences(test)
-    assert len(test.success) == 3
-    assert not test.error
 
 
 def test_the_page_opens_on_the_mask_that_attention_takes_and_on_the_row_with_most_open_keys(open_page, batch):

@@ -46,7 +46,7 @@ def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
     assert not test.error
 
 
-@pytest.mark.parametrize("source", ["😀🏳️‍🌈", "ا" * 12, "\u202eabc", "a\0b"])
+@pytest.mark.parametrize("source", ["😀🏳️‍🌈" + "ا" * 8, "\u202ea\0b"])
 def test_unknown_writing_is_run_and_explained(reverse, source):
     test = type_source(reverse(), source)
     assert "This model has never seen" in sentences(test)
