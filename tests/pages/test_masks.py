@@ -62,26 +62,6 @@ def test_the_first_cell_is_closed_in_a_row_with_open_keys(mask, real, cell):
     assert default_cell(mask, np.array(real)) == cell
 
 
-def test_a_cell_is_chosen_by_name_and_by_a_click(masks):
-    test = masks(mask="causal")
-    check(test.selectbox(key="mask_query").set_value(3).run())
-    check(test.selectbox(key="mask_key").set_value(1).run())
-    assert "Yes: key 2 comes before query 4." in told(test)
-    assert (address(test)["query"], address(test)["key"]) == ("4", "2")
-    frame = figure(test, "mask_bool")["layout"]["shapes"][0]
-    assert (frame["x0"], frame["y0"]) == (0.5, 2.5)
-
-
-def test_an_address_restores_everything(masks):
-    request = {"mask": "cross", "sentence": "2", "query": "3", "key": "4", "with": "abc\nnoon", "masks": "one_row"}
-    test = masks(**request)
-    found = address(test)
-    assert {name: found[name] for name in request} == request
-    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["abc", "noon", ""]
-    assert test.selectbox(key="sentence").value == 1
-    assert (test.selectbox(key="mask_query").value, test.selectbox(key="mask_key").value) == (2, 3)
-
-
 @pytest.mark.parametrize(
     ("src", "companion", "lengths", "padded"),
     [("noon", "abcdef", "5 and 7", 1), ("abcdefghijkl", "noon", "13 and 5", 2)],

@@ -49,13 +49,9 @@ def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, rev
         assert "query" not in address(test)
 
 
-def test_menus_choose_and_can_be_given_back(walking):
-    test = walking(kind="cross", layer=1, head=1)
-    check(test.selectbox(key=one_weight.QUERY_CHOICE).set_value(3).run())
-    check(test.selectbox(key=one_weight.KEY_CHOICE).set_value(1).run())
-    assert (address(test)["query"], address(test)["key"]) == ("4", "2")
-    check(go_to(test, 2))
-    assert chosen(test) == (3, 1)  # it does not follow any more
+def test_a_chosen_cell_stays_and_menus_give_it_back(walking):
+    test = check(go_to(walking(kind="cross", layer=1, head=1, query=4, key=2), 2))
+    assert chosen(test) == (3, 1)  # it does not follow the step
     for widget in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE):
         check(test.selectbox(key=widget).set_value(NONE).run())
     assert chosen(test) == (NONE, NONE)
