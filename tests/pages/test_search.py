@@ -140,13 +140,13 @@ def drawn(test):
 
 
 def test_draws_are_those_of_their_seeds(open_page):
-    test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, try_temp=2, first_seed=7)
+    test = open_page(SEARCH, model="reverse", src="ab", search="draws", draws=20, try_temp=2, first_seed=7)
     assert not [
         one for one in test.get("bidi_component") if one.key == sampling_pictures.drawn.key
     ]  # nothing on page load
     drawn(test)
     checkpoint = opened("reverse")
-    query = checkpoint.query("glasses", decoding=Sampling(temperature=2.0))
+    query = checkpoint.query("ab", decoding=Sampling(temperature=2.0))
     every = outcomes(drawn_by_hand(checkpoint, query, range(7, 27)))
     assert bars(test, sampling_pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
     table = test.dataframe[0].value
@@ -156,7 +156,7 @@ def test_draws_are_those_of_their_seeds(open_page):
 
 
 def test_other_seeds_are_other_draws(open_page):
-    test = drawn(open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20))
+    test = drawn(open_page(SEARCH, model="reverse", src="ab", search="draws", draws=20))
     check(test.button(key=draws.FURTHER).click().run())
     assert address(test)["first_seed"] == "20"
     assert "Seeds 20 to 39" in told(test)

@@ -17,12 +17,6 @@ KINDS = ("encoder", "decoder", "cross")
 TOLERANCE = {"atol": 1e-6}
 
 
-@pytest.fixture(scope="module", params=["zh-en", "reverse"])
-def opened(request):
-    checkpoint = load(ROOT / request.param)
-    return checkpoint, run(checkpoint, checkpoint.query(checkpoint.card.examples[1]))
-
-
 @pytest.fixture(scope="module")
 def english():
     """English to French: an output of words with several pieces."""
@@ -30,36 +24,36 @@ def english():
     return checkpoint, run(checkpoint, checkpoint.query("I like coffee."))
 
 
-def draw(opened, kind="cross", *, revealed=True, **view):
-    checkpoint, trace = opened
+def draw(english, kind="cross", *, revealed=True, **view):
+    checkpoint, trace = english
     return drawn_map(VisibleTrace(trace, replace(View(), **view), revealed), checkpoint, kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_head_is_the_traces_own_map_and_mean_and_maximum_are_of_a_layer_or_of_all(opened, kind):
-    maps = opened[1].maps(kind)
-    drawn = draw(opened, kind, layer=1, head=2)
+def test_one_head_is_the_traces_own_map_and_mean_and_maximum_are_of_a_layer_or_of_all(english, kind):
+    maps = english[1].maps(kind)
+    drawn = draw(english, kind, layer=1, head=2)
     np.testing.assert_array_equal(drawn.weights, maps[1, 2])
-    np.testing.assert_array_equal(drawn.allowed, opened[1].mask(kind))
+    np.testing.assert_array_equal(drawn.allowed, english[1].mask(kind))
     assert (drawn.name, drawn.sums_to_one, drawn.notes) == ("layer 2, head 3", True, ())
     maps = maps.astype(np.float64)
-    np.testing.assert_allclose(draw(opened, kind, layer=1).weights, maps[1].mean(axis=0), **TOLERANCE)
-    np.testing.assert_allclose(draw(opened, kind).weights, maps.mean(axis=(0, 1)), **TOLERANCE)
-    np.testing.assert_allclose(draw(opened, kind, layer=1, aggregate="max").weights, maps[1].max(axis=0), **TOLERANCE)
-    whole = draw(opened, kind, aggregate="max")
+    np.testing.assert_allclose(draw(english, kind, layer=1).weights, maps[1].mean(axis=0), **TOLERANCE)
+    np.testing.assert_allclose(draw(english, kind).weights, maps.mean(axis=(0, 1)), **TOLERANCE)
+    np.testing.assert_allclose(draw(english, kind, layer=1, aggregate="max").weights, maps[1].max(axis=0), **TOLERANCE)
+    whole = draw(english, kind, aggregate="max")
     np.testing.assert_allclose(whole.weights, maps.max(axis=(0, 1)), **TOLERANCE)
     assert not whole.sums_to_one
     assert "each cell shows the largest weight, so rows do not sum to 1" in whole.notes
 
 
-def test_a_rollout_is_of_the_layers_up_to_the_chosen_one(opened):
-    means = {kind: opened[1].maps(kind).mean(axis=1, dtype=np.float64)[:, None] for kind in KINDS}
+def test_a_rollout_is_of_the_layers_up_to_the_chosen_one(english):
+    means = {kind: english[1].maps(kind).mean(axis=1, dtype=np.float64)[:, None] for kind in KINDS}
     encoder, decoder, cross = (means[kind] for kind in KINDS)
-    whole = draw(opened, "encoder", aggregate="rollout").weights
+    whole = draw(english, "encoder", aggregate="rollout").weights
     np.testing.assert_allclose(whole, self_rollout(encoder), **TOLERANCE)
-    two = draw(opened, "decoder", layer=1, aggregate="rollout").weights
+    two = draw(english, "decoder", layer=1, aggregate="rollout").weights
     np.testing.assert_allclose(two, self_rollout(decoder[:2]), **TOLERANCE)
-    drawn = draw(opened, "cross", layer=1, aggregate="rollout")
+    drawn = draw(english, "cross", layer=1, aggregate="rollout")
     np.testing.assert_allclose(drawn.weights, cross_rollout(encoder, decoder[:2], cross[:2]), **TOLERANCE)
     assert drawn.title == "Cross-attention: rollout through layers 1 to 2"
 
