@@ -141,7 +141,13 @@ def page():
 
     out = streamlit if st.session_state.get("bare") else st
     out.title(say("The page"))
-    out.markdown(joined("\n\n", [say("One sentence."), say("**Another** one with `code` and $x^2$.")]))
+    out.markdown(body=joined("\n\n", [say("One sentence."), say("**Another** one with `code` and $x^2$."), "123"]))
+    left, right = out.columns(2)
+    left.caption(say("Beside"))
+    with right, out.container().expander(say("Folded")):
+        out.sidebar.metric(say("Far"), 1.5)
+    with out.sidebar:
+        out.text(say("Apart"))
     out.caption(say_n("{n} token", "{n} tokens", 2))
     out.selectbox(say("Take"), ["a", "b"], format_func=lambda name: say("Choice {name}", name=name), help=say("Help"))
     out.radio(say("One of"), [say("First"), say("Second")], captions=[say("Caption"), say("Other")])
@@ -157,9 +163,7 @@ def page():
         tab.text("12")
     with out.popover(say("Open")), out.form("form"):
         out.form_submit_button(say("Send"))
-    out.table(
-        frame([[say("Cell"), 1]], columns=[say("Name"), say("Count")]) if out is st else pd.DataFrame({"Bare": [1]})
-    )
+    out.table(frame({say("Name"): [say("Cell")]}, index=[say("Row")]) if out is st else pd.DataFrame({"Bare": [1]}))
     out.dataframe(
         frame([[2]], columns=[say("Name")]), column_config={say("Name"): st.column_config.Column(help=say("Many"))}
     )
@@ -181,13 +185,15 @@ def opened(*, bare=False):
 def test_a_page_behind_the_door_is_spoken_whole():
     found = opened()
     assert complaints(found, ()) == []
-    assert {"⟦Hooveer⟧", "⟦Piictuuree⟧", "⟦Naamee⟧", "⟦Ceell⟧", "⟦Maany⟧", "⟦Chooiicee a⟧"} <= set(texts_of_page(found))
+    said = "⟦Hooveer⟧|⟦Piictuuree⟧|⟦Naamee⟧|⟦Ceell⟧|⟦Maany⟧|⟦Chooiicee a⟧|⟦Roow⟧|⟦Faar⟧|⟦Beesiidee⟧"
+    assert {*said.split("|")} <= set(texts_of_page(found))
 
 
 def test_every_text_that_goes_round_the_door_is_found():
     found = "\n".join(complaints(opened(bare=True), ()))
     said = (
         "The page|One sentence|tokens|Take|Choice|Help|One of|First|Caption|Type|Here|Go|Go there|Words|How many|Loss"
+        "|Beside|Folded|Far|Apart"
     )
     more = "Save|More|Not found|Left|Right|Open|Send|Bare|Many|Some|Option|Segments|Segment"
     for text in f"{said}|{more}".split("|"):
