@@ -35,13 +35,15 @@ def test_an_older_card_without_scores_and_training_is_shown(open_page, spoil, mo
     assert "Trained for" not in test.table[0].value.index
 
 
-def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, broken):
+def test_a_broken_folder_is_listed_with_its_error_above_all_else_and_never_offered(open_page, broken):
     test = open_page(CHECKPOINTS, model="reverse")
-    assert len(test.error) == 1
-    assert test.error[0].value.startswith(r"**broken** broken\/config\.json")
+    assert next(one.type for one in test.main if one.type in ("error", "subheader")) == "error"
+    (error,) = test.error
+    assert error.value.startswith(r"**broken** broken\/config\.json")
     assert "<script" not in text(test)
     assert not any("broken" in option for option in test.selectbox(key=session.MODEL).options)
     assert "1 folder or file cannot be opened: see the Checkpoints page." in [caption.value for caption in test.caption]
+    assert "cannot be opened: see the top" in unescaped(text(test))
 
 
 def test_the_list_is_there_when_nothing_can_be_opened(open_page, broken, monkeypatch):
@@ -61,10 +63,3 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     assert test.error[0].value.startswith(r"half cannot be opened\. half\/source\.model")
     assert test.selectbox(key=session.MODEL).options
     assert "**reverse**" in text(test)
-
-
-def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):
-    test = open_page(CHECKPOINTS)
-    elements = [element.type for element in test.main if element.type in ("error", "subheader")]
-    assert elements[0] == "error"
-    assert any("cannot be opened: see the top" in unescaped(element.value) for element in test.markdown)

@@ -5,7 +5,7 @@ import pytest
 from glassformer.attention import maps_panel as flow_panels
 from glassformer.attention.map_pictures import FLOW
 from tests.pages.conftest import ATTENTION, check
-from tests.pages.reading import address, go_to, payload, view
+from tests.pages.reading import address, payload, view
 
 
 @pytest.fixture
@@ -22,12 +22,6 @@ def test_heads_and_following_are_in_the_address_and_come_back(flow):
     assert payload(flow(model="reverse", src="abcd", layer=1), FLOW)["following"] is False
     assert payload(flow(model="reverse", src="abcd", layer=1, heads="1.3", head=2), FLOW)["shown"] == [1]
     assert payload(flow(model="reverse", src="abcd", layer=1, heads="1.90"), FLOW)["shown"] == [0]
-
-
-def test_a_step_changes_nothing_so_that_nothing_is_sent(flow):
-    first = flow(model="reverse", src="abcd", layer=1)
-    before = dict(payload(first, FLOW))
-    assert before == payload(check(go_to(first, 3)), FLOW)
 
 
 def test_the_address_chooses_the_head_and_the_pinned_piece(flow):

@@ -73,18 +73,10 @@ def test_the_own_output_is_never_called_a_reference(forcing, given, how):
     assert [one.value for one in test.info][:1] == [forcing_panels.ITS_OWN]
 
 
-def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
-    test = type_reference(forcing(), "fedxba")
-    expected = scored("fedxba")
-    assert address(test)["ref"] == "fedxba"
+def test_a_typed_reference_is_judged(forcing):
+    test, expected = type_reference(forcing(), "fedxba"), scored("fedxba")
     np.testing.assert_allclose(losses(test), expected.losses, rtol=1e-4)
-    assert f"Mean loss {expected.mean_loss:.3f} nats" in said(test)
-    place, own = expected.first_divergence, expected.vocabulary[expected.written[expected.first_divergence]]
-    assert f"The reference and the model's own output first differ at token {place + 1}" in said(test)
-    assert f"the model wrote **{own}**" in said(test)
-    rows = test.dataframe[0].value
-    assert rows["piece"].tolist() == list(expected.pieces)
-    np.testing.assert_allclose(rows["loss"], expected.losses, rtol=1e-4)
+    assert test.dataframe[0].value["piece"].tolist() == list(expected.pieces)
 
 
 def test_a_reference_belongs_to_its_sentence(forcing):

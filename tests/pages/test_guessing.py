@@ -43,7 +43,8 @@ def sent(element):
 
 def shown(open_page, page, part, side, model, *, guess=True):
     """What a page shows of two outputs that part at the piece to be guessed."""
-    view = View().but(step=STEP, guess=guess, side=side, **{page.panel: part.name} if part.name else {})
+    told = {"step": STEP, "guess": guess, "side": side, "words": True, "hide_special": True}
+    view = View().but(**told, **{page.panel: part.name} if part.name else {})
     own = opened(model).run(MODELS[model]).tgt_ids
     for forced in (own[: STEP + 1], (*own[:STEP], 10)):
         link = Link(model=model, source=MODELS[model], forced=forced, view=view)

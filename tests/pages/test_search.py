@@ -7,11 +7,9 @@ from glassformer.search import search_panels as draws
 from glassformer.search import search_panels as sampling
 from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, figure, go_to, numbers, opened, output, told
+from tests.pages.reading import address, figure, go_to, numbers, output, told
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
-from transformer.analysis.sampled_outputs import draws as drawn_by_hand
-from transformer.analysis.sampled_outputs import outcomes
-from transformer.runs.query import Beam, Sampling
+from transformer.runs.query import Beam
 
 BEAM = {"how": "beam", "beam": 3}
 
@@ -137,22 +135,6 @@ def drawn(test):
             break
         check(test.run())
     return test
-
-
-def test_draws_are_those_of_their_seeds(open_page):
-    test = open_page(SEARCH, model="reverse", src="ab", search="draws", draws=20, try_temp=2, first_seed=7)
-    assert not [
-        one for one in test.get("bidi_component") if one.key == sampling_pictures.drawn.key
-    ]  # nothing on page load
-    drawn(test)
-    checkpoint = opened("reverse")
-    query = checkpoint.query("ab", decoding=Sampling(temperature=2.0))
-    every = outcomes(drawn_by_hand(checkpoint, query, range(7, 27)))
-    assert bars(test, sampling_pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
-    table = test.dataframe[0].value
-    assert list(table.iloc[:, 1]) == [one.text for one in every]
-    assert list(table.iloc[:, 2]) == [len(one.seeds) for one in every]
-    assert f"20 draws gave {len(every)} different outputs." in told(test)
 
 
 def test_other_seeds_are_other_draws(open_page):

@@ -34,12 +34,6 @@ def title(test, key):
     return figure(test, key)["layout"]["title"]["text"]
 
 
-def test_each_slot_draws_its_own_run(two):
-    first, second = (payload(two, f"{slot}{session.STEPPER}")["run"] for slot in (MAIN, SECOND))
-    assert first["run_id"] != second["run_id"]
-    assert "".join(chip["piece"] for chip in second["source"]).startswith("▁I")
-
-
 @pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
 def test_a_step_and_a_head_of_one_slot_leave_the_other(two, slot, other):
     before = drawn(two, other)
