@@ -99,23 +99,6 @@ def test_the_cards_translation_of_an_example_is_offered(open_page):
     assert "ref" not in address(test)
 
 
-def test_the_place_follows_the_step_until_another_is_clicked(forcing):
-    test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 9:")
-    test = forcing(ref="fedcbaxyz", step=2, at=9)  # the reader stepped on
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 2:")
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [("a" * 500, "room for"), ("   ", "reference is empty"), ("b" * 4_001, "4,001 characters; the limit is 4,000")],
-)
-def test_a_bad_reference_gets_a_sentence(forcing, text, why):
-    test = type_reference(forcing(), text)
-    assert [why in error.value.replace("\\", "") for error in test.error] == [True]
-    assert not keys_of(test) & set(CHARTS)
-
-
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
     assert forcing_pictures.texts.key not in keys_of(test)

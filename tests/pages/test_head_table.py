@@ -8,7 +8,7 @@ from glassformer.attention.head_table_panel import MEASURE, OPEN_BY_MEASURE
 from glassformer.runs import loading
 from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.pages.conftest import STEP, check
-from tests.pages.reading import figure, go_to, payload, sentences, view
+from tests.pages.reading import go_to, payload, view
 from transformer.analysis.head_statistics import measure_by_layer
 
 ATTENTION = STEP.parent / "attention.py"
@@ -43,21 +43,6 @@ def test_neighbours_are_named_where_half_of_the_rows_look_at_them(strongest, sai
     assert only == f"“{'abcde'[strongest[0]]}” 1/1"
 
 
-def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telling(table):
-    found = shown(table(kind="cross", layer=2, head=3))["open"].tolist()
-    assert [name for name in found if name.startswith("●")] == ["● Layer 2, head 3"]
-    test = table(kind="cross")
-    found = shown(test)
-    assert not any(name.startswith("●") for name in found["open"])
-    apart = (found["entropy_share"] - found["entropy_share"].mean()).abs().idxmax()
-    assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith(found["open"][apart])
-    assert figure(test, "head_table_map")["layout"]["shapes"]
-    assert payload(test, "head_table_rows")["caption"].startswith("You have not chosen a head yet")
-    assert view(test).head is None  # the address says nothing of the page's own choice
-    test = table(kind="cross", layer=1)
-    assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith("Layer 1")
-
-
 def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(table):
     test = table(kind="encoder")
     check(test.selectbox(key=MEASURE).set_value("self").run())
@@ -81,14 +66,6 @@ def test_a_measure_that_another_attention_does_not_have_gives_way(table):
     check(test.selectbox(key="kind").set_value("encoder").run())
     assert "alt" in payload(test, "head_table_map")
     assert test.selectbox(key=MEASURE).value == "next"  # it was only set aside
-
-
-def test_a_measure_that_nothing_has_is_said_once(table):
-    test = table(measure="<b>bogus</b>")
-    assert "The link names the measure “<b>bogus</b>”, which does not exist" in sentences(test)
-    assert test.selectbox(key=MEASURE).value == "entropy_share"
-    assert "names the measure" not in sentences(check(test.run()))
-    assert "names the measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
 
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):

@@ -7,7 +7,7 @@ from glassformer.search import search_panels as draws
 from glassformer.search import search_panels as sampling
 from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, figure, go_to, numbers, output, told
+from tests.pages.reading import address, figure, numbers, output, told
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.runs.query import Beam
 
@@ -24,31 +24,11 @@ def beam(open_page):
     return lambda **more: open_page(SEARCH, model="reverse", src="glasses", **(BEAM | more))
 
 
-def marks(test):
-    """The places that the tree's marks carry."""
-    traces = figure(test, tree_pictures.tree.key)["data"]
-    return {place for trace in traces if trace["mode"] == "markers" for place in trace["customdata"]}
-
-
 def results(test):
     """What is written at the right of the tree."""
     found = next(trace for trace in figure(test, tree_pictures.tree.key)["data"] if trace["mode"] == "markers+text"
                  and "customdata" in trace)  # fmt: skip
     return found["text"]
-
-
-def test_the_tree_ends_in_the_results_of_the_run_and_stepping_moves_it(beam):
-    test = beam()
-    assert len(results(test)) == 3
-    assert results(test)[0].startswith(f"1. {output(test)}")
-    test = beam(rounds="step")
-    before = marks(test)
-    check(go_to(test, 4))
-    assert len(before) < len(marks(test))
-    assert max(before) < max(marks(test))
-    assert "Step 4: 3 of" in told(test)
-    assert all("not ended, score" in text for text in results(test))
-    assert figure(test, tree_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
 
 def captions(test):

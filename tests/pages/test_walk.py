@@ -58,20 +58,6 @@ def test_a_chosen_cell_stays_and_menus_give_it_back(walking):
     assert not {"query", "key"} & address(test).keys()
 
 
-@pytest.mark.parametrize(("kind", "layer"), [("encoder", 2), ("decoder", None), ("cross", None)])
-def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(walking, reverse, kind, layer):
-    test = walking(kind=kind, **({"layer": layer} if layer else {}))
-    cell = worth_seeing(run(reverse, reverse.query("glass")), kind, layer=None if layer is None else layer - 1)
-    assert layer is None or cell.layer == layer - 1
-    said = text(test)
-    assert f"In layer {cell.layer + 1}, head {cell.head + 1}, the query" in said
-    assert figure(test, "walk_map")["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
-    assert figure(test, "walk_map")["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
-    assert not {"head", "query", "key", "step"} & address(test).keys()
-    assert "so here is one to start with" in told(test)
-    assert (test.selectbox(key="one_layer").value, test.selectbox(key="one_head").value) == (cell.layer, cell.head)
-
-
 def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse):
     test = walking(kind="cross")
     cell = worth_seeing(run(reverse, reverse.query("glass")), "cross")
