@@ -7,6 +7,7 @@ import pytest
 from glassformer.attention import map_pictures
 from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.runs import loading
+from glassformer.server import model_runner
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import address, figure, go_to, type_source
 
@@ -93,3 +94,19 @@ def test_the_mean_of_a_long_sentence_is_logarithmic_until_the_reader_says_otherw
     assert (scale(test), address(test)["log"]) == ("weight", "0")
     assert scale(attention(src=LONG, log=0, **view)) == "weight"
     assert scale(attention(src=LONG, layer=1, head=2, **view)) == scale(attention(src="我喜欢。", **view)) == "weight"
+
+
+def test_of_a_run_that_is_too_long_for_its_maps_to_be_kept_the_same_is_drawn(attention, monkeypatch):
+    view = {"src": "abcdef", "kind": "decoder", "layer": 1, "head": 2}
+
+    def seen():
+        loading.runner.clear()
+        charts = (("head", "head_map"), ("table", "head_table_map"))
+        return [figure(attention(panel=panel, **view), key)["data"] for panel, key in charts]
+
+    kept = seen()
+    monkeypatch.setattr(model_runner, "MAP_BYTES", 0)
+    assert seen() == kept
+    results = [one.result for one in loading.runner()._cache.values()]
+    assert not any(trace.keeps_maps for trace in results if hasattr(trace, "keeps_maps"))
+    loading.runner.clear()

@@ -125,6 +125,15 @@ def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
     loading.let_go(lambda which: True)
 
 
+def test_warming_up_runs_the_default_once_and_survives_an_empty_house(own, monkeypatch):
+    loading.warm_up()
+    ran = loading.runner().n_runs
+    loading.warm_up()
+    assert loading.runner().n_runs == ran
+    monkeypatch.setattr(loading, "usable", dict)
+    loading.warm_up()
+
+
 def opened(shelf, which, n_bytes=0):
     checkpoint = SimpleNamespace(name=which)
     assert shelf.open(which, lambda progress: checkpoint, n_bytes=n_bytes).result() is checkpoint

@@ -83,6 +83,8 @@ def test_the_stepper_gets_every_step_and_what_is_looked_at(trace, reverse):
     assert all(0.5 < chip.probability <= 1 for chip in run.target)
     assert not run.cut
     np.testing.assert_allclose(run.shading, trace.cross[1, 1])
+    for view, mean in (({}, trace.cross.mean(axis=(0, 1))), ({"layer": 1}, trace.cross[1].mean(axis=0))):
+        np.testing.assert_allclose(stepper_run(visible(trace, **view), reverse, "id").shading, mean, rtol=1e-6)
 
 
 def test_unknown_special_and_forced_pieces_are_marked_and_a_cut_output_says_so(tiny, reverse):
@@ -177,6 +179,7 @@ def test_what_is_no_piece_is_not_found(text, reverse, tiny):
         ("a", True, "Right. The model gave “a”"),
         ("z", False, "The output has a different token at this step. The model gave “z”"),
         (" <img> ", None, "“<img>” does not begin with any token of this model's vocabulary."),
+        ("ab", True, "“ab” splits into several tokens, so only the first one, “a”, counts."),
         ("ba", False, "“ba” splits into several tokens, so only the first one, “b”, counts."),
     ],
 )
