@@ -105,3 +105,16 @@ def test_a_click_on_a_word_finds_its_strongest_pieces(english):
     assert weights[query, key] == weights[0:3, 2:4].max()
     hidden = draw(english, "decoder", hide_special=True)
     assert hidden.pieces_at(1, 0, np.ones((7, 7))) == (1, 1)
+
+
+@pytest.mark.parametrize("hide_special", [False, True])
+def test_in_guess_mode_nothing_tells_what_comes(english, hide_special):
+    for step in range(english[1].n_steps):
+        view = {"step": step, "guess": True, "words": True, "hide_special": hide_special, "revealed": False}
+        for kind in ("decoder", "cross"):
+            drawn = draw(english, kind, **view)
+            assert drawn.rows[-1] == (step, step + 1)  # neither joined with its word nor hidden as special
+            assert drawn.queries[-1].endswith("→ ?")
+            seen = "".join(drawn.queries) + ("".join(drawn.keys) if kind == "decoder" else "")
+            later = [piece.strip("▁") for piece in english[1].tgt_tokens[max(step, 3) : 6] if len(piece) > 1]
+            assert not [piece for piece in later if piece in seen]
