@@ -85,7 +85,7 @@ def comes_to(page: Page, read: Callable[[], object], expected: object, *, within
 
 
 # Every chart is drawn as wide as its place.
-CHARTS_FIT = """
+_CHARTS_FIT = """
 () => [...document.querySelectorAll(".gf-chart")].every(chart => {
   const drawn = chart.querySelector(".main-svg");
   return drawn === null || Math.abs(drawn.getBoundingClientRect().width - chart.clientWidth) <= 2;
@@ -108,7 +108,7 @@ def in_both_windows(page: Page) -> Iterator[tuple[str, int]]:
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
         wait_for_idle(page)
-        page.wait_for_function(CHARTS_FIT, polling=POLL_MS)
+        page.wait_for_function(_CHARTS_FIT, polling=POLL_MS)
         yield scheme, size["width"]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import CHARTS_FIT, PHONE, WIDER, screenshot, turn_to
-from tests.browser.idle import POLL_MS
+from tests.browser.helpers import PHONE, WIDER, screenshot, turn_to
 from tests.extensions.parts_of_pages import MISTAKES
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
 from tests.pages.conftest import NAMES
@@ -59,7 +58,6 @@ def test_nothing_is_cut_or_wider_than_a_phone(phone, server, parts):
         turn_to(phone, server.url + address(part))
         expect(phone.get_by_test_id("stMain")).to_contain_text("⟦")
         assert not faults(phone), part
-        phone.wait_for_function(CHARTS_FIT, polling=POLL_MS)
         assert max(phone.evaluate(WIDER)) <= 0, part
         screenshot(phone, f"qps-{part}-{WIDTH}", whole=True)
     what_is_cut_or_runs_over_is_found(phone)
