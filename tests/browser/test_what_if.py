@@ -55,6 +55,7 @@ def cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page):
         texts = page.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
         assert [one for one in texts.evaluate_all(LONG) if one[1] < 260] == []
         page.get_by_role("button", name="Next mistake").click()
+        wait_for_idle(page)
     turn_to(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
     page.get_by_role("link", name="Compare both runs, step by step").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
