@@ -28,7 +28,6 @@ WEIGHTS = "model.safetensors"
         ("config.json", config_with(format_version=9), "config.json: format_version: found 9"),
         ("config.json", b'{"d_model": NaN}', "config.json: .*NaN"),
     ],
-    ids=str,
 )
 def test_a_file_that_is_missing_or_spoilt_is_named(spoil, name, content, message):
     refused(spoil(name, content), message)
