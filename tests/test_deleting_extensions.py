@@ -7,80 +7,55 @@ from glob import glob
 
 import pytest
 
+from tests.afresh import run_afresh
 from tests.deleted import EXTENSIONS, without
 from tests.source_code import ROOT
 
-# Every module of the kernel and of the extensions that are left, then every page on these models; each copy of the
-# product in a process of its own, which need not import torch, Streamlit and Plotly once more.
+# Every module of the kernel and of the extensions that are left, then every page.
 OPEN = """
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
-import pandas, plotly.graph_objects, torch
 from streamlit.testing.v1 import AppTest
+sys.path.insert(0, "")
+from transformer.extensions import extensions, provided
+import transformer
 
-def opened(folder, asked, gone):
-    os.chdir(folder)
-    sys.path.insert(0, folder)
-    from transformer.extensions import extensions, provided
-
-    import transformer
-
-    assert not {*gone} & {one.name for one in extensions()}
-    assert "Checkpoint" in dir(transformer)
-    assert "doctor" not in gone or "examine" not in dir(transformer)
-    left = [f"glassformer/extensions/{one.name}/" for one in extensions()]
-    for file in sorted([*Path("transformer").rglob("*.py"), *Path("glassformer").rglob("*.py")]):
-        name = file.as_posix()
-        within = name.startswith("glassformer/extensions/") and name.count("/") > 2
-        if (not within or name.startswith(tuple(left))) and "/pages/" not in name:
-            if not file.stem.endswith(("__main__", "_child", "worker", "probe")):
-                import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
-    scripts = [*Path("pages").rglob("*.py"), *(entry.script for entries in provided("pages") for entry in entries)]
-    assert len(scripts) >= 9
-    for script in sorted(scripts):
-        for parameters in asked:
-            test = AppTest.from_file(str(script), default_timeout=300)
-            test.query_params.update(parameters)
-            test.run()
-            assert not test.exception, (script, test.exception)
-    test = AppTest.from_file("main.py", default_timeout=300).run()
-    assert not test.exception, test.exception
-    print("opened without", *gone, flush=True)
-
-for one in eval(sys.argv[1]):
-    if os.fork() == 0:
-        opened(*one)
-        os._exit(0)
-    assert os.wait()[1] == 0
+gone = sys.argv[1:]
+assert not {*gone} & {one.name for one in extensions()}
+assert "Checkpoint" in dir(transformer)
+assert "doctor" not in gone or "examine" not in dir(transformer)
+assert Path(transformer.__file__).is_relative_to(Path().resolve())
+left = [f"glassformer/extensions/{one.name}/" for one in extensions()]
+for file in sorted([*Path("transformer").rglob("*.py"), *Path("glassformer").rglob("*.py")]):
+    name = file.as_posix()
+    within = name.startswith("glassformer/extensions/") and name.count("/") > 2
+    if (not within or name.startswith(tuple(left))) and "/pages/" not in name:
+        if not file.stem.endswith(("__main__", "_child", "worker", "probe")):
+            import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
+scripts = [*Path("pages").rglob("*.py"), *(entry.script for entries in provided("pages") for entry in entries)]
+assert len(scripts) >= 9
+for script in sorted([*scripts, "main.py"], key=str):
+    test = AppTest.from_file(str(script), default_timeout=300)
+    test.query_params.update({"model": "reverse", "src": "glass"})
+    test.run()
+    assert not test.exception, (script, test.exception)
+print("opened without", *gone)
 """
-LETTERS, CHINESE = {"model": "reverse", "src": "glass"}, {"model": "zh-en", "lang": "zh"}
 
 
-def run(folder, *command, **more):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"} | more
-    found = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
-    assert found.returncode == 0, (found.stdout[-2_000:], found.stderr[-4_000:])
-    return found.stdout
-
-
-def check(folder, asked):
-    """Open what is left without each of some groups of extensions, on some models."""
-    copies = [(str(without(gone, folder / str(n))), asked[gone], gone) for n, gone in enumerate(asked)]
-    assert run(folder, "-c", OPEN, repr(copies)).count("opened without") == len(asked)
-
-
-def test_the_kernel_alone_and_each_half_of_the_extensions_without_the_other_open(tmp_path):
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(EXTENSIONS, EXTENSIONS[::2], EXTENSIONS[1::2]),
+        *(pytest.param((one,), marks=pytest.mark.deep) for one in EXTENSIONS),
+    ],
+    ids=["all", "half", "other half", *EXTENSIONS],
+)
+def test_without_some_extensions_all_that_is_left_is_imported_and_opens(tmp_path, names):
     """What of one extension another one imports is for tests/test_layering.py to see."""
-    halves = {EXTENSIONS[::2]: [LETTERS], EXTENSIONS[1::2]: [LETTERS]}
-    check(tmp_path, {EXTENSIONS: [LETTERS, CHINESE]} | halves)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_without_one_extension_all_that_is_left_opens(tmp_path, name):
-    check(tmp_path, {(name,): [LETTERS]})
+    done = run_afresh(OPEN, *names, folder=without(names, tmp_path / "left"))
+    assert (done.returncode, "opened without" in done.stdout) == (0, True), done.stderr[-4_000:]
 
 
 # What of the kernel's tests may meet an extension; the rest passes without all of them, so without one as well.
@@ -101,4 +76,6 @@ TESTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--ignore=tests/pages/t
 )
 def test_without_an_extension_the_tests_of_the_kernel_pass(tmp_path, names, tests):
     copy = without(names, tmp_path, tests=True)
-    run(copy, *TESTS, *tests, PYTHONPATH=str(copy))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(copy)}
+    done = subprocess.run([sys.executable, *TESTS, *tests], cwd=copy, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, (done.stdout[-2_000:], done.stderr[-4_000:])

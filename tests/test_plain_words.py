@@ -4,8 +4,10 @@ import re
 import tomllib
 from functools import cache
 
+from babel.messages.pofile import read_po
+
 from glassformer.extensions.lessons.library.lesson_files import PLAN
-from tools.catalogues import CATALOGUES, collected, read
+from tools.catalogues import CATALOGUES, TEMPLATE, read
 
 TICS = {
     r", so that (?!\w+ can\b|score)": "so",
@@ -70,7 +72,9 @@ def lessons():
 
 @cache
 def messages():
-    return [*collected()]
+    """Each sentence of the code: that the template has them, `tests/tools/test_catalogues.py` sees."""
+    with (CATALOGUES / TEMPLATE).open("rb") as file:
+        return [*read_po(file)]
 
 
 def english():

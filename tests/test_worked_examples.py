@@ -1,18 +1,17 @@
 """The worked examples of `docs/contributing/` do what they say, in a copy of the app to which they are added."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+from tests.afresh import run_afresh
 from tests.deleted import without
 from tests.source_code import ROOT
 
 LISTED = 'PageEntry(22, EXPLORE / "masks.py", say("Masks")),'
 PROGRAM = """
 import sys
+sys.path.insert(0, "")
 from streamlit.testing.v1 import AppTest
 from transformer.__main__ import main
 from transformer.extensions import provided
@@ -53,11 +52,7 @@ def put(file, old, new):
 
 
 def test_pages_of_both_are_drawn_and_the_extension_has_a_place_in_the_menu_and_a_command(tree):
-    scripts = [str(tree / one) for one in ("pages/explore/agreement.py", "glassformer/extensions/pieces/page.py")]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *scripts], cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    done = run_afresh(PROGRAM, "pages/explore/agreement.py", "glassformer/extensions/pieces/page.py", folder=tree)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:2] == ["a\t1", "b\t1"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from tests.browser.flow_app import example
-from tests.browser.helpers import chart_menu, wait_for_idle
+from tests.browser.helpers import saved, wait_for_idle
 
 THRESHOLD = 0.05
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,10 +39,9 @@ def expected(name, *, heads=None, query=None, key=None, threshold=THRESHOLD):
 
 
 def save(page, name):
-    with page.expect_download() as download:
-        chart_menu(page, name)
-    assert download.value.suggested_filename == f"flow.{name.lower()}"
-    return download.value.path().read_bytes()
+    content, file = saved(page, page, name)
+    assert file == f"flow.{name.lower()}"
+    return content
 
 
 def drawn(page):

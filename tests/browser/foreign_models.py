@@ -1,6 +1,6 @@
-"""Tiny random models as other programs save them: a tutorial's file, and folders of Hugging Face's.
+"""Tiny random models as other programs save them: a tutorial's file, and a folder of Hugging Face's.
 
-The folders are written by hand, with names and keys as their files have them: the library that saves such folders
+The folder is written by hand, with names and keys as its files have them: the library that saves such folders
 takes seconds to import. Those that it does save are opened in `tests/extensions/huggingface`.
 """
 
@@ -46,11 +46,6 @@ def table(name, rows):
     return {f"{name}.weight": 0.3 * torch.randn(rows, WIDTH)}
 
 
-def columns(made):
-    """As GPT-2 stores its matrices: [in, out]."""
-    return {name: value.t().contiguous() if value.dim() == 2 else value for name, value in made.items()}
-
-
 def marian(folder):
     torch.manual_seed(0)
     files = foreign.marian()
@@ -71,42 +66,6 @@ def marian(folder):
     config = {"model_type": "marian", "vocab_size": size, "d_model": WIDTH, "max_position_embeddings": LENGTH,
               "activation_function": "gelu", "is_encoder_decoder": True}  # fmt: skip
     _write(folder, files, state, config | stacks | ids, ids)
-
-
-def gpt2(folder):
-    torch.manual_seed(0)
-    files = foreign.byte_pairs()
-    size = len(json.loads(files["vocab.json"]))
-    state = table("transformer.wte", size) | table("transformer.wpe", LENGTH) | norm("transformer.ln_f")
-    for name in (f"transformer.h.{i}" for i in range(LAYERS)):
-        state |= norm(f"{name}.ln_1") | norm(f"{name}.ln_2")
-        state |= columns(linear(f"{name}.attn.c_attn", outputs=3 * WIDTH) | linear(f"{name}.attn.c_proj"))
-        state |= columns(linear(f"{name}.mlp.c_fc", outputs=4 * WIDTH) | linear(f"{name}.mlp.c_proj", 4 * WIDTH))
-    ids = {"bos_token_id": 0, "eos_token_id": 0}
-    config = {"model_type": "gpt2", "vocab_size": size, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
-              "n_positions": LENGTH}  # fmt: skip
-    _write(folder, files, state, config | ids, ids)
-
-
-def bert(folder):
-    torch.manual_seed(0)
-    files = foreign.word_pieces()
-    size = files["vocab.txt"].count(b"\n")
-    rows = {"word": size, "position": LENGTH, "token_type": 2}
-    state = norm("bert.embeddings.LayerNorm") | {"cls.predictions.bias": 0.3 * torch.randn(size)}
-    for kind, n in rows.items():
-        state |= table(f"bert.embeddings.{kind}_embeddings", n)
-    for name in (f"bert.encoder.layer.{i}" for i in range(LAYERS)):
-        for part in ("self.query", "self.key", "self.value", "output.dense"):
-            state |= linear(f"{name}.attention.{part}")
-        state |= linear(f"{name}.intermediate.dense", outputs=INNER) | linear(f"{name}.output.dense", inputs=INNER)
-        state |= norm(f"{name}.attention.output.LayerNorm") | norm(f"{name}.output.LayerNorm")
-    head = "cls.predictions.transform"
-    state |= linear(f"{head}.dense") | norm(f"{head}.LayerNorm")
-    config = {"model_type": "bert", "vocab_size": size, "hidden_size": WIDTH, "num_hidden_layers": LAYERS,
-              "num_attention_heads": HEADS, "intermediate_size": INNER, "max_position_embeddings": LENGTH,
-              "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "pad_token_id": 0}  # fmt: skip
-    _write(folder, files, state, config, {})
 
 
 def _write(folder, files, state, config, generation):

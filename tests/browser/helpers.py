@@ -91,7 +91,7 @@ _CHARTS_FIT = """
   return drawn === null || Math.abs(drawn.getBoundingClientRect().width - chart.clientWidth) <= 2;
 })
 """
-_WIDER = """() => [document.documentElement, document.querySelector("[data-testid=stMain]")]
+WIDER = """() => [document.documentElement, document.querySelector("[data-testid=stMain]")]
   .map((one) => one.scrollWidth - one.clientWidth)"""
 
 
@@ -115,7 +115,7 @@ def in_both_windows(page: Page) -> Iterator[tuple[str, int]]:
 def fits_both_windows(page: Page, name: str, keys: Iterable[str] = ()) -> None:
     """Look that nothing of a page is wider than either window, and that these charts are in it."""
     for scheme, width in in_both_windows(page):
-        assert max(page.evaluate(_WIDER)) <= 0, (scheme, width)
+        assert max(page.evaluate(WIDER)) <= 0, (scheme, width)
         for key in keys:
             box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
             assert box is not None
@@ -211,3 +211,10 @@ def chart_menu(place: Page | Locator, entry: str) -> None:
 def menu_link(page: Page, name: str) -> Locator:
     """The link that leads to a page: in the menu, or among the tabs of the entry that is open."""
     return page.locator(".st-key-menu, .st-key-tabs").get_by_role("link", name=name, exact=True)
+
+
+def saved(page: Page, place: Page | Locator, entry: str) -> tuple[bytes, str]:
+    """What an entry of a chart's menu saves: the file's content and its name."""
+    with page.expect_download() as coming:
+        chart_menu(place, entry)
+    return coming.value.path().read_bytes(), coming.value.suggested_filename

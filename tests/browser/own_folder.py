@@ -12,8 +12,6 @@ from tests.browser.made_up import IMAGE, NAME, write_made_up
 from tests.extensions.maps.library.made_up import SOURCE, weights
 from tests.extensions.tokenizers.filling import filling
 
-OUTSIDE = "outside.pt"  # beside the folder, where the app must not look
-
 
 def write_own_folder(folder: Path) -> Path:
     """Make the folder, which is `folder / "own"`, and return it, for `--checkpoints`."""
@@ -22,10 +20,6 @@ def write_own_folder(folder: Path) -> Path:
     filling(own)
     _write_maps(own / "cat.npz")
     foreign_models.tutorial(own)
-    for make in (foreign_models.marian, foreign_models.gpt2, foreign_models.bert):
-        (own / make.__name__).mkdir()
-        make(own / make.__name__)
-    (folder / OUTSIDE).write_bytes((own / "lesson.pt").read_bytes())
     return own
 
 

@@ -30,7 +30,7 @@ class Paced:
         self._look()
 
     def _keep_on(self):
-        while not self._over.wait(0.05):
+        while not self._over.wait(0.1):
             self._look()
 
     def _look(self):
@@ -44,8 +44,9 @@ class Paced:
 
 
 def _children(pid):
-    for process in Path("/proc").glob("[0-9]*"):
+    for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):
-            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
-            if parent == str(pid) and b"training_worker" in (process / "cmdline").read_bytes():
-                yield process
+            for child in (task / "children").read_text().split():
+                process = Path("/proc", child)
+                if b"training_worker" in (process / "cmdline").read_bytes():
+                    yield process

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
@@ -14,13 +13,6 @@ from tools.serve import Server
 SETTLED_MS = 60_000
 OUTPUTS = ":is(.st-key-result_choice, .st-key-branch_choice) [role=radiogroup] label"
 FIFTEEN = quote("如果明天不下雨，我们就和朋友一起去公园里玩吧。")  # 15 pieces, and 14 come out
-# The text of charts without what the mouse points at.
-_DRAWN = """charts => charts.map(chart => {
-  const copy = chart.cloneNode(true);
-  copy.querySelectorAll(".hoverlayer").forEach(layer => layer.remove());
-  return copy.textContent;
-})"""
-
 _REACHED = "text => [...text.childNodes].map(one => one.className === 'gf-coming' ? '' : one.textContent)"
 
 
@@ -154,18 +146,3 @@ def address(page: Page) -> dict[str, str]:
 def expect_address(page: Page, **wanted: str | None) -> None:
     """Wait until the address has these parameters; None stands for one that it has not."""
     comes_to(page, lambda: {name: address(page).get(name) for name in wanted}, wanted)
-
-
-def shown(page: Page) -> dict[str, Any]:
-    """All that one page can be compared with another by."""
-    return {
-        "step": browser_step(page),
-        "output": output(page),
-        "caption": page.locator(".gf-stepper .gf-caption").inner_text(),
-        "source": page.locator(".gf-source .gf-chip").all_inner_texts(),
-        "target": page.locator(".gf-target .gf-chip").all_inner_texts(),
-        "box": source_box(page).input_value(),
-        "outputs": outputs(page),
-        "charts": page.locator(".gf-chart .main-svg").evaluate_all(_DRAWN),
-        "sidebar": page.get_by_test_id("stSidebarUserContent").inner_text(),
-    }

@@ -12,15 +12,13 @@ from tests.browser.story import expect_address, source_box, wait_for_charts
 from tests.pages.test_language import OF_PAGES
 
 BRANCH = OF_PAGES["step"]
-LESSON = {"model": "reverse", "src": "abcdef", "lesson": "one-piece.5"}
-PANEL = ".st-key-lesson_panel"
 FONT = "element => getComputedStyle(element).fontFamily"
 
 
 @pytest.fixture
 def opened(server, new_page):
-    def open_one(path, language="en", *, page=None, **options):
-        page = page or new_page(**options)
+    def open_one(path, language="en", **options):
+        page = new_page(**options)
         turn_to(page, f"{server.url}/{path}&lang={language}" if language else f"{server.url}/")
         return page
 
@@ -68,9 +66,6 @@ def test_what_one_does_outlives_a_change_of_language(opened):
     page.go_back()  # to the page before, and its language
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^(翻译|Translate)$"))
     wait_for_idle(page)
-    page.goto("about:blank")  # a session keeps its language
-    opened(f"step?{written(LESSON)}", "zh", page=page)
-    a_lesson_and_its_answer_outlive_it(page)
 
 
 def a_branch_outlives_it(page):
@@ -82,17 +77,6 @@ def a_branch_outlives_it(page):
     page.get_by_role("button", name="前进一步", exact=True).click()  # what the widgets send now is known
     states(page, BRANCH | {"step": "4"})
     expect(page.locator(".st-key-candidates")).to_contain_text("第 4 步")  # drawn by a fragment alone
-
-
-def a_lesson_and_its_answer_outlive_it(page):
-    panel = page.locator(PANEL)
-    panel.get_by_text("0", exact=True).click()
-    panel.get_by_role("button", name="回答").click()
-    expect(panel).to_contain_text("答对了：“0”")
-    for language, told in (("English", "Correct: “0”"), ("中文", "答对了：“0”")):
-        speak(page, language)
-        expect(panel).to_contain_text(told)
-        states(page, LESSON)
 
 
 def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system_and_terms_are_words(opened, server):

@@ -1,20 +1,11 @@
-"""What heads do is sorted, opened from table, map and menu, taken home, and fits both windows."""
+"""What heads do is sorted, opened from table, map and menu, and taken home."""
 
 import csv
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import (
-    click_chart,
-    comes_to,
-    fits_both_windows,
-    hover,
-    press_table,
-    table_rows,
-    turn_to,
-    wait_for_idle,
-)
+from tests.browser.helpers import click_chart, comes_to, hover, press_table, table_rows, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS, address, expect_address
 
 TABLE, MAP, ROWS = "head_table", "head_table_map", "head_table_rows"
@@ -50,10 +41,6 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
     for line, row in zip(lines, table_rows(page, TABLE), strict=True):
         assert row[0].removeprefix("● ") == f"Layer {line[3]}, head {line[4]}"
         assert float(row[2]) == pytest.approx(float(line[5]), abs=1e-4)
-    fits_both_windows(page, "head-table", [MAP])
-    page.set_viewport_size({"width": 1280, "height": 2000})
-    wait_for_idle(page)
-
     press_table(page, TABLE, -1, 340)
     expect(page.locator(f".st-key-{TABLE} [role=columnheader]").nth(2)).to_contain_text("↑", timeout=SETTLED_MS)
     numbers = lambda: [float(row[2]) for row in table_rows(page, TABLE)]  # noqa: E731

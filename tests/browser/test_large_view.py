@@ -1,6 +1,5 @@
-"""A chart in the large view keeps its zoom, steps and tells clicks as on the page, and gives the focus back."""
+"""A chart in the large view keeps its zoom and tells clicks as on the page, and gives the focus back."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.components import frame, plot
@@ -69,28 +68,6 @@ def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
     expect(figures.locator(LARGE)).to_have_count(0)
     a_panel_tells_its_trace_and_hover_small_numbers_and_the_weight_behind_a_logarithm(figures)
     in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(figures)
-
-
-def test_stepping_changes_the_chart_in_the_large_view(stage):
-    chart_menu(frame(stage, "An attention map."), "Show this chart large")
-    expect(stage.locator(LARGE)).to_be_visible()
-    first = "document.querySelector(\"[role=img][aria-label='An attention map.']\")._fullData[0].z[0].indexOf(1)"
-    before = stage.evaluate(first)
-    for _ in range(2):
-        stage.keyboard.press("ArrowRight")
-    expect(stage.get_by_text("python: plain step 2", exact=True)).to_be_attached()
-    stage.wait_for_function(f"before => {first} !== before", arg=before)
-    expect(stage.locator(LARGE).locator(".main-svg").first).to_be_visible()
-    parts = [stage.locator(f"{LARGE} {part}").first for part in (".main-svg", ".gf-chart")]
-
-    def fits():
-        drawn, room = (part.bounding_box() for part in parts)
-        return [drawn["width"], drawn["height"]] == pytest.approx([room["width"], room["height"]], abs=2)
-
-    comes_to(stage, fits, expected=True)
-    stage.get_by_role("button", name="Close").click()
-    expect(stage.locator(LARGE)).to_have_count(0)
-    stage.mouse.move(5, 5)
 
 
 def in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(page):

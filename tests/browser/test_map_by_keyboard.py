@@ -1,7 +1,5 @@
 """Maps are read by keyboard and by ear, names of tiles cover nothing, and axe finds nothing serious on pages."""
 
-import re
-
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -21,7 +19,7 @@ SERIOUS = """async () => {
 }"""
 
 
-def test_arrows_move_over_a_map_and_the_mouse_over_tiles_and_each_cell_is_told(server, page):
+def test_arrows_move_over_a_map_and_each_cell_is_told(server, page):
     turn_to(page, f"{server.url}{MAP}")
     grid = page.get_by_role("grid").filter(has=page.locator(".gf-grid-cell")).first
     grid.focus()
@@ -41,7 +39,6 @@ def test_arrows_move_over_a_map_and_the_mouse_over_tiles_and_each_cell_is_told(s
     assert page.locator(".gf-stepper").first.get_attribute("data-step") == step
     page.keyboard.press("Escape")
     expect(grid).not_to_be_focused()
-    a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, checkpoint)
 
 
 # Where a cell of the map of maps is on the screen.
@@ -49,11 +46,6 @@ CELL = """([row, column]) => {
   const chart = [...document.querySelectorAll(".js-plotly-plot")].find(one => one.layout?.meta?.grid);
   const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
   return [box.left + xaxis._offset + xaxis.l2p(column), box.top + yaxis._offset + yaxis.l2p(row)]; }"""
-
-AT = """() => {
-  const at = document.querySelector(".gf-edge-query.gf-edge-at")?.getBoundingClientRect();
-  return at?.height ? at.toJSON() : null; }"""
-
 
 # Names that lie on another, on the title, the numbers of layers and heads, or a tile.
 COVERED = """() => {
@@ -93,29 +85,6 @@ def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, 
             assert charts == 3
             assert covered == [], (theme, width, hovered)
         page.mouse.move(0, 0)
-
-
-def a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page, checkpoint):
-    turn_to(page, f"{server.url}/attention?model=reverse&src=abc")
-    expect(page.locator(".gf-chart .main-svg").first).to_be_visible()
-    wait_for_idle(page)
-    run = run_batch(checkpoint, [checkpoint.query("abc")])[0]
-    n_rows, n_columns = run.maps("cross").shape[2:]
-    for _ in range(5):  # a page that still grows may move the map away from under the pointer
-        place = page.evaluate(CELL, [n_rows + 1, n_columns + 2])  # query 2 and key 3 of layer 2, head 2
-        page.mouse.move(*place, steps=3)
-        page.wait_for_timeout(300)
-        if place == page.evaluate(CELL, [n_rows + 1, n_columns + 2]):
-            break
-    expect(page.locator(".gf-edge-query.gf-edge-at")).to_have_count(1)
-    expect(page.locator(".gf-edge-key.gf-edge-at")).to_have_text(re.compile(re.escape(run.src_tokens[2].strip("▁"))))
-    assert page.locator(".gf-edge-query").count() > 1
-    box = page.wait_for_function(AT).json_value()  # in one go: the marks may be drawn anew between two
-    assert abs(box["y"] + box["height"] / 2 - place[1]) < 6
-    assert box["x"] + box["width"] <= place[0]
-    page.mouse.move(0, 0)
-    expect(page.locator(".gf-edge-at")).to_have_count(0)
-    assert page.locator(".gf-edge").count() > 1
 
 
 PAGES = ("masks", "lessons", "open", "training", "corpus", "teachers")

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import click_chart, fits_both_windows, turn_to, wait_for_idle
+from tests.browser.helpers import click_chart, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, charts_are_drawn, expect_address
 
@@ -43,6 +43,5 @@ def test_a_cell_and_a_bar_say_why(server, page):
 
     open_masks(page, server, f"masks?model=zh-en&src={FIFTEEN}&step=5&masks=masks")
     chart_is_on_the_first_screen(page, ".st-key-mask_bool .gf-chart")
-    fits_both_windows(page, "masks", ["mask_bool"])
     cut = "rows => rows.filter(row => row.scrollWidth > row.clientWidth).map(row => row.innerText)"
     assert page.get_by_test_id("stMain").get_by_role("radiogroup").evaluate_all(cut) == []

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import click_chart, comes_to, fits_both_windows, turn_to, wait_for_idle
+from tests.browser.helpers import click_chart, comes_to, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
 
@@ -46,9 +46,6 @@ def test_what_is_clicked_opens_and_can_be_taken_away_and_put_back(server, page):
     click(page, EFFECTS, 1 / 8, 11.5 / 12)
     comes_to(page, lambda: head(page), (None, "3", "1"))
     is_drawn(page, STEPS)
-    fits_both_windows(page, "matters-heads", [EFFECTS, STEPS])
-    page.set_viewport_size({"width": 1280, "height": 720})
-    wait_for_idle(page)
     click(page, EFFECTS, 3 / 8, 1.5 / 12)
     comes_to(page, lambda: head(page), ("encoder", "1", "2"))
     page.get_by_role("button", name="Take this head away").click()

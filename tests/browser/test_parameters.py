@@ -1,10 +1,10 @@
-"""A press on a name of Parameters opens it, and two checkpoints are compared, in a wide window and a phone."""
+"""A press on a name of Parameters opens it, and a checkpoint is chosen to compare with."""
 
 import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
+from tests.browser.helpers import comes_to, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, expect_address
 
@@ -38,6 +38,3 @@ def test_a_press_on_a_name_opens_it_and_two_checkpoints_are_compared(server, new
     wait_for_idle(page)
     expect_address(page, against="en-fr")
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(r"Identical: 0 of \d+ tensors\."))
-    for scheme, width in in_both_windows(page):
-        screenshot(page, f"parameters {scheme} {width}", whole=True)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,4 +1,4 @@
-"""A chart keeps its zoom and its mark, tells each click once, takes nothing for markup, and says what it lacks."""
+"""A chart marks the step at once, tells each click once, takes nothing for markup, and says what it lacks."""
 
 import ast
 import re
@@ -17,24 +17,14 @@ HOSTILE = (
 
 
 MAP = "document.querySelector(\"[aria-label='An attention map.']\")"
-RANGES = f"{MAP}._fullLayout.xaxis.range.map(Math.round)"
 
 
 def frames(page):
     return page.evaluate(f"{MAP}.layout.shapes.map(({{ y0, y1 }}) => [y0, y1])")
 
 
-def test_a_chart_keeps_zoom_and_mark_tells_clicks_and_follows_theme_and_width(stage):
+def test_a_chart_marks_the_step_at_once_tells_clicks_and_follows_theme_and_width(stage):
     comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
-    left, top = cell_centre(stage, 2, 2)
-    right, bottom = cell_centre(stage, 8, 8)
-    stage.mouse.move(left, top)
-    stage.mouse.down()
-    stage.mouse.move(right, bottom, steps=5)
-    stage.mouse.up()
-    comes_to(stage, lambda: stage.evaluate(RANGES)[0] >= 1, expected=True)
-    zoomed = stage.evaluate(RANGES)
-    assert zoomed[1] <= 9
     stage.evaluate("document.activeElement.blur()")
     stage.evaluate(
         f"""() => {{
@@ -49,8 +39,6 @@ def test_a_chart_keeps_zoom_and_mark_tells_clicks_and_follows_theme_and_width(st
     expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
     wait_for_idle(stage)
     comes_to(stage, lambda: frames(stage), [[0.5, 1.5]])
-    comes_to(stage, lambda: stage.evaluate(RANGES), zoomed)
-    stage.get_by_role("button", name="Reset zoom").filter(visible=True).click()
     clicks_are_told_once_each_and_a_masked_cell_says_why(stage)
     charts_follow_theme_and_width_and_wait_for_a_place(stage)
 

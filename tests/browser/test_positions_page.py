@@ -2,10 +2,9 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import click_chart, comes_to, drawn, fits_both_windows, turn_to
+from tests.browser.helpers import click_chart, comes_to, drawn, turn_to
 from tests.browser.story import charts_are_drawn, expect_address, type_source, wait_for_charts
 
-LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 4
 # The middle of a bar's height, or a mark, of a curve.
 AT = """([key, curve, place]) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`), trace = chart._fullData[curve];
@@ -48,6 +47,3 @@ def test_a_walk_through_the_parts(server, page):
     type_source(page, "")
     choose(page, "Part", "Shift")
     expect(page.locator(".st-key-position_points")).to_be_visible()  # it needs no sentence
-    turn_to(page, f"{server.url}/positions?model=zh-en&positions=sentence&src={LONG}&step=5")
-    wait_for_charts(page)
-    fits_both_windows(page, "positions", ["embedding_strengths", "embedding_rows"])

@@ -13,12 +13,15 @@ from playwright.sync_api import Error, expect
 
 from tests.browser.helpers import PHONE, menu_link, open_page, turn_to
 from tests.browser.idle import wait_for_idle
+from tests.browser.story import expect_address
 from tests.browser.test_slow_network import slow_down
 from tools.serve import HOST
 
 BAR = ".gf-room-said"
 PANEL = ".st-key-lesson_panel"
 DRAWN = "chart => chart._fullData.map(bars => [...bars.x])"
+FEW = "1 vote. A chart of the choices appears once there are 5 votes."  # too few to say what was chosen
+LEFT = re.compile(r"Vote: (1:00|0:\d\d)")
 FOLLOWS, AWAY = "your page follows the teacher", "you are looking around by yourself"
 
 
@@ -45,20 +48,22 @@ def parameters(page):
     return dict(re.findall(r"[?&](\w+)=([^&]*)", page.url))
 
 
-@pytest.fixture
-def people(new_page, server):
-    """A teacher, two students, the code of their room, all on the page about rooms."""
-    teacher, *students = [new_page(visitor=name) for name in ("teacher", "first", "second")]
+def opened(new_page, server):
+    """A teacher who has opened a room, and its code."""
+    teacher = new_page(visitor="teacher")
     open_page(teacher, f"{server.url}/room")
     teacher.get_by_role("button", name="Open a room").click()
     expect(teacher.locator(BAR)).to_contain_text("0 students")
-    code = parameters(teacher)["room"]
-    open_page(students[0], f"{server.url}/?room={code.lower()}")
-    open_page(students[1], f"{server.url}/room")
-    students[1].get_by_role("textbox", name="Room code").fill(f"{code[:3]} {code[3:]}")
-    students[1].get_by_role("textbox", name="Room code").press("Enter")
-    expect(teacher.locator(BAR)).to_contain_text("2 students")
-    return teacher, *students, code
+    return teacher, parameters(teacher)["room"]
+
+
+def students_of(new_page, server, teacher, code, *visitors):
+    """Students with these options, once their teacher has them."""
+    pages = [new_page(**options) for options in visitors]
+    for page in pages:
+        page.goto(f"{server.url}/?room={code.lower()}")
+    expect(teacher.locator(BAR)).to_contain_text(re.compile(rf"\b{len(pages)} student"))
+    return pages
 
 
 # What a page shows, in any language: the page that Python has drawn, the address, the run, the step, a lesson.
@@ -112,56 +117,62 @@ def vote(student, choice):
     expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
 
 
-def test_a_class_follows_and_votes_and_sees_nothing_before_it_is_shown(people, server, new_page, tmp_path):
-    a_vote_asked_aloud_needs_one_click(*people[:3])
-    who_looks_away_stays_and_who_comes_back_is_with_the_teacher(people, server, new_page)
+def test_a_class_follows_and_votes_and_sees_nothing_before_it_is_shown(server, new_page, tmp_path):
+    teacher, code = opened(new_page, server)
+    student = new_page(visitor="first")
+    open_page(student, f"{server.url}/room")
+    student.get_by_role("textbox", name="Room code").fill(f"{code[:3].lower()} {code[3:]}")
+    student.get_by_role("textbox", name="Room code").press("Enter")
+    expect(teacher.locator(BAR)).to_contain_text("1 student")
+    a_vote_asked_aloud_needs_one_click(teacher, student)
+    who_looks_away_stays_and_who_comes_back_is_with_the_teacher(teacher, student, code)
+    who_comes_late_by_any_address_is_with_the_teacher_too(teacher, student, code, server, new_page)
     wall = new_page(visitor="wall", color_scheme="dark", viewport={"width": 1920, "height": 1080})
-    the_wall_shows_the_way_to_a_phone(wall, server, people[3], tmp_path)
-    turn_to(people[0], f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={people[3]}")
-    few_votes_hide_who_chose_what(people, wall)
-    many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wall, server)
+    the_wall_shows_the_way_to_a_phone(wall, server, code, tmp_path)
+    turn_to(teacher, f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={code}")
+    few_votes_hide_who_chose_what(teacher, student, wall)
+    many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(teacher, student, wall, server, code)
 
 
-def a_vote_asked_aloud_needs_one_click(teacher, first, second):
-    for student in (first, second):
-        expect(student.locator(BAR)).to_contain_text("the teacher has not opened a page yet")
+def a_vote_asked_aloud_needs_one_click(teacher, student):
+    expect(student.locator(BAR)).to_contain_text("the teacher has not opened a page yet")
     teacher.get_by_role("button", name="Ask for votes").click()
-    first.get_by_role("button", name="Vote for B").click()
-    expect(first.locator(BAR + " + span")).to_have_text("Your vote is in.")
-    expect(teacher.locator(".gf-room-wall")).to_contain_text("1 of 2 answered")
+    student.get_by_role("button", name="Vote for B").click()
+    expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
+    expect(teacher.locator(".gf-room-wall")).to_contain_text("1 of 1 answered")
     teacher.get_by_role("button", name="Show the votes").click()
-    few = "1 vote. A chart of the choices appears once there are 5 votes."  # too few to say what was chosen
-    expect(teacher.get_by_text(few)).to_be_visible()
+    expect(teacher.get_by_text(FEW)).to_be_visible()
 
 
-def who_looks_away_stays_and_who_comes_back_is_with_the_teacher(people, server, new_page):
-    teacher, first, second, code = people
+def who_looks_away_stays_and_who_comes_back_is_with_the_teacher(teacher, student, code):
     menu_link(teacher, "Translate").click()  # from a bare address, which means another model to each
-    for student in (first, second):
-        student.wait_for_url(re.compile(rf"/step\?.*room={code}", re.IGNORECASE))
-        wait_for_idle(student)
-        expect(student.locator(BAR)).to_contain_text(FOLLOWS)
+    student.wait_for_url(re.compile(rf"/step\?.*room={code}", re.IGNORECASE))
+    wait_for_idle(student)
+    expect(student.locator(BAR)).to_contain_text(FOLLOWS)
     wait_for_idle(teacher)
     teacher.keyboard.press("ArrowRight")
-    for student in (first, second):
-        expect(student.locator(".gf-caption")).to_contain_text("Step 2 of")
-    second.get_by_role("button", name="Look around by yourself").click()
-    expect(second.locator(BAR)).to_contain_text(AWAY)
+    expect(student.locator(".gf-caption")).to_contain_text("Step 2 of")
+    student.get_by_role("button", name="Look around by yourself").click()
+    expect(student.locator(BAR)).to_contain_text(AWAY)
     teacher.keyboard.press("ArrowRight")
-    expect(first.locator(".gf-caption")).to_contain_text("Step 3 of")
-    expect(second.locator(".gf-caption")).to_contain_text("Step 2 of")
-    second.get_by_role("button", name="Follow the teacher").click()
-    expect(second.locator(".gf-caption")).to_contain_text("Step 3 of")
+    expect_address(teacher, step="3")
+    wait_for_idle(teacher)  # the room knows
+    expect(student.locator(".gf-caption")).to_contain_text("Step 2 of")
+    student.get_by_role("button", name="Follow the teacher").click()
+    expect(student.locator(".gf-caption")).to_contain_text("Step 3 of")
     teacher.reload()  # which leaves them what they are
     wait_for_idle(teacher)
-    expect(teacher.locator(BAR)).to_contain_text("2 students")
+    expect(teacher.locator(BAR)).to_contain_text("1 student")
     assert "secret" not in teacher.url
-    late = new_page(visitor="chinese", locale="zh-CN", viewport=PHONE)
+
+
+def who_comes_late_by_any_address_is_with_the_teacher_too(teacher, student, code, server, new_page):
+    late = new_page(**CHINESE, viewport=PHONE)
     late.goto(f"{server.url}/masks?room={code}")
-    assert "| en-fr | I like coffee. |" in all_arrive(teacher, [first, second, late], page="step")
+    assert "| en-fr | I like coffee. |" in all_arrive(teacher, [student, late], page="step")
     expect(late.locator(".gf-caption")).to_contain_text("3")
     late.close()
-    expect(teacher.locator(BAR)).to_contain_text("2 students")
+    expect(teacher.locator(BAR)).to_contain_text("1 student")
 
 
 def the_wall_shows_the_way_to_a_phone(wall, server, code, folder):
@@ -171,80 +182,67 @@ def the_wall_shows_the_way_to_a_phone(wall, server, code, folder):
     assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
 
 
-def few_votes_hide_who_chose_what(people, wall):
-    teacher, first, second, code = people
+def few_votes_hide_who_chose_what(teacher, student, wall):
     panel = teacher.locator(PANEL)
-    first.set_viewport_size(PHONE)
-    for student in (first, second):
-        student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
-        wait_for_idle(student)
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-    covered = sum(first.locator(name).bounding_box()["height"] for name in (".st-key-room_bar", PANEL))
+    student.set_viewport_size(PHONE)
+    student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
+    wait_for_idle(student)
+    expect(student.locator(PANEL)).to_contain_text("The class votes")
+    covered = sum(student.locator(name).bounding_box()["height"] for name in (".st-key-room_bar", PANEL))
     assert covered < 0.2 * PHONE["height"]  # the picture is seen
-    expect(first.locator(".st-key-source")).to_be_hidden()  # who follows a class has no box to type into
-    for student in (first, second):
-        vote(student, 0)
-    line, sheet = (first.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
+    expect(student.locator(".st-key-source")).to_be_hidden()  # who follows a class has no box to type into
+    vote(student, 0)
+    unfold(student.locator(PANEL))
+    line, sheet = (student.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
     assert sheet["y"] + sheet["height"] <= line["y"] + 1  # the line covers nothing of the sheet
     panel.get_by_role("button", name="Timer").click()
     teacher.get_by_role("button", name="Start").click()
-    for page in (wall, second):
-        expect(page.locator(".gf-room-timer").first).to_contain_text("Vote: 0:5")
-    second.reload()
-    expect(second.locator(".gf-room-timer").first).to_contain_text("Vote: 0:")
-    wait_for_idle(second)
+    for page in (wall, student):
+        expect(page.locator(".gf-room-timer").first).to_contain_text(LEFT)
+    student.wait_for_timeout(1000)  # meanwhile its page has been drawn again
+    wait_for_idle(student)
+    expect(student.locator(f"{PANEL} .gf-asked[open]")).to_be_visible()  # what is read is not folded
+    student.reload()
+    expect(student.locator(".gf-room-timer").first).to_contain_text(LEFT)
+    wait_for_idle(student)
     wait_for_idle(teacher)
     panel.get_by_role("button", name="Show the votes").click()
-    few = "2 votes. A chart of the choices appears once there are 5 votes."
-    expect(wall.locator(".gf-wall")).to_contain_text([code, few])
+    expect(wall.get_by_text(FEW)).to_be_visible()
     assert wall.locator(".gf-wall-right").count() == 0
     panel.get_by_role("button", name="Vote again").click()
 
 
-def many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(people, wall, server):
-    teacher, first, second, code = people
-    panel = teacher.locator(PANEL)
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("The class votes")
-    offered = second.locator(PANEL).get_by_role("radiogroup").locator("label").all_text_contents()
+def many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(teacher, student, wall, server, code):
+    panel, asked = teacher.locator(PANEL), student.locator(PANEL)
+    expect(asked).to_contain_text("The class votes")
+    unfold(asked)
+    labels = asked.get_by_role("radiogroup").locator("label")
+    expect(labels.filter(has_text="nothing")).to_be_visible()  # it comes after what stands above it
+    offered = labels.all_text_contents()
     own = next(place for place, label in enumerate(offered) if "nothing" in label)
     others = int(own == 0)
     others_vote(server.port, code, round_=3, choices=[others] * 5)
-    for student in (first, second):
-        vote(student, own)
-        expect(student.locator(PANEL)).to_contain_text("You voted for “nothing”")
-        expect(student.locator(PANEL)).not_to_contain_text("You predicted")
-    expect(wall.locator(".gf-room-wall")).to_contain_text("7 of 7 answered")
+    vote(student, own)
+    expect(asked).to_contain_text("You voted for “nothing”")
+    expect(asked).not_to_contain_text("You predicted")
+    expect(wall.locator(".gf-room-wall")).to_contain_text("6 of 6 answered")
     assert wall.locator(".js-plotly-plot").count() == 0
     panel.get_by_role("button", name="Show the votes").click()
-    for page in (wall, second, teacher):
+    expect(student.locator(".st-key-room_votes")).to_be_attached()
+    unfold(asked)  # folded anew, as there is something else to see
+    for page in (wall, student, teacher):
         expect(page.locator(".st-key-room_votes, .st-key-wall_votes").locator(".main-svg").first).to_be_visible()
-    votes = [{own: 2, others: 5}.get(place, 0) for place in range(len(offered))]
+    votes = [{own: 1, others: 5}.get(place, 0) for place in range(len(offered))]
     assert wall.locator(".js-plotly-plot").evaluate(DRAWN) == [votes]
-    expect(second.locator(PANEL)).not_to_contain_text("You predicted")
+    expect(asked).not_to_contain_text("You predicted")
     wait_for_idle(teacher)
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
-    for student in (first, second):
-        expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
+    expect(asked).to_contain_text("You predicted “nothing”")
     assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
-    unfold(first.locator(PANEL))
+    unfold(asked)
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
-        first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
-
-
-def opened(new_page, server, *students):
-    """A teacher whose browser speaks English, and students with these options, in one room."""
-    teacher = new_page(visitor="teacher")
-    open_page(teacher, f"{server.url}/room")
-    teacher.get_by_role("button", name="Open a room").click()
-    expect(teacher.locator(".gf-room-said")).to_contain_text("0 students")
-    code = re.search(r"room=(\w+)", teacher.url)[1]
-    pages = [new_page(**options) for options in students]
-    for page in pages:
-        page.goto(f"{server.url}/?room={code}")
-    expect(teacher.locator(".gf-room-said")).to_contain_text(re.compile(rf"{len(pages)} student"))
-    return teacher, pages, code
+        asked.get_by_role("link", name=way, exact=True).click(trial=True)
 
 
 CHINESE = {"visitor": "chinese", "locale": "zh-CN"}
@@ -267,7 +265,8 @@ WALK = (
 
 @pytest.mark.deep
 def test_five_students_stay_with_their_teacher_for_twenty_moves(new_page, server):
-    teacher, students, code = opened(new_page, server, *STUDENTS)
+    teacher, code = opened(new_page, server)
+    students = students_of(new_page, server, teacher, code, *STUDENTS)
     menu_link(teacher, "Translate").click()
     all_arrive(teacher, students, page="step")  # and have all scripts
     with slow_down(students[-1]):
@@ -289,5 +288,5 @@ def test_five_students_stay_with_their_teacher_for_twenty_moves(new_page, server
             else:
                 menu_link(teacher, move).click()
             wait_for_idle(teacher)
-            expect(teacher.locator(".gf-room-said")).to_contain_text("5 students")
+            expect(teacher.locator(BAR)).to_contain_text("5 students")
             all_arrive(teacher, students, page=teacher.url.partition("?")[0].rpartition("/")[2])

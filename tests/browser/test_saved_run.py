@@ -10,7 +10,7 @@ from glassformer.runs.loading import SHIPPED, runner
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, declare_all
 from glassformer.state.link import Link
-from tests.browser.helpers import PHONE, chart_menu, open_page, turn_to
+from tests.browser.helpers import PHONE, open_page, saved, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
 from tests.extensions.saving.hostile_run import TEXTS, hostile
@@ -56,13 +56,6 @@ def live(page):
     return page.get_by_role("link", name="Open this run in Glassformer").get_attribute("href")
 
 
-def table(page, chart):
-    """The bytes of the CSV that a chart's menu saves."""
-    with page.expect_download() as coming:
-        chart_menu(chart, "CSV")
-    return coming.value.path().read_bytes()
-
-
 def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(server, new_page, folder, offline):
     tab = new_page()
     open_page(
@@ -82,7 +75,8 @@ def test_it_opens_at_the_readers_step_and_follows_in_both_languages_and_themes(s
         for one in (page, tab):
             expect(one.locator(TITLES).first).to_have_text(f"Step {n}: candidates for the next token")
         for place, key in ((0, "candidates"), (2, "cross_map")):  # between them the picture of another block
-            assert table(page, page.locator(".gf-chart-frame").nth(place)) == table(tab, tab.locator(f".st-key-{key}"))
+            of_file, of_page = page.locator(".gf-chart-frame").nth(place), tab.locator(f".st-key-{key}")
+            assert saved(page, of_file, "CSV")[0] == saved(tab, of_page, "CSV")[0]
         for one in (page, tab):
             one.keyboard.press("ArrowRight")
     page.get_by_role("button", name="中文").click()

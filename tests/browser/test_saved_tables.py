@@ -11,7 +11,7 @@ from PIL import Image
 
 from glassformer.charts.heatmap import MOST_EXACT
 from glassformer.runs.loading import SHIPPED
-from tests.browser.helpers import chart_menu, turn_to, wait_for_idle
+from tests.browser.helpers import saved, turn_to, wait_for_idle
 from tests.browser.story import wait_for_charts
 from transformer.checkpoint.load import load
 
@@ -23,23 +23,21 @@ def checkpoint():
     return load(SHIPPED / "zh-en")
 
 
-def saved(page, part):
+def saved_table(page, part):
     """The table that a chart's menu saves, and the file's name."""
-    with page.expect_download() as download:
-        chart_menu(page.locator(f".st-key-{part}"), "CSV")
-    content = download.value.path().read_bytes()
+    content, name = saved(page, page.locator(f".st-key-{part}"), "CSV")
     assert content.startswith(b"\xef\xbb\xbf")
-    return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig"), download.value.suggested_filename
+    return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig"), name
 
 
 def weights(table, shape):
     return table["weight"].to_numpy().astype(np.float32).reshape(shape)
 
 
-def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, page, checkpoint, tmp_path):
+def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, page, checkpoint):
     trace = checkpoint.run(checkpoint.card.first_example())
     turn_to(page, f"{server.url}/attention?model=zh-en")
-    table, name = saved(page, "overview_cross")
+    table, name = saved_table(page, "overview_cross")
     np.testing.assert_array_equal(weights(table, trace.cross.shape), trace.cross)
     assert set(table["checkpoint"]) == {"zh-en"}
     assert set(table["sentence"]) == {trace.query.source}
@@ -47,12 +45,12 @@ def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, page, c
     turn_to(page, f"{server.url}/attention?model=zh-en&panel=flow&layer=2")
     page.get_by_role("button", name="Head 2", exact=True).click()  # a hidden head is saved, too
     wait_for_idle(page)  # a rerun gives the file another address
-    table, name = saved(page, "flow")
+    table, name = saved_table(page, "flow")
     np.testing.assert_array_equal(weights(table, trace.cross[1].shape), trace.cross[1])
     assert name == "zh-en_我喜欢喝咖啡_flow_cross-attention-layer-2.csv"
     turn_to(page, f"{server.url}/step?model=zh-en&how=sampling&seed=3&temp=2")
     wait_for_idle(page)
-    table, name = saved(page, "candidates")  # which the browser makes
+    table, name = saved_table(page, "candidates")  # which the browser makes
     assert set(table["decoding"]) == {"sampling temperature=2 top_k=0 top_p=1 seed=3"}
     assert set(table["chart"]) == {"Step 1: candidates for the next token"}
     assert name.startswith("zh-en_我喜欢喝咖啡_sampling-temperature-2-")
@@ -62,20 +60,20 @@ def test_tables_are_whole_exact_and_named_after_what_they_are_of(server, page, c
     assert trace.encoder_self[0, 0].size > MOST_EXACT
     source = urllib.parse.quote(LONG)
     turn_to(page, f"{server.url}/attention?panel=head&kind=encoder&layer=1&head=2&src={source}")
-    table, name = saved(page, "head_map")
+    table, name = saved_table(page, "head_map")
     np.testing.assert_array_equal(weights(table, trace.encoder_self[0, 1].shape), trace.encoder_self[0, 1])
     assert re.fullmatch(r"zh-en_如果明天.*-[0-9a-f]{8}_head-map_encoder-self-attention-layer-1-head-2\.csv", name)
-    a_picture_has_the_letters_that_the_screen_has(server, page, tmp_path)
+    a_picture_has_the_letters_that_the_screen_has(server, page)
 
 
-def a_picture_has_the_letters_that_the_screen_has(server, page, folder):
+def a_picture_has_the_letters_that_the_screen_has(server, page):
     turn_to(page, f"{server.url}/inside?inside=lens")
     wait_for_charts(page)
-    with page.expect_download() as download:
-        chart_menu(page.locator(".st-key-lens_map"), "PNG")
-    download.value.save_as(folder / "saved.png")
-    page.locator(".st-key-lens_map .gf-plot").screenshot(path=folder / "seen.png")
-    seen, saved_picture = (Image.open(folder / name).convert("L") for name in ("seen.png", "saved.png"))
+    contents = (
+        page.locator(".st-key-lens_map .gf-plot").screenshot(),
+        saved(page, page.locator(".st-key-lens_map"), "PNG")[0],
+    )
+    seen, saved_picture = (Image.open(io.BytesIO(content)).convert("L") for content in contents)
     ends = []
     for picture in (seen, saved_picture.resize(seen.size)):
         title = np.asarray(picture)[:34]

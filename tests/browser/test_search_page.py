@@ -34,7 +34,7 @@ def overlapping(boxes):
     )
 
 
-def test_a_tree_opens_what_is_clicked_and_settings_are_tried_and_drawn_with(server, new_page):
+def test_a_tree_opens_what_is_clicked_and_draws_are_stopped_and_opened(server, new_page):
     page = new_page(viewport={"width": 1280, "height": 1100})
     turn_to(page, f"{server.url}/search?how=beam&beam=5&src={FIFTEEN}&step=9")
     expect(page.locator(f".st-key-{TREE} .main-svg").first).to_be_visible()
@@ -75,10 +75,10 @@ def test_a_tree_opens_what_is_clicked_and_settings_are_tried_and_drawn_with(serv
     wait_for_idle(page)
     expect(page.get_by_role("heading", name="Translate")).to_be_attached()
     assert browser_step(page) > 1
-    settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page)
+    draws_are_stopped_and_opened(server, page)
 
 
-def settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page):
+def draws_are_stopped_and_opened(server, page):
     turn_to(page, f"{server.url}/search?search=draws&draws=200&try_temp=1.1&src={FIFTEEN}")
     page.get_by_role("button", name="Draw 200 times").click()
     page.get_by_role("button", name="Cancel").click()
@@ -95,15 +95,3 @@ def settings_are_tried_drawn_with_and_a_draft_is_stepped_through(server, page):
     link.click()
     wait_for_idle(page)
     expect_address(page, how="sampling", seed=seed)
-
-    turn_to(page, f"{server.url}/search?search=drafts&src={FIFTEEN}")
-    chart = page.locator(".st-key-search_drafts")
-    chart.get_by_role("button", name="How to read this").click()
-    expect(chart.get_by_text(re.compile("The whole model made 1 pass instead of"))).to_be_visible()
-    page.get_by_role("combobox", name="Draft", exact=True).click()
-    page.get_by_role("option", name="Fewer layers").click()
-    wait_for_idle(page)
-    expect_address(page, draft="layers")
-    for _ in range(2):
-        page.get_by_role("button", name="Next step").click()
-    expect(chart.get_by_text(re.compile("Step 3: "))).to_be_visible()

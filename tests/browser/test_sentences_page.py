@@ -4,17 +4,7 @@ import csv
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import (
-    click_chart,
-    comes_to,
-    fits_both_windows,
-    menu_link,
-    open_page,
-    press_table,
-    table_rows,
-    turn_to,
-    wait_for_idle,
-)
+from tests.browser.helpers import click_chart, comes_to, open_page, press_table, table_rows, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS, expect_address
 
 TABLE, OPENED, POINTS = "sentences_table", ".st-key-sentences_opened", "sentences_points"
@@ -50,16 +40,11 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, new_page
     assert rows[0]["checkpoint"] == "reverse"
     click_chart(page, POINTS, *page.locator(f".st-key-{POINTS} .js-plotly-plot").evaluate(POINT))
     expect_address(page, line="1")
-    fits_both_windows(page, "sentences", [POINTS])
-    page.set_viewport_size({"width": 1280, "height": 1600})
     there = page.url
     page.locator(OPENED).get_by_role("link", name="Translate", exact=True).click()
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
     expect_address(page, src="abc", job=None)
-    menu_link(page, "My model").click()
-    menu_link(page, "A file of sentences").click()
-    expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
     turn_to(page, there)
     expect(page.locator(OPENED)).to_contain_text("Output: cba", timeout=SETTLED_MS)
 

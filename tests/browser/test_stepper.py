@@ -5,7 +5,7 @@ from urllib.parse import quote
 from playwright.sync_api import expect
 
 from tests.browser.components import CELLS, FIRST_CHART_MS, browser_step, choose_run, expect_step, runs, switch
-from tests.browser.helpers import VIEWPORT, comes_to, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, turn_to, wait_for_idle
 from tests.browser.story import output
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
@@ -58,18 +58,7 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once_and_a_guess_gives_nothin
     player.keyboard.press("Escape")
     expect(player.locator(".gf-source .gf-picked")).to_have_count(0)
 
-    # Of many pieces one row is shown, and all when asked for.
-    player.set_viewport_size({"width": 900, "height": 720})
-    rows, more = player.locator(".gf-source .gf-pieces"), player.locator(".gf-source .gf-show-all")
-    expect(more).to_have_text("Show all 24")
-    low = rows.bounding_box()["height"]
-    more.click()
-    expect(more).to_have_text("Show fewer")
-    assert rows.bounding_box()["height"] > low
-    assert rows.evaluate("one => one.scrollHeight - one.clientHeight") <= 2
-    more.click()
-    comes_to(player, lambda: rows.bounding_box()["height"], low)
-    player.set_viewport_size(VIEWPORT)
+    player.locator(".gf-stepper").focus()  # in the list the key is the pieces'
     player.keyboard.press("Home")
     guess_mode_gives_nothing_away_and_keys_are_left_alone(player)
 

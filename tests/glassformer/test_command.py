@@ -54,7 +54,6 @@ def test_help_has_every_command_and_every_option_of_the_app(capsys):
     ("words", "passed"),
     [
         ([], ["--"]),
-        (["--checkpoints", "a b"], ["--", "--checkpoints", "a b"]),
         (
             ["--checkpoints=a.b", "--server.port=9000", "--theme.base", "dark", "--uploads", "on"],
             ["--server.port=9000", "--theme.base", "dark", "--", "--checkpoints=a.b", "--uploads", "on"],

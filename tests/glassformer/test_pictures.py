@@ -69,6 +69,14 @@ def test_a_page_lists_every_part_that_an_address_names_and_what_draws_it_is_ther
             assert all(callable(imported(one.draws)) for one in page.listed().values() if one.draws)
 
 
+# Positions and snapshots are features that pictures of other parts see nothing of.
+OF_FEATURES = {"positions": ("rotary", "alibi"), "attention": ("rotary", "alibi"), "training": ("grown",)}
+EACH = [
+    pytest.param(key, kind, marks=[pytest.mark.deep] * (kind not in ("reverse", *ALONE, *there)))
+    for key, picture in PICTURES.items()
+    for there in (OF_FEATURES.get(picture.part.page.path, ()) + ("grown",) * (picture.part.name == "training"),)
+    for kind in KINDS
+]
 CHECKED = set()
 WORDS = {"anchor", "dash", "mode", "orientation", "side", "symbol", "type", "xanchor", "xref", "yanchor", "yref"}
 
@@ -84,8 +92,7 @@ def form(spec):
     return type(spec)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", PICTURES)
+@pytest.mark.parametrize(("key", "kind"), EACH)
 def test_a_picture_is_a_figure_with_words_and_whole_tables(opened, key, kind):
     plot = PICTURES[key].of(look(PICTURES[key], opened(kind), kind))
     if plot is None:

@@ -1,4 +1,4 @@
-"""What `glassformer.components.packing` packed, as the browser reads it."""
+"""What `glassformer.components` packed, as the browser reads it."""
 
 import base64
 
@@ -15,3 +15,14 @@ def numbers_of(sent):
         filled = np.unpackbits(bits)[: sent["count"]].astype(bool)
     whole[filled] = steps / sent["levels"]
     return whole
+
+
+def flow_weights(sent, n_queries, n_keys):
+    """Weights [head, query, key] of the flow view, NaN where nothing was sent."""
+    allowed = np.ones(n_queries * n_keys, dtype=bool)
+    if sent["open"] is not None:
+        bits = np.frombuffer(base64.b64decode(sent["open"]), dtype=np.uint8)
+        allowed = np.unpackbits(bits)[: allowed.size].astype(bool)
+    weights = np.full((sent["heads"], allowed.size), np.nan)
+    weights[:, allowed] = numbers_of(sent["weights"]).reshape(sent["heads"], -1)
+    return weights.reshape(sent["heads"], n_queries, n_keys)

@@ -18,19 +18,8 @@ _SEEN |= {"page_name", "section_header", "delta", "content", "content_icons", "p
 _SETTINGS = {"id", "form_id", "key", "icon", "css", "js", "html_content", "mixed_arrow_data"}
 # Fields of our components' payloads that nobody reads: names, files, and the data of a run.
 _NOT_READ = {"figure", "name", "file", "table", "script", "lang", "spoken", "words", "run", "run_id", "key", "kind"}
-_NOT_READ |= {
-    "addresses",
-    "follows",
-    "moves",
-    "side",
-    "colours",
-    "key_side",
-    "open",
-    "query_side",
-    "sentence",
-    "weights",
-}
-_NOT_READ |= {"address", "also", "among", "apart", "chosen", "id", "look", "rows"}
+_NOT_READ |= {"addresses", "follows", "moves", "side", "colours", "key_side", "open", "query_side", "sentence"}
+_NOT_READ |= {"weights", "address", "also", "among", "apart", "chosen", "id", "look", "rows"}
 
 
 def texts_of_page(test: AppTest) -> list[str]:

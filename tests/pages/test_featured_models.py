@@ -1,4 +1,4 @@
-"""Pages on models whose positions and attentions are not the paper's are drawn, and say what differs."""
+"""Pages on models whose positions, attentions, norms or ids are not the paper's are drawn, and say what differs."""
 
 import base64
 import json
@@ -10,16 +10,31 @@ import pytest
 from glassformer.positions import PositionsLook, position_controls
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.step import step_pictures
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, FORCING, INSIDE, MASKS, POSITIONS, STEP, check
-from tests.pages.reading import figure, numbers, opened, payload, told, told_or_noted, view
+from tests.pages.reading import charts_of, figure, numbers, opened, payload, told, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import FEATURED, featured
-from transformer.analysis.positions import distance_bias, turnings
+from tests.transformer.one_stack import alone
+from transformer.analysis.positions import distance_bias
 from transformer.runs.running import replay
 
 text = partial(told, kinds=("markdown", "caption", "info", "warning", "latex"))
+
+
+GPT_2 = {"pad_id": None, "unk_id": None, "bos_id": None, "prepend_source_bos": False}
+MODELS = {
+    "gemma": ("decoder", {"norm": "both", "norm_kind": "rms", "gated": True, "activation": "gelu_tanh",
+                          "logit_cap": 3.0, "bias": False}),
+    "neox": ("decoder", {"parallel_residual": True, "activation": "gelu", "tie_output": False}),
+    "gpt": ("decoder", {"activation": "gelu_tanh", "further_eos_ids": (9,), "banned_ids": (7,), "min_new": 5,
+                        "no_repeat_ngram": 2, "repetition_penalty": 1.5, "max_new": 6, "forced_end_id": 9, **GPT_2}),
+    "bert": ("encoder", {"norm": "post", "final_norm": False, "embedding_norm": True, "n_token_types": 2,
+                         "mlm_head": True, "output_bias": True, "activation": "gelu"}),
+    "bare": ("encoder", {"norm_kind": "none", "norm": "post", "final_norm": False, "residual": False, "n_heads": 1,
+                         "activation": "none"}),
+    "tutorial": ("decoder", {"norm_kind": "deviation", "norm_bias": False, "forced_ids": (9,)}),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +42,8 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("featured")
     for name in FEATURED:
         featured(name, made)
+    for name, (stack, changes) in MODELS.items():
+        alone(stack, made, **changes).folder.rename(made / name)
     return made
 
 
@@ -42,24 +59,24 @@ PARTS = [
     (FORCING, {"ref": "the fox"}),
     *((ATTENTION, {"panel": panel}) for panel in ("overview", "head", "flow", "walk", "table")),
     *((MASKS, {"masks": panel}) for panel in ("masks", "one_row", "checks")),
-    *((INSIDE, {"inside": panel}) for panel in ("model", "stream", "ffn")),
+    *((INSIDE, {"inside": panel}) for panel in ("model", "stream", "lens", "ffn", "pieces")),
     *((POSITIONS, {"positions": panel}) for panel in ("table", "similarity", "shift", "sentence")),
     *((POSITIONS, {"positions": panel}) for panel in ("rotations", "pair", "distance")),
 ]
 
 
-DAILY = ("relative", "alibi", "windows")
+DAILY = ("relative", "windows", "gemma", "bert", "bare")
+EACH = [pytest.param(one, marks=[pytest.mark.deep] * (one not in DAILY)) for one in (*FEATURED, *MODELS)]
 
 
-@pytest.mark.parametrize(
-    "name", [one if one in DAILY else pytest.param(one, marks=pytest.mark.deep) for one in FEATURED]
-)
+@pytest.mark.parametrize("name", EACH)
 def test_every_part_of_every_page_is_drawn(open_model, name):
     for page, parameters in PARTS:
         test = open_model(name, page, **parameters)
         assert not test.error, (page, parameters, test.error)
 
 
+MODEL = {"inside": "model"}
 CAPPED = "2. The score", r"cdot 0.3", "tanh", "after normalisation or rotation by position"
 MADE_SO = "RMS norm", "multiplied by 0.3", "capped at ±5", "a decoder query can see, layer by layer: 3, ∞, 2"
 
@@ -77,8 +94,18 @@ MADE_SO = "RMS norm", "multiplied by 0.3", "capped at ±5", "a decoder query can
         ("alibi", ATTENTION, {"panel": "walk", "layer": 1, "head": 1}, ["replaces all other scores with −1 × 10⁹"]),
         ("windows", MASKS, {}, ["have windows"]),
         ("alibi", MASKS, {}, ["replaces the scores of closed keys with −1 × 10⁹"]),
+        ("gpt", MASKS, {"with": "mi"}, ["This model has no padding token to fill a batch with"]),
+        ("gpt", MASKS, {"masks": "checks"}, ["no padding token, so there is nothing to check"]),
+        ("gemma", INSIDE, MODEL, ["leaves out the norm that is applied to each sub-layer's output", "RMS norms",
+                                  "has a gate", "GELU (tanh)", "between −3 and 3", "No layer has a bias"]),
+        ("neox", INSIDE, MODEL, ["in this model both read the same input"]),
+        ("bert", INSIDE, MODEL, ["leaves out the norm after the embedding. The diagram leaves out the token types.",
+                                 "always uses the first of the 2 types"]),
+        ("tutorial", INSIDE, MODEL, ["unbiased standard deviation", "These parts have biases: queries, keys and "
+                                     "values, the output projection of attention, the feed-forward network."]),
+        ("gpt", INSIDE, MODEL, ["No sequence of 2 tokens occurs twice in an output", "repetition penalty"]),
     ],
-)
+)  # fmt: skip
 def test_a_page_says_what_is_not_as_in_the_paper(open_model, name, page, view, said):
     found = text(open_model(name, page, **view))
     assert [one for one in said if one not in found] == []
@@ -93,6 +120,13 @@ def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     assert np.array_equal(drawn[:, 1::2], table[:, 6:])
     other = "also sinusoids, but from a different formula"
     assert (other in text(test)) == ("the table follows the formula" not in text(test)) == (name == "fairseq")
+
+
+def test_what_rules_of_decoding_do_is_marked_and_norms_that_there_are_not_are_not_drawn(open_model):
+    first, last = (figure(open_model("gpt", STEP, step=step), "candidates") for step in (1, 6))
+    assert {"⊘", "↓"} <= set("".join(first["layout"]["yaxis"]["ticktext"]))
+    assert "forced by the model's settings" in str(last["layout"]["meta"])
+    assert "stream_strip" not in charts_of(open_model("bare", INSIDE, inside="stream"))
 
 
 # ---------------------------------------------------------------- groups of heads, windows, a prompt before the output
@@ -131,21 +165,11 @@ def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(wind
 
 
 def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(windows):
-    drawn = figure(windows(panel="head", layer=1, head=2), "head_map")
+    drawn, first = figure(windows(panel="head", layer=1, head=2), "head_map"), run().first_row
     assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one key-value head"
-    first = run().first_row
     assert [shape["y0"] for shape in dotted(drawn)] == [first - 0.5, 0]
-    assert dotted(drawn)[1]["x0"] == first + 0.5
     words = figure(windows(panel="head", layer=1, head=2, words=1), "head_map")
     assert 0 < dotted(words)[0]["y0"] <= first - 0.5  # rows are words there
-
-
-def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(windows):
-    test = windows(STEP)
-    assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
-    sent = payload(test, session.STEPPER)["run"]
-    assert (sent["cut"], sent["stop_reason"]) == (True, "The output was cut off at the limit of 4 tokens.")
-    assert "cut" not in told_or_noted(test)
 
 
 @pytest.mark.parametrize("part", ["overview", "head"])
@@ -165,19 +189,6 @@ def positions(open_model):
         return open_model(name, POSITIONS, **({"positions": part} if part else {}), **parameters)
 
     return open_one
-
-
-def test_rotary_positions_are_drawn_as_rotations(positions):
-    test = positions("rotary")
-    (one,) = turnings(opened("rotary").config, "decoder")
-    drawn = figure(test, "rotary_rotations")
-    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), np.cos(one.angles(24)), atol=1e-6)
-    waves = figure(test, "rotary_waves")["data"]
-    np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
-    assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
-    assert "makes one full turn in 6.283 positions" in told_or_noted(test)
-    check(test.selectbox(key=position_controls.COUNT).set_value(16).run())
-    assert numbers(figure(test, "rotary_rotations")["data"][0]["z"]).shape == (16, 2)
 
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(positions):

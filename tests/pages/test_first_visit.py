@@ -37,9 +37,8 @@ def test_the_bare_address_shows_the_default_model_with_its_first_example(start):
     assert {"candidates", "cross_map", "stepper"} <= keys_of(test)
 
 
-@pytest.mark.parametrize("model", ["en-fr", "reverse"])
-def test_each_block_has_a_picture_and_leads_to_its_page_with_the_sentence(start, open_page, model):
-    source = {"en-fr": "Hello & goodbye.", "reverse": "abc"}[model]
+def test_each_block_has_a_picture_and_leads_to_its_page_with_the_sentence(start, open_page):
+    model, source = "reverse", "a&b"
     test = start(model=model, src=source)
     pictures = set()
     for block in blocks_of(opened(model)):

@@ -2,11 +2,10 @@
 
 import pytest
 
-from glassformer.inside import InsideLook
 from glassformer.inside import speedups_panel as fast
 from glassformer.runs import measurement_jobs
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, payload, told, view
+from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, payload, told
 from transformer.analysis.speed_gains import Gains
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
@@ -27,17 +26,6 @@ def fresh(monkeypatch):
 
 def rows(test, key):
     return payload(test, key)["said"]["table"]["rows"]
-
-
-def test_the_slider_walks_over_the_tiles(page):
-    test = page(kind="encoder", tile_keys=2)
-    largest = []
-    for tile in range(1, int(test.slider(key="tile").max) + 1):
-        check(test.slider(key="tile").set_value(tile).run())
-        assert view(test).of(InsideLook).tile == tile
-        largest.append(float(rows(test, "tile_scores")[-1][1].replace("−", "-")))
-        assert len(rows(test, "tile_scores")) == tile
-    assert largest == sorted(largest)
 
 
 def test_blocks_fill_with_the_step(page):

@@ -20,7 +20,7 @@ from glassformer.inside.model.blocks import (
     stacks,
 )
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import address, figure, opened, told, view
+from tests.pages.reading import address, figure, opened, view
 from tests.transformer.tiny import tiny_model
 
 
@@ -28,11 +28,6 @@ from tests.transformer.tiny import tiny_model
 def page(open_page):
     """A function that opens the page: `page(model="reverse")`."""
     return lambda **parameters: open_page(INSIDE, **parameters)
-
-
-def tables(test):
-    """The table of a stack's shapes, and the components' table."""
-    return [element.value for element in test.dataframe]
 
 
 def drawn_blocks(test):
@@ -113,10 +108,3 @@ def test_blocks_of_other_pages_have_their_addresses(page):
     assert "decoder.1.ffn" not in links
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("encoder.1.self_attn").run())
     assert "Open its view" in [text.value for text in test.markdown]  # a link, where there is a menu of pages
-
-
-def test_guess_mode_shows_no_later_token(page):
-    test = page(model="reverse", src="abcdef", guess=1, step=3, side="target")
-    assert "3 target tokens" in told(test)
-    assert tables(test)[0]["Shape"].iloc[-1] == "[3, 30]"
-    assert "Logits [3, 30]" in str(figure(test, "model_diagram"))

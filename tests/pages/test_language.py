@@ -58,22 +58,6 @@ def test_switching_in_the_middle_of_a_branch_loses_nothing(open_page, name):
         assert test.session_state[language.CHOSEN] == chosen
 
 
-@pytest.mark.parametrize("name", EACH)
-def test_a_browser_that_has_not_drawn_the_new_labels_yet_takes_nothing_back(open_page, name):
-    """Something on the page asks for a run while choices still show, and so send, labels of the language before."""
-    test = open_page(ROOT / "pages" / "explore" / f"{name}.py", lang="en", **OF_PAGES[name])
-    before = stated(test)
-    for chosen in ("zh", "en"):
-        test.sidebar.selectbox(key=run_page.LANGUAGE).set_value(chosen)
-        sent = test._tree.get_widget_states()
-        for button in [one for one in sent.widgets if one.WhichOneof("value") == "trigger_value"]:
-            sent.widgets.remove(button)  # a browser says nothing of buttons that nobody presses
-        check(test.run())
-        check(test._run(sent))
-        assert stated(test) == before
-        assert test.session_state[language.CHOSEN] == chosen
-
-
 def stated(test):
     """What a page is about: its address without the language, and the values of all that can be chosen."""
     said = {name: value for name, value in address(test).items() if name != "lang"}

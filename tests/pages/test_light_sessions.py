@@ -9,34 +9,11 @@ import pytest
 import streamlit as st
 
 from glassformer.server.jobs import Job
-from tests.pages.conftest import ROOT
+from tests.pages.conftest import STEP
+from tests.pages.test_pseudo_language import PARTS
 from transformer.runs.trace import Trace
 
-HEAD = {"layer": 2, "head": 2}
-VIEWS = [
-    ("step", {}),
-    ("step", HEAD),
-    ("step", {"guess": 1, "step": 2}),
-    ("attention", {}),
-    ("attention", {"panel": "head", **HEAD}),
-    ("attention", {"panel": "head", "words": 1, **HEAD}),
-    ("attention", {"panel": "flow", **HEAD}),
-    ("attention", {"panel": "walk", **HEAD}),
-    ("attention", {"panel": "table", **HEAD}),
-    ("positions", {"positions": "sentence"}),
-    ("masks", {}),
-    ("masks", {"masks": "one_row"}),
-    ("masks", {"masks": "checks"}),
-    ("inside", {"inside": "model"}),
-    ("inside", {"inside": "stream"}),
-    ("inside", {"inside": "lens"}),
-    ("inside", {"inside": "ffn"}),
-    ("inside", {"inside": "pieces"}),
-    ("search", {"how": "beam"}),
-    ("search", {"search": "sampling"}),
-    ("search", {"search": "draws"}),
-    ("forcing", {"ref": "sessalg"}),
-]
+VIEWS = [*PARTS.values(), (STEP, {}), (STEP, {"guess": 1, "step": 2})]
 
 
 @pytest.fixture
@@ -71,7 +48,7 @@ def test_no_session_holds_its_run(open_page, jobs):
     sessions = {}
     for letter, (page, view) in zip(ascii_lowercase, VIEWS, strict=False):
         source = f"glasses{letter}"  # tells whose run it is
-        sessions[source] = open_page(ROOT / "pages" / "explore" / f"{page}.py", model="reverse", src=source, **view)
+        sessions[source] = open_page(page, model="reverse", src=source, **{"layer": 2, "head": 2} | view)
     wait_for(jobs)
     st.cache_resource.clear()  # the runner with all finished results, and what holds it
     until = time.monotonic() + 30  # a thread that has just finished holds the runner for a moment, a session for good

@@ -38,6 +38,22 @@ PARTS = {
     },
 }
 
+CHOSEN = {
+    "map of a rollout": (
+        EXPLORE / "attention.py",
+        {"panel": "head", "query": 1, "key": 3, "kind": "decoder", "layer": 1, "together": "rollout", "words": 1},
+    ),
+    "flow of words": (EXPLORE / "attention.py", {"panel": "flow", "words": 1, "hide": 1}),
+    "chosen weight": (
+        EXPLORE / "attention.py",
+        {"panel": "walk", "layer": 2, "head": 1, "kind": "decoder", "query": 2, "key": 4},
+    ),
+    "hidden rows of heads": (
+        EXPLORE / "attention.py",
+        {"panel": "table", "layer": 1, "head": 2, "kind": "decoder", "hide": 1, "guess": 1, "step": 3},
+    ),
+}
+
 
 def complaints(test, data, told=()):
     """What is wrong with the texts of a page, but for those that somebody else wrote."""
@@ -91,7 +107,7 @@ def spoken_whole(open_page, part, data=(), told=()):
     page, parameters = part
     test = open_page(page, model=MODEL, src=SOURCE, lang="qps", **parameters)
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too
-    known = words_of(MODEL, SOURCE, examples) | data_of_models() | {*data}
+    known = words_of(MODEL, SOURCE, SOURCE[::-1], examples) | data_of_models() | {*data}
     found = complaints(test, known, {*told_by_models(), *told})
     assert not found, "\n".join(found)
 
@@ -103,17 +119,16 @@ def explained_by(monkeypatch, name=""):
             monkeypatch.setattr(type(one), "explain", lambda self: None)
 
 
-@pytest.mark.parametrize("name", sorted(PARTS))
+@pytest.mark.parametrize("name", sorted(PARTS | CHOSEN))
 def test_what_is_spoken_is_spoken_whole(open_page, monkeypatch, name):
-    # What it was scored on; the name, a run's pieces in colour, and what an example means.
+    # What it was scored on, and what is written.
     data = {
         "checkpoints": {"dev", "tsv"},
-        "forcing": {SOURCE[::-1]},
         "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
     }.get(name, set())
     explained_by(monkeypatch)
-    spoken_whole(open_page, PARTS[name], data)
+    spoken_whole(open_page, (PARTS | CHOSEN)[name], data)
 
 
 def page():
@@ -126,7 +141,13 @@ def page():
 
     out = streamlit if st.session_state.get("bare") else st
     out.title(say("The page"))
-    out.markdown(joined("\n\n", [say("One sentence."), say("**Another** one with `code` and $x^2$.")]))
+    out.markdown(body=joined("\n\n", [say("One sentence."), say("**Another** one with `code` and $x^2$."), "123"]))
+    left, right = out.columns(2)
+    left.caption(say("Beside"))
+    with right, out.container().expander(say("Folded")):
+        out.sidebar.metric(say("Far"), 1.5)
+    with out.sidebar:
+        out.text(say("Apart"))
     out.caption(say_n("{n} token", "{n} tokens", 2))
     out.selectbox(say("Take"), ["a", "b"], format_func=lambda name: say("Choice {name}", name=name), help=say("Help"))
     out.radio(say("One of"), [say("First"), say("Second")], captions=[say("Caption"), say("Other")])
@@ -142,9 +163,7 @@ def page():
         tab.text("12")
     with out.popover(say("Open")), out.form("form"):
         out.form_submit_button(say("Send"))
-    out.table(
-        frame([[say("Cell"), 1]], columns=[say("Name"), say("Count")]) if out is st else pd.DataFrame({"Bare": [1]})
-    )
+    out.table(frame({say("Name"): [say("Cell")]}, index=[say("Row")]) if out is st else pd.DataFrame({"Bare": [1]}))
     out.dataframe(
         frame([[2]], columns=[say("Name")]), column_config={say("Name"): st.column_config.Column(help=say("Many"))}
     )
@@ -166,13 +185,15 @@ def opened(*, bare=False):
 def test_a_page_behind_the_door_is_spoken_whole():
     found = opened()
     assert complaints(found, ()) == []
-    assert {"⟦Hooveer⟧", "⟦Piictuuree⟧", "⟦Naamee⟧", "⟦Ceell⟧", "⟦Maany⟧", "⟦Chooiicee a⟧"} <= set(texts_of_page(found))
+    said = "⟦Hooveer⟧|⟦Piictuuree⟧|⟦Naamee⟧|⟦Ceell⟧|⟦Maany⟧|⟦Chooiicee a⟧|⟦Roow⟧|⟦Faar⟧|⟦Beesiidee⟧"
+    assert {*said.split("|")} <= set(texts_of_page(found))
 
 
 def test_every_text_that_goes_round_the_door_is_found():
     found = "\n".join(complaints(opened(bare=True), ()))
     said = (
         "The page|One sentence|tokens|Take|Choice|Help|One of|First|Caption|Type|Here|Go|Go there|Words|How many|Loss"
+        "|Beside|Folded|Far|Apart"
     )
     more = "Save|More|Not found|Left|Right|Open|Send|Bare|Many|Some|Option|Segments|Segment"
     for text in f"{said}|{more}".split("|"):

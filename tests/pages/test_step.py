@@ -4,11 +4,9 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.step import step_pictures
 from glassformer.step.step_panels import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
-from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ROOT, STEP, check
-from tests.pages.reading import address, figure, force, go_to, labels, output, run_of, sentences, step, type_source
+from tests.pages.reading import address, force, go_to, labels, output, run_of, sentences, step, type_source
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -66,17 +64,9 @@ def test_the_same_seed_draws_the_same(reverse):
 
 
 def test_a_sentence_is_run_and_an_output_that_was_cut_says_so(reverse):
-    test = type_source(reverse(), "abcdef")
-    assert (output(test), step(test)) == ("fedcba", 1)
-    assert [chip["piece"] for chip in run_of(test)["source"]] == [*"abcdef", "</s>"]
-    check(test.slider(key=session.MAX_NEW).set_value(3).run())
-    assert output(test) == "fed"
-    assert (run_of(test)["cut"], run_of(test)["stop_reason"]) == (
-        True,
-        "The output was cut off at the limit of 3 tokens.",
-    )
+    test = check(type_source(reverse(), "abcdef").slider(key=session.MAX_NEW).set_value(3).run())
+    assert (output(test), step(test), run_of(test)["cut"]) == ("fed", 1, True)
     assert not sentences(test)
-    assert address(test)["max"] == "3"
 
 
 # ---------------------------------------------------------------- steps
@@ -90,13 +80,6 @@ def test_no_step_calls_the_model(reverse):
         assert step(test) == number
         assert address(test).get("step") == (str(number) if number > 1 else None)
     assert loading.runner().n_runs == ran
-
-
-def test_everything_is_about_the_same_step(reverse):
-    test = check(go_to(reverse(layer=2, head=2), 3))
-    assert "Step 3" in figure(test, step_pictures.candidates.key)["layout"]["title"]["text"]
-    shading = numbers_of(run_of(test)["shading"]).reshape(-1, len(run_of(test)["source"]))  # [step, source]
-    assert shading[2].argmax() == 2  # this head walks the source backwards: the third step reads the third letter
 
 
 # ---------------------------------------------------------------- branches
@@ -147,14 +130,7 @@ def test_branches_of_beam_search_keep_its_results(reverse):
     assert [radio.value for radio in test.radio] == [((12,), 1)] * 2
 
 
-@pytest.mark.parametrize(
-    ("piece", "said"),
-    [
-        ("no such token", "“no such token” is not a single token"),
-        (MARKUP, "is not a single token"),
-        ("<pad>", "never written"),
-    ],
-)
+@pytest.mark.parametrize(("piece", "said"), [(MARKUP, "is not a single token"), ("<pad>", "never written")])
 def test_what_cannot_be_forced_is_refused_and_the_run_stays(reverse, piece, said):
     test = force(reverse(src="abcdef"), piece)
     assert said in refusal(test)
@@ -193,21 +169,3 @@ def test_the_pieces_a_text_begins_with_are_offered_and_one_click_forces(open_pag
     assert run_of(test)["target"][0]["piece"] == first
     assert run_of(test)["target"][0]["forced"]
     assert (refusal(test), test.text_input(key=FORCE_CHOICE).value) == ("", "")
-
-
-def test_the_end_can_be_forced(reverse):
-    test = force(check(go_to(reverse(src="abcdef"), 3)), "</s>")
-    assert output(test) == "fe"
-    assert len(run_of(test)["target"]) == 3
-
-
-@pytest.mark.parametrize(("name", "forced"), [("forced", "99"), ("forced", "-1"), ("tried", "3.3"), ("tried", "a.b")])
-def test_a_link_that_forces_nonsense_shows_the_own_choice(reverse, name, forced):
-    test = reverse(src="abcdef", **{name: forced})
-    assert output(test) == "fedcba"
-    assert name == "tried" or sentences(test)
-    assert labels(test) == []
-    assert not test.error
-
-
-# ---------------------------------------------------------------- how unsure a step was

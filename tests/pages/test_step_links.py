@@ -13,9 +13,7 @@ from tests.pages.reading import (
     force,
     go_back,
     go_to,
-    keys_of,
     labels,
-    numbers,
     output,
     payload,
     run_of,
@@ -28,14 +26,6 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 # ---------------------------------------------------------------- sources that need a word
-
-
-@pytest.mark.parametrize("source", ["", "\t\u3000"])
-def test_an_empty_source_is_asked_for(reverse, source):
-    test = type_source(reverse(), source)
-    assert "Type some text above, or pick an example." in sentences(test)
-    assert not keys_of(test)
-    assert output(type_source(test, "abc")) == "cba"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +46,7 @@ def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
     assert not test.error
 
 
-@pytest.mark.parametrize("source", ["😀🏳️‍🌈", "ا" * 12, "\u202eabc", "a\0b"])
+@pytest.mark.parametrize("source", ["😀🏳️‍🌈" + "ا" * 8, "\u202ea\0b"])
 def test_unknown_writing_is_run_and_explained(reverse, source):
     test = type_source(reverse(), source)
     assert "This model has never seen" in sentences(test)
@@ -117,23 +107,6 @@ def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
     assert step(test) == 1
 
 
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"model": MARKUP}, f"The checkpoint “{MARKUP}” does not exist"),
-        ({"model": "reverse", "rev": "0123"}, "made with a different version of reverse"),
-        ({"model": "reverse", "max": "300"}, "reverse writes at most 13."),
-        ({"model": "reverse", "src": "x" * 500_000}, "500,000 characters"),
-    ],
-)
-def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
-    test = open_page(STEP, **parameters)
-    assert said in sentences(test).replace("\u2060", "")
-    assert len(test.info) == 1
-    assert run_of(test)["target"]
-    assert not test.error
-
-
 def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page):
     says_what_is_wrong_in_a_link(open_page, "checkpoints")
 
@@ -167,20 +140,6 @@ def test_notes_on_a_link_go_when_the_reader_goes_on(reverse):
 # ---------------------------------------------------------------- guessing
 
 
-def test_guess_mode_hides_what_comes(reverse):
-    test = reverse(src="abcdef", guess=1, step=3)
-    hidden = everything(test)
-    assert "fedcba" not in hidden
-    assert not test.radio  # a name without its text
-    assert "d → c" not in hidden
-    assert "e → d" not in hidden
-    assert "e → ?" in hidden
-    assert payload(test, session.STEPPER)["covered"] is True
-    assert payload(test, session.STEPPER)["revealed_step"] is None
-    assert not [element for element in test.get("bidi_component") if element.key == step_pictures.candidates.key]
-    assert len(numbers(figure(test, "cross_map")["data"][0]["z"])) == 3
-
-
 def reveal(test, text):
     test.text_input(key=step_panels.GUESSED_PIECE).set_value(text)
     return check(next(button for button in test.button if button.label == "Reveal").click().run())
@@ -197,23 +156,6 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
     check(go_to(test, 4))
     assert payload(test, session.STEPPER)["revealed_step"] is None
     assert "Right." not in sentences(test)
-
-
-def test_a_wrong_guess_is_not_green(reverse):
-    test = reveal(reverse(src="abcdef", guess=1, step=3), "z")
-    assert not test.success
-    assert "The output has a different token at this step. The model gave “z”" in test.warning[0].value.replace(
-        "\\", ""
-    )
-    assert "rank " in test.warning[0].value
-
-
-def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
-    for guess, right in (("dcb", True), ("xyz", False)):
-        test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
-        assert f"“{guess}” splits into several tokens, so only the first one, “{guess[0]}”, counts." in sentences(test)
-        assert bool(test.success) == right
-        assert payload(test, session.STEPPER)["revealed_step"] == 2
 
 
 def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):

@@ -34,14 +34,8 @@ def title(test, key):
     return figure(test, key)["layout"]["title"]["text"]
 
 
-def test_each_slot_draws_its_own_run(two):
-    first, second = (payload(two, f"{slot}{session.STEPPER}")["run"] for slot in (MAIN, SECOND))
-    assert first["run_id"] != second["run_id"]
-    assert "".join(chip["piece"] for chip in second["source"]).startswith("▁I")
-
-
-@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
-def test_a_step_and_a_head_of_one_slot_leave_the_other(two, slot, other):
+@pytest.mark.parametrize(("slot", "other", "piece"), [(MAIN, SECOND, "a"), (SECOND, MAIN, "le")])
+def test_a_step_a_head_and_a_forced_piece_of_one_slot_leave_the_other(two, slot, other, piece):
     before = drawn(two, other)
     test = go_to(two, slot, 3)
     assert view(test, slot).step == 2
@@ -51,13 +45,6 @@ def test_a_step_and_a_head_of_one_slot_leave_the_other(two, slot, other):
     assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
     for name in (step_pictures.cross_map.key, "head_map"):
         assert "layer 2, head 4" in title(two, f"{slot}{name}")
-    assert drawn(two, other) == before
-
-
-@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
-def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
-    before = drawn(two, other)
-    piece = {MAIN: "a", SECOND: "le"}[slot]
     check(two.text_input(key=f"{slot}{step_panels.FORCE_CHOICE}").set_value(piece).run())
     assert len(next(radio for radio in two.radio if radio.key == f"{slot}{step_panels.BRANCH_CHOICE}").options) == 2
     assert drawn(two, other) == before

@@ -33,10 +33,6 @@ def reverse():
     return load(ROOT / "checkpoints" / "reverse")
 
 
-def bars(test, key, place):
-    return numbers(figure(test, key)["data"][place]["y"])
-
-
 def chosen(test):
     return tuple(test.selectbox(key=key).value for key in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE))
 
@@ -53,31 +49,13 @@ def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, rev
         assert "query" not in address(test)
 
 
-def test_menus_choose_and_can_be_given_back(walking):
-    test = walking(kind="cross", layer=1, head=1)
-    check(test.selectbox(key=one_weight.QUERY_CHOICE).set_value(3).run())
-    check(test.selectbox(key=one_weight.KEY_CHOICE).set_value(1).run())
-    assert (address(test)["query"], address(test)["key"]) == ("4", "2")
-    check(go_to(test, 2))
-    assert chosen(test) == (3, 1)  # it does not follow any more
+def test_a_chosen_cell_stays_and_menus_give_it_back(walking):
+    test = check(go_to(walking(kind="cross", layer=1, head=1, query=4, key=2), 2))
+    assert chosen(test) == (3, 1)  # it does not follow the step
     for widget in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE):
         check(test.selectbox(key=widget).set_value(NONE).run())
     assert chosen(test) == (NONE, NONE)
     assert not {"query", "key"} & address(test).keys()
-
-
-@pytest.mark.parametrize(("kind", "layer"), [("encoder", 2), ("decoder", None), ("cross", None)])
-def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(walking, reverse, kind, layer):
-    test = walking(kind=kind, **({"layer": layer} if layer else {}))
-    cell = worth_seeing(run(reverse, reverse.query("glass")), kind, layer=None if layer is None else layer - 1)
-    assert layer is None or cell.layer == layer - 1
-    said = text(test)
-    assert f"In layer {cell.layer + 1}, head {cell.head + 1}, the query" in said
-    assert figure(test, "walk_map")["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
-    assert figure(test, "walk_map")["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
-    assert not {"head", "query", "key", "step"} & address(test).keys()
-    assert "so here is one to start with" in told(test)
-    assert (test.selectbox(key="one_layer").value, test.selectbox(key="one_head").value) == (cell.layer, cell.head)
 
 
 def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse):
@@ -87,16 +65,6 @@ def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse
     check(test.selectbox(key="one_head").set_value(other).run())
     assert (view(test).layer, view(test).head, view(test).query) == (cell.layer, other, cell.query)
     assert "so here is one to start with" not in told(test)
-
-
-def test_nothing_that_comes_later_is_seen_while_guessing(walking):
-    test = walking(kind="decoder", layer=1, head=1, step=3, guess=1, query=6, key=6)
-    assert chosen(test) == (NONE, NONE)
-    assert len(test.selectbox(key=one_weight.QUERY_CHOICE).options) == 1 + 3
-    assert test.selectbox(key=one_weight.QUERY_CHOICE).options[-1] == "3: s → ?"
-    for key in ("walk_scores", "walk_masked", "walk_weights"):
-        assert len(bars(test, key, 0)) == 3
-    assert numbers(figure(test, "walk_map")["data"][0]["z"]).shape == (3, 3)
 
 
 def test_one_replay_serves_a_layer(walking, monkeypatch):

@@ -1,15 +1,14 @@
 """The Containerfile names only what there is, and its server asks nobody what it is called."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 from glassformer.runs import loading
+from tests.afresh import run_afresh
 from tools.serve import ROOT
 
 LINES = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text(encoding="utf-8")).splitlines()
@@ -59,21 +58,23 @@ def test_its_commands_run_the_app_and_ask_how_it_is():
 
 def test_its_settings_are_settings_of_streamlit_and_nobody_is_asked_what_the_server_is_called():
     """Neither by what is printed at the start nor for a visitor from an origin that is not known."""
-    for option in OPTIONS:
-        named = "STREAMLIT_" + re.sub(r"(?<!^)(?=[A-Z])", "_", option.replace(".", "_")).upper()
-        assert any(f"{named}=" in line for line in said("ENV"))
+    given = {name: value for line in said("ENV") for name, _, value in map(parted, line.split())}
+    named = {one: "STREAMLIT_" + re.sub(r"(?<!^)(?=[A-Z])", "_", one.replace(".", "_")).upper() for one in OPTIONS}
+    assert {*named.values()} <= given.keys()
     code = f"""
 from streamlit import config, net_util
 from streamlit.web import bootstrap
 from streamlit.web.server import server_util
 assert {OPTIONS!r} <= set(config.get_config_options())
+for option in ("server.address", "browser.serverAddress"):
+    config.set_option(option, {given!r}[{named!r}[option]])
 net_util._make_blocking_http_get = lambda *a, **k: 1 / 0
 bootstrap._print_url(False)
 import app
 assert not server_util.is_url_from_allowed_origins("http://stranger.example")
 """
-    env = dict(os.environ) | {name: value for line in said("ENV") for name, _, value in map(parted, line.split())}
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=env)
+    done = run_afresh(code)
+    assert done.returncode == 0, done.stderr
 
 
 def parted(setting):

@@ -3,15 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import SOURCES, TARGETS
-from tests.transformer.learned_pieces import learn_pieces
-from tests.transformer.one_stack import ALONE
-from tests.transformer.tiny import tiny_model
+from tests.transformer.one_stack import ALONE, written
 from transformer.analysis.hidden_pieces import MASK_PIECES
-from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.save import CheckpointContents, save
+from transformer.checkpoint.load import Checkpoint
 from transformer.model.attention_features import Rotary
-from transformer.text.tokenizer import Tokenizer
 
 FEATURED: dict[str, dict[str, Any]] = {
     "halves": {"sinusoid_layout": "halves", "norm": "post", "final_norm": False},
@@ -29,19 +24,10 @@ FEATURED: dict[str, dict[str, Any]] = {
 
 def filling(folder: Path, **changes: Any) -> Checkpoint:
     """Write an encoder alone with an MLM head and a mask piece, and open it."""
-    pieces = learn_pieces(SOURCES + TARGETS, size=48, mask=MASK_PIECES[0])
-    size = Tokenizer(pieces).size
-    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
-    model = tiny_model(**({"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True} | sizes | changes))
-    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": "filling"}), folder / "filling")
-    return load(folder / "filling")
+    fills = {"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True}
+    return written(folder / "filling", "filling", fills | changes, mask=MASK_PIECES[0])
 
 
 def featured(name: str, folder: Path) -> Checkpoint:
     """Write the model of that name and open it."""
-    pieces = learn_pieces(SOURCES + TARGETS, size=48)
-    size = Tokenizer(pieces).size
-    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
-    model = tiny_model(**(sizes | FEATURED[name]))
-    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": name}), folder / name)
-    return load(folder / name)
+    return written(folder / name, name, FEATURED[name])

@@ -2,12 +2,16 @@
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import sentencepiece
 
 
-def learn_pieces(texts: Sequence[str], *, size: int, kind: str = "unigram", mask: str = "") -> bytes:
-    """Learn pieces from sentences; padding, unknown, start and end are ids 0, 1, 2 and 3."""
+def learn_pieces(texts: Sequence[str], *, size: int, kind: str = "unigram", **options: Any) -> bytes:
+    """Learn pieces from sentences; padding, unknown, start and end are ids 0, 1, 2 and 3.
+
+    The `options` are further ones of SentencePiece's trainer.
+    """
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=iter(texts),
@@ -22,8 +26,8 @@ def learn_pieces(texts: Sequence[str], *, size: int, kind: str = "unigram", mask
         unk_id=1,
         bos_id=2,
         eos_id=3,
-        user_defined_symbols=[mask] if mask else [],
         num_threads=1,  # the result depends on the number of threads
         minloglevel=2,
+        **options,
     )
     return model.getvalue()

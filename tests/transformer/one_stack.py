@@ -1,5 +1,6 @@
 """Tiny checkpoint folders of a decoder alone and of an encoder alone, written with `save` and opened with `load`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,16 @@ ALONE: dict[str, dict[str, Any]] = {
 }
 
 
-def alone(stack: str, folder: Path, **changes: Any) -> Checkpoint:
-    """Write a model of one stack and open it."""
-    pieces = learn_pieces(SOURCES + TARGETS, size=48)
+def written(folder: Path, title: str, changes: Mapping[str, Any], *, mask: str = "") -> Checkpoint:
+    """Write a model with one small vocabulary and open it."""
+    pieces = learn_pieces(SOURCES + TARGETS, size=48, user_defined_symbols=[mask] if mask else [])
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
-    model = tiny_model(**(ALONE[stack] | sizes | changes))
-    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": stack}), folder / f"{stack} alone")
-    return load(folder / f"{stack} alone")
+    model = tiny_model(**(sizes | changes))
+    save(CheckpointContents(model.config, model.state_dict(), (pieces,), {"title": title}), folder)
+    return load(folder)
+
+
+def alone(stack: str, folder: Path, **changes: Any) -> Checkpoint:
+    """Write a model of one stack and open it."""
+    return written(folder / f"{stack} alone", stack, ALONE[stack] | changes)

@@ -90,7 +90,7 @@ def test_a_decoder_is_looked_at_more_closely(pair):
     same(pair, work)
 
 
-def test_what_the_parameters_say(pair):
+def test_what_the_parameters_say_and_hidden_pieces(pair):
     def work(one):
         model, kind, stack = one.model, one.model.anatomy.kinds[0], one.model.anatomy.stacks[0].name
         found = [output_projections(model, kind), neurons.columns(model, stack, 0)]
@@ -98,14 +98,11 @@ def test_what_the_parameters_say(pair):
             found.append(positions.own_table(model, stack))
         if one.config.placing.adds == "bias":
             found.append(positions.distance_bias(model, stack, most=5))
+        if model.anatomy.fills:
+            found.append(hide(model, (5, 6, 7, 8), (1, 2), 4))
         return found
 
     same(pair, work)
-
-
-def test_hidden_pieces(pair):
-    if pair[0].model.anatomy.fills:
-        same(pair, lambda one: hide(one.model, (5, 6, 7, 8), (1, 2), 4))
 
 
 def test_the_stand_in_is_as_strict_as_a_gpu():

@@ -24,8 +24,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
 
 PANEL: Final = "lesson_panel"
-# On a phone the question is folded to one line, as a class looks at the charts.
-FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
+# On a phone the question is folded to one line, as a class looks at the charts. Who has unfolded it reads on while the
+# page is drawn again: a browser keeps an element whose HTML is the same.
+FOLDED: Final = '<details class="gf-asked" data-at="{at}"><summary><strong>{said}</strong></summary></details>'
 _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
 
 _RULES = styled("""
@@ -98,7 +99,7 @@ def begin(page: str) -> Any:
         number, count, _, _ = step_links.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count) if number else title
-        line = st.empty()
+        line = st.container()
         with st.expander(said, expanded=True):
             return line, st.container()
 
@@ -164,8 +165,11 @@ def _words(checkpoint: Checkpoint | None) -> None:
 
 
 def _fold(line: Any, said: Sentence) -> None:
-    if room_session.current() and room_session.taught() is None:
-        line.html(FOLDED.format(escape(i18n.here(said))))
+    """Fold what a student in a room is asked or told, anew once they have voted and whenever the vote goes on."""
+    public = room_session.public()
+    if public is not None and room_session.taught() is None:
+        at = f"{public.round} {public.taken} {public.answered} {room_session.has_voted()}"
+        line.html(FOLDED.format(at=at, said=escape(i18n.here(said))))
 
 
 def _outlined(here: LessonStepRef) -> None:

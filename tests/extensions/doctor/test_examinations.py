@@ -1,4 +1,7 @@
-"""Examinations run one after the other, are shared and stopped, and never in the way of who waits for a model."""
+"""Examinations are never in the way of who waits for a model, and one that goes wrong is a finding, not a hang.
+
+That they run in their order, are shared and are stopped is in `tests/glassformer/server/test_jobs.py`.
+"""
 
 import threading
 import time
@@ -10,7 +13,6 @@ from glassformer.extensions.doctor import examinations as module
 from glassformer.extensions.doctor.examinations import ExaminationRequest, Examinations
 from glassformer.extensions.doctor.library.context import DoctorTest
 from glassformer.extensions.doctor.library.findings import DoctorTestResult
-from glassformer.server import jobs
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
 from transformer.analysis.losses import Samples
@@ -58,31 +60,6 @@ def idle():
     return False
 
 
-def test_a_report_has_one_finding_a_test_in_their_order_and_is_kept(reverse):
-    examinations = Examinations(is_busy=idle, tests=[made("one", well), made("two", well)])
-    asked = ExaminationRequest.of(reverse)
-    examinations.examine(asked, reverse, "a")
-    seen = over(examinations, asked)
-    assert [one.test for one in seen.result.findings] == ["one", "two"]
-    assert (seen.result.checkpoint, seen.result.origin, seen.result.n_sentences) == ("reverse", "examples", 5)
-    assert examinations.examine(asked, reverse, "b") == examinations.look(asked), "who asks later gets the same"
-
-
-def test_who_asks_for_the_same_shares_it_and_others_wait_their_turn(reverse, gate):
-    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    first, second, third = (ExaminationRequest.of(reverse, seed=seed) for seed in range(3))
-    examinations.examine(first, reverse, "a")
-    examinations.examine(first, reverse, "b")
-    assert gate.reached.wait(SECONDS)
-    for asked, ahead in ((second, 1), (third, 2)):
-        seen = examinations.examine(asked, reverse, "c")
-        assert (seen.state, examinations.before(asked)) == ("waiting", ahead)
-    assert examinations.look(first, "a").so_far.testing == "The test"
-    gate.opened.set()
-    assert over(examinations, third).state == "done"
-    assert gate.begun == [0, 1, 2], "each ran once, in the order in which they were asked for"
-
-
 def test_too_many_are_refused_in_a_sentence(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)], most_waiting=2)
     for seed in range(2):
@@ -92,35 +69,6 @@ def test_too_many_are_refused_in_a_sentence(reverse, gate):
     assert examinations.examine(ExaminationRequest.of(reverse, seed=1), reverse, "b").is_under_way, (
         "one that is there has room"
     )
-
-
-def test_one_that_nobody_wants_stops_and_the_next_has_its_turn(reverse, gate):
-    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    first, second = ExaminationRequest.of(reverse), ExaminationRequest.of(reverse, seed=1)
-    examinations.examine(first, reverse, "a")
-    assert gate.reached.wait(SECONDS)
-    examinations.examine(second, reverse, "a")
-    examinations.withdraw(first, "a")
-    assert examinations.look(first, "a") is None
-    until(lambda: gate.begun == [0, 1])
-    assert examinations.look(first) is None
-    examinations.withdraw(second, "a")
-    examinations.examine(second, reverse, "a")
-    gate.opened.set()
-    assert over(examinations, second).state == "done", "who changes their mind gets a new one"
-
-
-def test_one_that_another_watches_goes_on_unless_they_have_left(reverse, gate, monkeypatch):
-    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    asked = ExaminationRequest.of(reverse)
-    for visitor in "ab":
-        examinations.examine(asked, reverse, visitor)
-    examinations.withdraw(asked, "a")
-    assert examinations.look(asked, "b").is_under_way
-    examinations.examine(asked, reverse, "a")
-    monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
-    examinations.withdraw(asked, "a")
-    assert examinations.look(asked, "b") is None
 
 
 def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog, monkeypatch):

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.charts.marks import Axis, Scale
-from glassformer.charts.theme import figure_in, literal
 from glassformer.extensions.effects import mistake_panels
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.effects.mistake_cards import CARDS, PADS
-from glassformer.extensions.effects.mistake_figures import MistakeResult, Outcome, Side, happened, two_bars
+from glassformer.extensions.effects.mistake_figures import MistakeResult, Outcome, Side, happened
 from glassformer.runs import loading
 from transformer.errors import NotFiniteError
-from transformer.i18n import say
 from transformer.runs.interventions import parse
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
@@ -187,20 +184,3 @@ def test_a_change_that_a_run_refuses_is_said_and_the_rest_is_shown(sides):
     assert found.read_wrong is None
     assert refused.measure.numbers(found)[1] is None
     assert refused.charts(found)
-
-
-def bars(pieces, right, wrong, **look):
-    values = [(say("right"), np.array(right)), (say("wrong"), None if wrong is None else np.array(wrong))]
-    return figure_in(two_bars(say("t"), Axis(say("a"), pieces), Scale(say("v"), look), values).spec, "en")
-
-
-def test_numbers_of_both_runs_stand_beside_each_other_and_pieces_are_text():
-    figure = bars(["a", "<b>"], [1.0, 2], [3.0, 4])
-    assert [list(one.y) for one in figure.data] == [[1, 2], [3, 4]]
-    assert literal("<b>") in figure.data[0].hovertext[1]
-
-
-def test_a_side_without_numbers_is_left_out_and_lists_have_to_fit():
-    assert [one.name for one in bars(["a"], [1.0], None).data] == ["right"]
-    with pytest.raises(ValueError, match="2 places"):
-        bars(["a", "b"], np.ones(3), None)

@@ -62,12 +62,6 @@ HUB = {
                "task_specific_params": {"summarization": {"early_stopping": True, "max_length": 200}}},
         {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "_from_model_config": True},
     ),
-    "flan-t5-small": (
-        _T5 | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_ff": 36, "n_positions": 512,
-               "feed_forward_proj": "gated-gelu", "num_decoder_layers": 2, "output_past": True,
-               "relative_attention_max_distance": 128, "tie_word_embeddings": False},
-        {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0},
-    ),
     "gpt2": (
         _GPT2 | {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"],
                  "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}},
@@ -78,31 +72,6 @@ HUB = {
                    "head_dim": 8, "mlp_bias": False, "pretraining_tp": 1, "rope_scaling": _LLAMA_3,
                    "rope_theta": 500000.0, "tie_word_embeddings": True, "torch_dtype": "bfloat16"},
         {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 4, 5], "temperature": 0.6, "top_p": 0.9},
-    ),
-    "Qwen2.5-Instruct": (
-        _ROTARY | {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "max_window_layers": 1,
-                   "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 9,
-                   "tie_word_embeddings": True, "use_sliding_window": False},
-        {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 1], "pad_token_id": 1,
-         "repetition_penalty": 1.1, "temperature": 0.7, "top_k": 20, "top_p": 0.8},
-    ),
-    "SmolLM3": (
-        _ROTARY | {"model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False,
-                   "layer_types": ["full_attention"] * 2, "max_window_layers": 28, "mlp_bias": False,
-                   "no_rope_layer_interval": 4, "no_rope_layers": [1, 0], "pad_token_id": 4,
-                   "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0,
-                   "sliding_window": None, "use_sliding_window": False},
-        {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 4, "do_sample": True, "temperature": 0.6},
-    ),
-    "gemma-3": (
-        _ROTARY | {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "attention_bias": False,
-                   "attn_logit_softcapping": None, "bos_token_id": 2, "cache_implementation": "hybrid",
-                   "eos_token_id": [1, 7], "final_logit_softcapping": None, "head_dim": 8,
-                   "hidden_activation": "gelu_pytorch_tanh", "pad_token_id": 0, "query_pre_attn_scalar": 11,
-                   "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000, "rope_scaling": None,
-                   "rope_theta": 1000000, "sliding_window": 9, "sliding_window_pattern": 2},
-        {"bos_token_id": 2, "cache_implementation": "hybrid", "do_sample": True, "eos_token_id": [1, 7],
-         "pad_token_id": 0, "top_k": 64, "top_p": 0.95},
     ),
     "pythia": (
         {name: value for name, value in _ROTARY.items()

@@ -30,8 +30,6 @@ def old_tensors(config, state):
         rounded = {name: sine.half() for name, sine in sines.items()} if kind == "marian" else {}
         return {**copies, "lm_head.weight": table, **rounded}
     if kind == "t5":
-        if not config.get("tie_word_embeddings", True):
-            return {"lm_head.weight": torch.randn(61, 24) / 3}
         return {f"{one}.embed_tokens.weight": state["shared.weight"] for one in ("encoder", "decoder")} | {
             "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": torch.ones(8, 4)}  # fmt: skip
     if kind in ("gpt2", "gpt_neox"):

@@ -93,6 +93,7 @@ def test_the_class_goes_where_its_teacher_goes_and_hears_of_it_once(rooms, taugh
         rooms.do(taught, Room.move, "masks", {"src": "a"})
     public = rooms.public(taught.code)
     assert (public.page, public.parameters, public.moves, len(woken)) == ("masks", {"src": "a"}, 1, 1)
+    assert not any((public.own, public.answered, public.few, public.locked))  # what a teacher did not ask for
 
 
 def test_only_the_secret_makes_a_teacher(rooms, taught):

@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import fields, replace
+from html.parser import HTMLParser
 
 from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs.step_frames import RunRef
@@ -40,6 +41,31 @@ def hostile(run, page, *texts):
     return SavedRunRequest(
         again, page, stepper_run(there.visible, checkpoint, "run"), "http://localhost/step?src=a"
     ), there
+
+
+class Elements(HTMLParser):
+    """What stands in some HTML: each element with its attributes, all other marks, and the texts between."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self.marks, self.between = [], [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.between.append(data)
+
+    def _mark(self, data):
+        self.marks.append(data)
+
+    handle_endtag = handle_decl = handle_comment = _mark
+
+    def only(self, tag):
+        [attributes] = [attributes for name, attributes in self.found if name == tag]
+        return attributes
 
 
 class _There(RunRef):

@@ -1,43 +1,17 @@
 """No text of a run is markup in its file: 40 hostile ones as its sentence, pieces, model's card and name."""
 
 import json
-from html.parser import HTMLParser
 
 import pytest
 
 from glassformer.components.custom_component import read_asset
 from glassformer.extensions.saving import saved_run
-from tests.extensions.saving.hostile_run import TEXTS, hostile
+from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
 from tests.extensions.saving.test_saved_run import kept, shown, told
 from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
 from transformer.i18n import languages
 
 MARKUP = ("<script", "<img", "<svg", "<iframe", "<style", "<base", "<meta", "<form", "<template", "<a href='java")
-
-
-class Elements(HTMLParser):
-    """Every tag of a file with its attributes, and what is between tags."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.found, self.between = [], []
-        self.feed(file.decode())
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, attrs))
-
-    def handle_endtag(self, tag):
-        self.found.append(tag)
-
-    def handle_decl(self, decl):
-        self.found.append(decl)
-
-    def handle_comment(self, data):
-        self.found.append(data)
-
-    def handle_data(self, data):
-        self.between.append(data)
 
 
 @pytest.fixture
@@ -67,9 +41,9 @@ def test_a_hostile_text_is_text(opened, small, texts):  # noqa: F811
     plain, page = kept(opened), kept(opened).page
     one, run = hostile(plain.again.run(), page, *texts)
     file = saved_run.saved_run(one)
-    languages_told, found = told(file), Elements(file)
-    expected = Elements(read_asset("extensions/saving/components/bundle/page.html").encode())
-    assert found.found == expected.found
+    languages_told, found = told(file), Elements(file.decode())
+    expected = Elements(read_asset("extensions/saving/components/bundle/page.html"))
+    assert (found.found, found.marks) == (expected.found, expected.marks)
     assert len(found.between) == len(expected.between)
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     for said in languages_told:

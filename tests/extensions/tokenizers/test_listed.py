@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, read_record
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
 from transformer.errors import TokenizerError
 
 DIGITS = [*"0123456789", "+", "="]
@@ -67,15 +67,6 @@ def test_every_text_over_the_pieces_comes_back(text, words):
     assert one.decode(one.encode(text).ids) == text
     one, _ = opened(ids(WORDS))
     assert one.decode(one.encode(" ".join(words)).ids) == " ".join(words)
-
-
-def test_it_is_stored_and_opened_again():
-    made = Vocabularies("list", Options(size=14), lines(DIGITS))
-    stored = made.stored()
-    family, options = read_record(stored.pop("vocabulary.json"))
-    again = Vocabularies(family, options, stored)
-    assert again == made
-    assert again.open()[0].encode("1=").ids == (1, 11)
 
 
 @pytest.mark.parametrize(

@@ -141,18 +141,6 @@ def test_what_is_unknown_is_shown(kind, unknown):
     assert ours.is_special(i)
 
 
-def test_the_template_is_told_apart_from_the_text():
-    for kind, before, after in (
-        ("wordpiece", ["[CLS]"], ["[SEP]"]),
-        ("metaspace", ["<s>"], []),
-        ("unigram", [], ["</s>"]),
-    ):
-        ours = opened(kind)
-        around = ours.wrapping
-        assert [list(map(ours.piece, ids)) for ids in (around.before, around.after)] == [before, after]
-        assert all(map(ours.is_special, (*around.before, *around.after)))
-
-
 def test_languages_go_around_the_text_instead_of_the_template():
     made = unigram()
     made.add_special_tokens(["en_XX", "ro_RO"])
@@ -200,7 +188,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=25)  # each starts a process
+@settings(max_examples=10)  # each starts a process
 @given(st.dictionaries(st.sampled_from(list(json.loads(content_of("unigram")))), JSON, min_size=1, max_size=2))
 def test_any_change_is_read_or_refused_in_one_sentence(parts):
     verdicts = tokenizers_library._verdicts
@@ -248,12 +236,12 @@ def test_rows_between_the_ids_of_a_file_have_names():
 
 
 def test_a_large_file_is_parsed_in_the_other_process_alone():
-    """Just below 40 MB: this process does no more than hand it on."""
-    content = words({f"{i:04}" + "x" * 386: i for i in range(1, 98_000)})
-    assert 35_000_000 < len(content) < MAX_JSON
+    """This process does no more than hand it on."""
+    content = words({f"{i:04}" + "x" * 386: i for i in range(1, 25_000)})
+    assert 9_000_000 < len(content) < MAX_JSON
     began = time.process_time()
-    refused(content, "its tokens take up 38,3.* bytes in all; the limit is 8,388,608")
-    assert time.process_time() - began < 2
+    refused(content, "its tokens take up 9,.* bytes in all; the limit is 8,388,608")
+    assert time.process_time() - began < 1
 
 
 def test_pieces_beyond_the_limits_are_not_sent():

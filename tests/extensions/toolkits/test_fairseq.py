@@ -146,12 +146,9 @@ REFUSED = {
 }
 
 
-def refused(folder, changes):
-    """A good file, whose options then say what its tensors need not show."""
-    path, _ = saved(folder)
+def say_otherwise(path, changes):
     content = torch.load(path, weights_only=False)
     torch.save(content | {"args": argparse.Namespace(**ARGS | changes)}, path)
-    return path
 
 
 def test_tensors_and_lists_that_do_not_fit_are_named(tmp_path):

@@ -1,4 +1,7 @@
-"""What toolkits save is uploaded like any model, and refused by the name of what it would compute otherwise."""
+"""What toolkits save is uploaded like any model, and refused in a sentence that names what it would compute otherwise.
+
+Whatever an option says, such a file opens, or one sentence says why not.
+"""
 
 import re
 import shutil
@@ -7,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from glassformer.extensions.importers.library import opening, readers
 from tests.extensions.toolkits import test_fairseq, test_joeynmt, test_marian, test_opennmt
@@ -15,6 +20,21 @@ from transformer.errors import CheckpointError
 from transformer.text.tokenizer import Tokenizer
 
 TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_opennmt, "joeynmt": test_joeynmt}
+OPTIONS = {
+    "fairseq": test_fairseq.ARGS,
+    "marian": test_marian.OPTIONS,
+    "opennmt": test_opennmt.OPT | test_opennmt.OF_VERSION[3],
+    "joeynmt": test_joeynmt.STACK.keys() - {"embeddings"},  # of its decoder
+}
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 2**40), st.floats(allow_nan=False), st.text(max_size=5),
+    st.just([]), st.just([1, "a"]), st.just({"a": {"b": 1}}), st.just([[1]]),
+)  # fmt: skip
+
+
+def good(name, folder):
+    """What a training leaves; its options may then say what its tensors need not show."""
+    return TOOLKITS[name].saved(folder, **({"version": 3} if name == "opennmt" else {}))[0]
 
 
 def handed_in(folder, made, work, **how):
@@ -41,11 +61,29 @@ def test_it_is_read_anew_and_gives_the_same(tmp_path, name):
 
 @pytest.mark.parametrize("name", TOOLKITS)
 def test_what_computes_something_else_is_refused_by_name(tmp_path, name):
-    for number, (what, changes) in enumerate(TOOLKITS[name].REFUSED.items()):
-        path = TOOLKITS[name].refused(tmp_path / str(number), changes)
+    path = good(name, tmp_path)
+    for what, changes in TOOLKITS[name].REFUSED.items():
+        TOOLKITS[name].say_otherwise(path, changes)
         with pytest.raises(CheckpointError, match=re.escape(what)) as caught:
             opening.preview(path)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", TOOLKITS)
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_option_is_understood_or_refused_in_one_sentence(tmp_path, name, data):
+    path = good(name, tmp_path / "model")
+    said = {data.draw(st.sampled_from(sorted(OPTIONS[name]))): data.draw(ODD)}
+    TOOLKITS[name].say_otherwise(path, {"decoder": said} if name == "joeynmt" else said)
+    sentence = "model: "
+    try:
+        opening.load(path)
+    except CheckpointError as error:
+        sentence = str(error)
+    assert "\n" not in sentence
+    assert len(sentence) < 2000
+    assert "model" in sentence
 
 
 SPLITS = Path("checkpoints/reverse/pieces.model")

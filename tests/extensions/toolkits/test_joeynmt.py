@@ -93,12 +93,9 @@ REFUSED = {
 }
 
 
-def refused(folder, changes):
-    """A good file beside a config that says something else."""
-    path, _ = saved(folder)
-    config = yaml.safe_load((folder / "config.yaml").read_text())
-    (folder / "config.yaml").write_text(yaml.safe_dump(config | {"model": changed(**changes)}))
-    return path
+def say_otherwise(path, changes):
+    config = yaml.safe_load((path.parent / "config.yaml").read_text())
+    (path.parent / "config.yaml").write_text(yaml.safe_dump(config | {"model": changed(**changes)}))
 
 
 def test_a_config_that_is_missing_none_or_does_not_say_where_norms_stand(tmp_path):

@@ -98,11 +98,8 @@ REFUSED = {
 }
 
 
-def refused(folder, changes):
-    """A good file, whose options then say something else."""
-    path, _ = saved(folder)
+def say_otherwise(path, changes):
     replaced(path, yaml.safe_dump(OPTIONS | changes))
-    return path
 
 
 def replaced(path, text):
@@ -141,7 +138,7 @@ def test_a_claim_of_more_than_there_is_takes_no_memory(tmp_path):
 
 def test_settings_and_vocabularies_that_are_none_are_told_by_their_file(tmp_path):
     path, _ = saved(tmp_path)
-    for text in ("[1, 2]", "a: &x [1]\nb: *x", "a: !!python/object/apply:os.system [x]", "[" * 2000, "\x01"):
+    for text in ("[1, 2]", "a: &x [1]\nb: *x", "a: !!python/object/apply:os.system [x]", "[" * 2000):
         replaced(path, text)
         with pytest.raises(CheckpointError, match=r"special:model\.yml") as caught:
             opening.preview(path)
@@ -150,7 +147,6 @@ def test_settings_and_vocabularies_that_are_none_are_told_by_their_file(tmp_path
     for pieces, message in (
         ("the: 0\n", "the token with id 0 must be </s>"),
         ("</s>: 0\nthe: 2\n", "none has the id 1"),
-        ("</s>: 0\nthe: 0\n", "'the' has the id 0, which '</s>' already has"),
         ("</s>: 0\nthe five\n", "line 2"),
         ("</s>: 0\n&a b: 1\n*a : 2\n", "line|YAML|alias"),
         (vocabulary(40, "x"), "40 tokens, but its embedding table"),

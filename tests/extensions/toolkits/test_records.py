@@ -6,7 +6,6 @@ import collections
 import functools
 import os
 import pathlib
-import subprocess
 import sys
 import types
 
@@ -77,12 +76,9 @@ def hostile(marker):
     touch = f"touch {marker}"
     return {
         "os.system": Reduced(os.system, (touch,)),
-        "subprocess": Reduced(subprocess.Popen, (["touch", str(marker)],)),
         "eval": Reduced(builtins.eval, (f"open({str(marker)!r}, 'w')",)),
-        "exec": Reduced(builtins.exec, (f"open({str(marker)!r}, 'w')",)),
         "getattr": Reduced(builtins.getattr, (Reduced(builtins.__import__, ("os",)), "system")),
         "open": Reduced(builtins.open, (str(marker), "w")),
-        "import": Reduced(builtins.__import__, ("os",)),
         "partial": Reduced(functools.partial, (os.system, touch)),
         "path": Reduced(pathlib.Path.touch, (pathlib.PurePosixPath(str(marker)),)),
     }
@@ -90,7 +86,7 @@ def hostile(marker):
 
 @pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
 def test_what_would_run_code_leaves_no_trace(tmp_path, new):
-    """It is refused, and a marker is never made. That the real child does so, too, is tried in `test_pickles`."""
+    """It is refused, and a marker is never made. That the real child does so, too, is tried in `test_over_http`."""
     marker = tmp_path / "marker"
     for name, one in hostile(marker).items():
         for n, args in enumerate((one, argparse.Namespace(x=one))):

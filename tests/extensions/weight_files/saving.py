@@ -1,10 +1,22 @@
 """Save what others would, and see it refused."""
 
+import os
+
 import pytest
 import torch
 
 from glassformer.extensions.weight_files.weights import open_weights
 from transformer.errors import CheckpointError
+
+
+class Touch:
+    """Unpickled, it would make a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
 
 
 def saved(path, content, **options):

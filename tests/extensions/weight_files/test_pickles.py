@@ -2,7 +2,6 @@
 
 import collections
 import io
-import os
 import pickle
 import struct
 import zipfile
@@ -16,22 +15,12 @@ from torch import nn
 
 from glassformer.extensions.weight_files import pickle_worker, pickles
 from glassformer.extensions.weight_files.weights import open_weights
-from tests.extensions.weight_files.saving import refused, saved
+from tests.extensions.weight_files.saving import Touch, refused, saved
 from tests.transformer.tensor_bytes import header_of
 from transformer.errors import CheckpointError
 from transformer.files import kinds
 
 pytestmark = pytest.mark.usefixtures("forked")  # what a file may take is limited there
-
-
-class Touch:
-    """Unpickled, it would make a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.path}",)
 
 
 def rezipped(path, change, method=zipfile.ZIP_STORED):
@@ -93,8 +82,8 @@ def test_a_pickle_that_would_run_code_runs_nothing(tmp_path, new, behind):
     assert not marker.exists()
 
 
-def test_the_real_child_opens_a_file_and_sees_no_secrets(tmp_path, monkeypatch, model, started):
-    """It is started once; what it refuses, the same code refuses in the forked one."""
+def test_the_child_sees_no_secrets_and_has_limited_time(tmp_path, monkeypatch, model):
+    """As it really is it opens the files that are uploaded in `test_upload_worker_client`."""
     seen, real = {}, pickles.subprocess.run
     monkeypatch.setenv("A_PASSWORD", "x")
     monkeypatch.setattr(pickles.subprocess, "run", lambda *a, **k: seen.update(k) or real(*a, **k))

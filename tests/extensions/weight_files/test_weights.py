@@ -189,9 +189,8 @@ for size, folder in zip(map(int, sys.argv[1::2]), sys.argv[2::2]):
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 def test_a_model_is_in_memory_once(tmp_path):
     state = {"table": torch.zeros(20_000, 512), **{f"layer.{i}": torch.zeros(1024, 1024) for i in range(8)}}
-    for dtype in (torch.float32, torch.float16):
-        (folder := tmp_path / str(dtype)).mkdir()
-        save_file({name: tensor.to(dtype) for name, tensor in state.items()}, folder / "model.safetensors")
+    (folder := tmp_path / "halves").mkdir()
+    save_file({name: tensor.half() for name, tensor in state.items()}, folder / "model.safetensors")
     sizes = {"src_vocab_size": 30_000, "tgt_vocab_size": 30_000, "d_model": 256, "n_heads": 4, "d_ff": 1024}
     model = load(raw(tmp_path / "native", torch.float16, **sizes)).model
     most = {"native": 4 * model.config.count_parameters()}
@@ -199,7 +198,7 @@ def test_a_model_is_in_memory_once(tmp_path):
     arguments = [part for one in tmp_path.iterdir() for part in (str(most.get(one.name, weights)), str(one))]
     command = [sys.executable, "-c", READ_WITHIN, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["too large", "read"] * 3
+    assert done.stdout.splitlines() == ["too large", "read"] * 2
 
 
 JSON = st.recursive(

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,11 +16,9 @@ from glassformer.extensions.what_if.two_runs import (
     own_log_probs,
     read_output,
 )
-from tests.transformer.analysis.test_teacher_forced_pass import plain_losses
 from tests.transformer.analysis.test_teacher_forced_pass import tiny as tiny
 from tests.transformer.one_stack import alone
-from transformer.analysis.teacher_forced_pass import read_at_once
-from transformer.errors import NotFiniteError, QueryError
+from transformer.errors import QueryError
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
 from transformer.runs.query import Sampling
@@ -128,24 +125,3 @@ def test_what_cannot_be_read_is_refused(tiny, tmp_path):
     encoder = alone("encoder", tmp_path)
     with pytest.raises(QueryError, match="encoder-only model and generates no output"):
         read_output(encoder, encoder.query("ba lo"), (5,))
-
-
-def test_without_the_causal_mask_each_row_sees_the_whole_output(tiny):
-    trace = tiny.run("ba lo mi")
-    query = replace(trace.query, interventions=parse("causal-off"))
-    read = read_at_once(tiny, query, trace.tgt_ids, ["decoder.*.self_attn.mask"])
-    n = len(trace.read_ids)
-    assert read.losses == pytest.approx(plain_losses(tiny, trace, torch.ones(1, 1, n, n, dtype=torch.bool)), abs=1e-5)
-    assert read.values["decoder.0.self_attn.mask"].all()
-    assert np.abs(read.losses - plain_losses(tiny, trace)).max() > 1e-4
-
-
-def test_what_is_not_finite_is_refused_or_given_as_it_is(tiny):
-    trace = tiny.run("ba lo mi")
-    query = replace(trace.query, interventions=parse("causal-hidden_unguarded-decoder"))
-    with pytest.raises(NotFiniteError, match=r"decoder\.0\.self_attn\.weights"):
-        read_at_once(tiny, query, trace.tgt_ids)
-    read = read_at_once(tiny, query, trace.tgt_ids, ["decoder.0.self_attn.weights"], finite=False)
-    assert np.isnan(read.values["decoder.0.self_attn.weights"][:, 0]).all()
-    assert np.isfinite(read.values["decoder.0.self_attn.weights"][:, 1:]).all()
-    assert np.isnan(read.losses).all()

@@ -34,8 +34,8 @@ def every_walk(checkpoint_folder):
             found += [
                 walk(recorded, checkpoint.model, kind=kind, layer=layer, head=head, query=query, key=key)
                 for head in range(n_heads)
-                for query in range(0, n_queries, 2)
-                for key in range(n_keys)
+                for query in range(head % 2, n_queries, 3)
+                for key in range(layer, n_keys, 2)
             ]
     return found
 
@@ -84,7 +84,7 @@ def test_digits_are_taken_away_until_both_agree():
     assert (tex("1.5e-07"), tex("-inf"), tex("2")) == (r"1.5\cdot 10^{-7}", r"-\infty", "2")
 
 
-def test_sums_can_be_done_again(every_walk):
+def test_sums_scores_and_their_mask_can_be_done_again(every_walk):
     for one in every_walk:
         formulas = {
             one_weight_text.dot(one): one.q @ one.keys[one.key],
@@ -95,10 +95,6 @@ def test_sums_can_be_done_again(every_walk):
             by_hand, written = sum_of(formula)
             assert same(written, by_hand), formula
             assert same(written, exact), formula
-
-
-def test_scores_and_their_mask_can_be_done_again(every_walk):
-    for one in every_walk:
         found = re.fullmatch(rf".*\\frac\{{({NUMBER})\}}\{{({NUMBER})\}} = ({NUMBER})", one_weight_text.score(one))
         written = found[3].replace(r"\cdot 10^{", "e").replace("}", "")
         assert same(written, value(found[1]) / value(found[2]))

@@ -79,7 +79,11 @@ def test_masked_cells_hold_no_number_and_say_why(allowed):
     assert literal("comes <later>") in figure.data[1].hovertemplate
     heads = {"layers": [1, 2], "heads": [1, 2, 3], "queries": list("abcd"), "keys": list("abcd")}
     table = heads_columns(maps, allowed=each, **heads)
-    np.testing.assert_array_equal(np.isfinite(np.asarray(table["weight"])).reshape(maps.shape), each)
+    np.testing.assert_array_equal(np.reshape(table["weight"], maps.shape), np.where(each, maps, np.nan))
+    row = {name: values[39] for name, values in table.items()}
+    assert [row[name] for name in ("layer", "head", "query number", "query", "key number", "key")] == [
+        1, 3, 2, "b", 4, "d"
+    ]  # fmt: skip
     with pytest.raises(ValueError, match="mask"):
         draw(maps, allowed=LAYERED[:, :3])
 
@@ -113,7 +117,7 @@ def test_a_tile_is_found_by_its_cell_and_the_chosen_head_or_layer_is_framed():
 
 def test_a_grid_is_a_few_tens_of_kilobytes_and_many_layers_are_not_squeezed():
     pieces = [f"▁token{place}" for place in range(256)]
-    spec = spec_of(maps_of(6, 8, 256, 256), queries=pieces, keys=pieces, most_cells=48_000)
+    spec = spec_of(np.tile(maps_of(1, 1, 256, 256), (6, 8, 1, 1)), queries=pieces, keys=pieces, most_cells=48_000)
     assert len(figure_json(spec)) < 80_000
     assert len(base64.b64decode(spec["layout"]["meta"]["grid"]["codes"])) <= 48_000
     assert figure_json(spec).count("piece60") <= 2  # each piece is named once a side, not once a tile

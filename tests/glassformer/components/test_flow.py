@@ -11,7 +11,7 @@ from glassformer.charts.theme import HEAD_COLOURS
 from glassformer.components.flow_component import last_choice
 from glassformer.components.flow_data import Flow, Pin, encoded
 from glassformer.components.packing import COARSE_LEVELS, FINE_LEVELS
-from tests.glassformer.unpacking import numbers_of
+from tests.glassformer.unpacking import flow_weights
 
 PAPER, NIGHT = "#FBFAF7", "#141B23"
 # Linear RGB as people without red, green and blue cones see it (Machado, Oliveira and Fernandes 2009, severity 1).
@@ -43,17 +43,6 @@ def flow(**changes):
     return replace(Flow("s", "Kind", "layer 1", *names, *sides, weights, allowed, (0, 1, 2, 3)), **changes)
 
 
-def decoded(sent, n_queries, n_keys):
-    """Weights as the browser reads them, NaN where nothing was sent."""
-    allowed = np.ones(n_queries * n_keys, dtype=bool)
-    if sent["open"] is not None:
-        bits = np.frombuffer(base64.b64decode(sent["open"]), dtype=np.uint8)
-        allowed = np.unpackbits(bits)[: n_queries * n_keys].astype(bool)
-    weights = np.full((sent["heads"], n_queries * n_keys), np.nan)
-    weights[:, allowed] = numbers_of(sent["weights"]).reshape(sent["heads"], -1)
-    return weights.reshape(sent["heads"], n_queries, n_keys)
-
-
 # ---------------------------------------------------------------- what is sent
 
 
@@ -62,7 +51,7 @@ def test_weights_arrive_and_closed_cells_do_not():
     sent = encoded(np.where(made.allowed, made.weights, 0.7), made.allowed)
     assert sent["weights"]["levels"] == FINE_LEVELS
     assert len(base64.b64decode(sent["weights"]["steps"])) == 3 * 10 * 2  # heads, open cells, bytes
-    received = decoded(sent, 4, 4)
+    received = flow_weights(sent, 4, 4)
     assert np.isnan(received[:, ~made.allowed]).all()
     np.testing.assert_allclose(received[:, made.allowed], made.weights[:, made.allowed], atol=0.5 / FINE_LEVELS)
 
@@ -74,7 +63,7 @@ def test_many_cells_are_sent_coarsely_without_a_mask_and_those_that_round_to_not
     for weights in (np.random.default_rng(1).random((2, 512, 512)).astype(np.float32), few):
         sent = encoded(weights, every)
         assert (sent["weights"]["levels"], sent["open"]) == (COARSE_LEVELS, None)
-        np.testing.assert_allclose(decoded(sent, 512, 512), weights, atol=0.5 / COARSE_LEVELS + 1e-6)
+        np.testing.assert_allclose(flow_weights(sent, 512, 512), weights, atol=0.5 / COARSE_LEVELS + 1e-6)
     assert len(json.dumps(sent)) < few.size / 8 * 1.4
 
 
@@ -101,7 +90,7 @@ def read(monkeypatch):
 
 @pytest.mark.parametrize(
     "report",
-    [None, 3, [], {}, {"side": None, "index": None}, {"side": "query"}, {"side": "query", "index": 3},
+    [None, [], {"side": None, "index": None}, {"side": "query"}, {"side": "query", "index": 3},
      {"side": "key", "index": 2}, {"side": "key", "index": -1}, {"side": "key", "index": True},
      {"side": "key", "index": 0.5}, {"side": "head", "index": 0}],
 )  # fmt: skip

@@ -73,11 +73,13 @@ def without_code(text):
 
 def lacking(term, pairs):
     """Sentences with a term whose Chinese has another word for it, or none."""
-    wanted, found = alternatives(term), english(term)
+    wanted, found, name = alternatives(term), english(term), re.split(r"\s*\(", str(term.name))[0].lower()
     return [
         f"{source} — {chinese}"
         for source, chinese in pairs
-        if found.search(without_code(source)) and not any(form in chinese.lower() for form in wanted)
+        if name in (text := without_code(source)).lower()
+        and found.search(text)
+        and not any(form in chinese.lower() for form in wanted)
     ]
 
 

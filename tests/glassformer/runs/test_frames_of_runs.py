@@ -50,12 +50,12 @@ def asked(number, runs=RUNS):
     kind, more = runs[number]
     draw = Random(number)
     words = "abcdefghij" if kind == "reverse" else ("ba ", "lo ", "mi ", "ta ", "ke ", "su ")
-    source = "".join(draw.choices(words, k=draw.randint(1, 7)))
+    source = "".join(draw.choices(words, k=draw.randint(1, 5)))
     looked_at = {name: draw.choice([word for word in all_fields()[name].words if word]) for name in there(CHOICES)}
     looked_at["measure"] = draw.choice(("entropy_share", "log_prob", "kl", "pieces"))  # some are an extension's
     looked_at |= {name: draw.random() < 0.3 for name in there(SWITCHES)}
     looked_at |= {name: draw.choice((None, 0, 1, 2)) for name in there(PLACES)}
-    return kind, {"source": source, "max_new": 7} | more, looked_at
+    return kind, {"source": source, "max_new": 4} | more, looked_at
 
 
 def pictures(follows):

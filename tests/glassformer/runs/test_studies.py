@@ -17,8 +17,8 @@ RESULT = SimpleNamespace(nbytes=10)
 class Work:
     """A made-up measurement: it can be held before each of its parts, and says which it did."""
 
-    def __init__(self, *, parts=3, held=False, error=None, result=RESULT):
-        self.parts, self.error, self.result, self.begun, self.did = parts, error, result, 0, []
+    def __init__(self, *, held=False, error=None):
+        self.parts, self.error, self.begun, self.did = 3, error, 0, []
         self.go, self.closed = threading.Semaphore(0 if held else 1_000), threading.Event()
 
     def __call__(self):
@@ -30,7 +30,7 @@ class Work:
                 self.did.append(part)
                 if self.error is not None:
                     raise self.error
-            return self.result
+            return RESULT
         finally:
             self.closed.set()
 
@@ -38,8 +38,8 @@ class Work:
 class Studies:
     """Measurements of a server of their own."""
 
-    def __init__(self, runner=None, **room):
-        self.runner, self.jobs = runner or ModelRunner(), new_studies(**room)
+    def __init__(self, runner=None):
+        self.runner, self.jobs = runner or ModelRunner(), new_studies()
         self.look = self.jobs.look
         self.withdraw = self.jobs.withdraw
 
@@ -70,12 +70,9 @@ def test_a_measurement_is_done_once_for_all_who_ask(studies):
 
 def test_one_that_the_last_has_left_ends_within_its_part_and_an_error_is_said(studies):
     work = Work(held=True)
-    for visitor in ("a", "b"):
-        studies.ask("key", work, visitor=visitor, cost=1)
+    studies.ask("key", work, visitor="a", cost=1)
     until(lambda: studies.look("key", "a").so_far)
     studies.withdraw("key", "a")
-    assert studies.look("key", "b").is_under_way
-    studies.withdraw("key", "b")
     work.go.release(3)
     assert work.closed.wait(WAIT)
     assert work.did == [0]
@@ -101,9 +98,3 @@ def test_shorter_work_goes_first_between_two_parts():
     waiting.join(WAIT)
     assert studies.look("key", "a", patience=WAIT).state == "done"
     assert done == [[0]]
-
-
-def test_what_is_too_large_is_not_kept():
-    studies = Studies(most=1, cache_bytes=5_000)
-    studies.ask("large", Work(result=SimpleNamespace(nbytes=10_000)), visitor="a", cost=1)
-    until(lambda: not studies.jobs.n_under_way() and studies.look("large", "a") is None)

@@ -58,10 +58,6 @@ def test_they_run_in_the_order_of_asking_and_say_how_many_come_before(gate):
 def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(gate, kept):
     some = jobs(keeps_stopped=kept, at_once=2)
 
-    def work(job):
-        job.tell("half")
-        return behind(gate)(job)
-
     def slow(job):
         job.tell("half")
         job.stopped.wait(WAIT)
@@ -73,9 +69,9 @@ def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(
     some.withdraw("key")
     found = some.look("key")
     assert (found and (found.state, found.so_far)) == (("cancelled", "half") if kept else None)
-    again = some.ask("key", work)
+    again = some.ask("key", behind(gate))
     assert again is not first
-    until(lambda: again.seen.so_far == "half")
+    until(lambda: again.seen.state == "running")
     gate.set()
     assert first.over.wait(WAIT)
     assert some.find("key") is again, "the end of the first one does not touch the second"
@@ -83,16 +79,12 @@ def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(
 
 
 def test_what_it_worked_with_is_let_go_of_at_the_end():
-    class Model:
-        """Stands for a model."""
+    def work(job):
+        return "done"
 
-        def work(self, job):
-            return "done"
-
-    some, model = jobs(), Model()
-    held = weakref.ref(model)
-    some.ask("key", model.work)
-    del model
+    some, held = jobs(), weakref.ref(work)
+    some.ask("key", work)
+    del work
     assert some.look("key", patience=WAIT).state == "done"
     gc.collect()
     assert held() is None
@@ -129,6 +121,9 @@ def test_many_visitors_at_once_break_nothing():
     assert max(under_way for under_way, _ in seen) == 6
     assert max(kept for _, kept in seen) <= 10
     assert not some._waiting
+    large = jobs(room=10, size=lambda job: 0 if job.seen.is_under_way else 11)
+    large.ask("key", lambda job: "done")
+    until(lambda: not large.n_under_way() and large.look("key") is None)  # what is too large is not kept
 
 
 def test_what_everybody_has_left_ends_at_its_next_pause(gate, monkeypatch):

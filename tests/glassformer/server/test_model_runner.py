@@ -118,8 +118,7 @@ def came(clock, *of, **named):
     return found
 
 
-@pytest.mark.parametrize("cost", [1.0, 400.0])
-@pytest.mark.parametrize("heavy", [["one"] * 10, ["one", "two", "three", "four"]])
+@pytest.mark.parametrize(("heavy", "cost"), [(["one"] * 10, 400.0), (["one", "two", "three", "four"], 1.0)])
 def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes_on(heavy, cost):
     """Whatever they were thought to cost, as with a tokenizer that takes seconds for a letter."""
     clock = Clock()
@@ -241,15 +240,9 @@ def test_the_cache_is_bounded_in_bytes():
     work.trace(CHECKPOINT, query("d"))
     work.trace(CHECKPOINT, query("a"))  # the one asked for longest ago had to leave
     assert "".join(model.ran) == "abcda"
-
-
-@pytest.mark.parametrize("nbytes", [350_000, 1_000_000])
-def test_a_trace_too_large_for_the_cache_is_still_given(nbytes):
-    model = Model(nbytes=nbytes)
-    work = runner(model, cache_bytes=350_000)
-    assert work.trace(CHECKPOINT, query("a")).nbytes == nbytes
-    assert work.trace(CHECKPOINT, query("a")).nbytes == nbytes
-    assert work.n_runs == 2
+    large = runner(Model(nbytes=1_000_000), cache_bytes=350_000)  # which is given all the same
+    assert [large.trace(CHECKPOINT, query("a")).nbytes for _ in range(2)] == [1_000_000] * 2
+    assert large.n_runs == 2
 
 
 # ---------------------------------------------------------------- the queue
@@ -340,8 +333,9 @@ def test_whoever_waits_when_the_model_becomes_free_is_taken_together_and_one_err
     assert work.n_runs == 4
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), SystemExit("the model gave up")])
-def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors, error):
+def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors):
+    error = SystemExit("the model gave up")
+
     class Broken(Model):
         def trace(self, checkpoint, query):
             if query.source == "b":
@@ -355,18 +349,6 @@ def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors, error):
     assert [answer.exception(WAIT) for answer in answers[1:]] == [error, error]
     assert work.trace(CHECKPOINT, query("c")).query.source == "c"
     assert not work._under_way
-
-
-def test_a_result_whose_size_cannot_be_told_is_one_visitors_error(visitors):
-    class Odd(Model):
-        def trace(self, checkpoint, query):
-            trace = super().trace(checkpoint, query)
-            return trace if query.source != "b" else SimpleNamespace(**(vars(trace) | {"nbytes": "many"}))
-
-    model = Odd(held=True)
-    answers = asked_while_held(runner(model), model, visitors, [query(text) for text in "abc"])
-    assert [answer.result(WAIT).query.source for answer in (answers[0], answers[2])] == ["a", "c"]
-    assert isinstance(answers[1].exception(WAIT), TypeError)
 
 
 def test_short_runs_go_between_the_rounds_of_a_long_one(visitors):

@@ -19,6 +19,17 @@ def begun(work):
     return thread
 
 
+def asked(turns):
+    """A thread that wants a turn, and what is set once it has had one."""
+    done = threading.Event()
+
+    def work():
+        with turns.one():
+            done.set()
+
+    return begun(work), done
+
+
 def in_line(turns, n):
     """Wait until so many wait for a turn."""
     until(lambda: len(turns._waiting) >= n)
@@ -50,49 +61,29 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_ends_it():
     turns = FairSemaphore(lease=LONG)
     with pytest.raises(ValueError, match="wrong"), turns.one(), turns.one():
         raise ValueError("wrong")
-    done = threading.Event()
-
-    def work():
-        with turns.one():
-            done.set()
-
-    begun(work)
-    assert done.wait(10)
+    assert asked(turns)[1].wait(10)
 
 
 def test_whoever_takes_long_holds_up_nobody():
-    turns, done = FairSemaphore(lease=0.05), threading.Event()
-
-    def work():
-        with turns.one():
-            done.set()
-
+    turns = FairSemaphore(lease=0.05)
     with turns.one():
-        begun(work)
-        assert done.wait(10)  # though the turn of this thread is not over
+        assert asked(turns)[1].wait(10)  # though the turn of this thread is not over
     with turns.one():
         pass
 
 
 def test_whoever_waits_for_the_model_steps_aside_and_has_a_turn_again_afterwards():
-    turns, done = FairSemaphore(lease=LONG), threading.Event()
-
-    def work():
-        with turns.one():
-            done.set()
-
+    turns = FairSemaphore(lease=LONG)
     with turns.one():
-        begun(work)
+        _, done = asked(turns)
         assert not done.wait(0.05)
         with turns.aside():
             assert done.wait(10)
-        again = begun(work)
+        again, _ = asked(turns)
         in_line(turns, 1)
         assert again.is_alive()
     again.join(10)
     assert not again.is_alive()
-    with turns.aside(), turns.one():  # without a turn there is nothing to step aside from
-        pass
     assert not turns._since
 
 
@@ -151,7 +142,7 @@ def test_a_look_for_garbage_waits_for_a_rest_but_not_for_ever(since, rested, cos
     assert is_time(since=since, rested=rested, cost=cost) is expected
 
 
-# Each in a process of its own, as a look goes through all of it, and the app's thread never ends.
+# In a process of its own, as a look goes through all of it, and the app's thread never ends.
 BEGINNING = """
 import gc, time, weakref
 from glassformer.server import render_lock
@@ -176,6 +167,8 @@ render_lock.collect()
 assert gc.get_freeze_count() == kept
 """
 BY_ITSELF = """
+circle = Circle(); circle.own = circle
+gone = weakref.ref(circle)
 render_lock.begin()
 render_lock.begin()
 with RENDER_LOCK.one():
@@ -189,5 +182,4 @@ assert gone() is None
 
 
 def test_what_holds_itself_in_a_circle_is_found_also_what_was_alive_at_a_look_and_by_the_app_itself():
-    for program in (NOT_BEGUN + LATER, BY_ITSELF):
-        subprocess.run([sys.executable, "-c", BEGINNING + program], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", BEGINNING + NOT_BEGUN + LATER + BY_ITSELF], check=True, timeout=120)

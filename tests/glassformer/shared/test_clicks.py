@@ -40,17 +40,10 @@ def test_work_is_done_once_for_a_press_and_what_was_stopped_is_begun_again(test)
     assert counts(test.run()) == counts(test.run()) == (3, 2)
 
 
-def test_work_that_was_stopped_is_not_done_for_something_else(test):
-    test.session_state["trouble"] = "stopped"
-    test.button(key="work").click().run()
+@pytest.mark.parametrize("trouble", ["stopped", "error"])
+def test_work_that_failed_or_was_stopped_for_something_else_is_not_begun_again(test, trouble):
+    test.session_state["trouble"] = trouble
+    assert len(test.button(key="work").click().run().exception) == (trouble == "error")
     for about in ("two", "one"):
-        test.session_state["about"] = about
+        test.session_state["about"] = about if trouble == "stopped" else "one"
         assert counts(test.run()) == (1, 0)
-
-
-def test_work_that_fails_is_not_begun_again(test):
-    test.session_state["trouble"] = "error"
-    test.button(key="work").click().run()
-    assert len(test.exception) == 1
-    assert counts(test.run()) == (1, 0)
-    assert not test.exception

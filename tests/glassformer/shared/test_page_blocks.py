@@ -7,7 +7,6 @@ import pytest
 
 from glassformer.shared import page_blocks
 from glassformer.shared.page_blocks import PageBlocks, PageEntry, around_page, by_section
-from transformer.extensions import provided
 
 
 class Around(PageBlocks):
@@ -32,12 +31,6 @@ def test_a_page_is_within_all_and_after_one_that_stops_nothing_is_drawn(monkeypa
     with pytest.raises(KeyError), around_page("step"):
         raise KeyError
     assert told == before
-
-
-def test_each_page_of_an_extension_has_a_script_and_a_place_of_its_own():
-    added = [entry for pages in provided("pages") for entry in pages]
-    assert [entry.script for entry in added if not entry.script.is_file()] == []
-    assert len({entry.place for entry in added}) == len(added)
 
 
 def test_pages_of_extensions_stand_where_their_places_say(monkeypatch):

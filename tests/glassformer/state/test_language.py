@@ -50,17 +50,16 @@ def test_outside_a_session_it_is_english():
     assert found == [language.current()] == ["en"]
 
 
-def test_the_address_decides_first():
-    assert texts(opened(lang="zh-Hans-CN", locale="en-US")) == ["zh", "zh", "zh-CN", "{'lang': 'zh-Hans-CN'}"]
-
-
-def test_then_what_the_browser_speaks_which_the_address_does_not_say():
-    assert texts(opened(locale="zh-CN")) == ["zh", "zh", "zh-CN", "{}"]
-
-
-@pytest.mark.parametrize("lang", [None, "", "tlh", "<script>"])
-def test_else_english(lang):
-    assert texts(opened(lang=lang, locale="tlh")) == ["en", "en", "en", "{}"]
+@pytest.mark.parametrize(
+    ("lang", "locale", "said"),
+    [
+        ("zh-Hans-CN", "en-US", ["zh", "zh", "zh-CN", "{'lang': 'zh-Hans-CN'}"]),
+        (None, "zh-CN", ["zh", "zh", "zh-CN", "{}"]),
+        *((odd, "tlh", ["en", "en", "en", "{}"]) for odd in (None, "", "tlh", "<script>")),
+    ],
+)
+def test_the_address_decides_then_the_browser_else_it_is_english(lang, locale, said):
+    assert texts(opened(lang=lang, locale=locale)) == said
 
 
 def test_a_language_that_is_chosen_stays_and_so_does_what_widgets_say():
@@ -78,9 +77,3 @@ def test_a_language_that_is_chosen_stays_and_so_does_what_widgets_say():
     test.query_params["lang"] = "en"
     assert texts(test.run())[0] == "en"
     assert test.selectbox(key="one").value == "b"
-
-
-def test_a_menu_is_for_more_than_one_language(monkeypatch):
-    for names in (("en", "zh"), ("en",)):
-        monkeypatch.setattr(language, "languages", lambda names=names: names)
-        assert language.menu_is_needed() == (len(names) > 1)

@@ -31,7 +31,7 @@ from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARA
 
 KEYS = (
     "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
-    "do", "with", "b", *parameters(),
+    "do", "with", "b", "tried", *parameters(),
 )  # fmt: skip
 pytestmark = pytest.mark.usefixtures("made_up_changes")
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -150,30 +150,17 @@ def test_nothing_that_strangers_write_raises(parameters):
     ("parameters", "read_as", "note"),
     [
         ({"beam": "1000000", "how": "beam"}, {"decoding": Beam(size=MAX_BEAM)}, "outside the allowed range of 1 to 16"),
-        ({"max": "1000000"}, {"max_new": MAX_NEW}, "outside the allowed range of 1 to 512"),
         ({"temp": "nan", "how": "sampling"}, {"decoding": Sampling(temperature=0.05)}, "temp"),
-        ({"lp": "1e400", "how": "beam"}, {"decoding": Beam(length_penalty=2.0)}, "lp"),
-        ({"seed": "9" * 30, "how": "sampling"}, {"decoding": Sampling(seed=MAX_SEED)}, "seed"),
         ({"seed": "9" * 5000, "how": "sampling"}, {"decoding": Sampling()}, "too long (5,000 characters)"),
         ({"step": "0"}, {"view": View()}, "step"),
         ({"step": "two"}, {"view": View()}, "not a number"),
         ({"how": "guided"}, {"decoding": Greedy()}, "unknown decoding method, “guided”"),
         ({"src": ["one", "two"]}, {"source": "one"}, "“src” appears 2 times"),
-        ({"model": "m" * 600_000}, {"model": ""}, "too long (600,000 characters)"),
         ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
-        (
-            {"ref": "r" * 4_001},
-            {"reference": None},
-            "“ref” in the link was ignored. The reference has 4,001 characters",
-        ),
-        ({"forced": "1." * 300_000}, {"forced": ()}, "too long (600,000 characters)"),
+        ({"ref": "r" * 4_001}, {"reference": None}, "“ref” in the link was ignored. The reference has 4,001"),
         ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),
         ({"forced": "１.２"}, {"forced": ()}, "could not be read"),
-        (
-            {"forced": "4.5.6", "max": "2"},
-            {"forced": (), "max_new": 2},
-            "more tokens than the maximum output length allows",
-        ),
+        ({"forced": "4.5.6", "max": "2"}, {"forced": (), "max_new": 2}, "more tokens than the maximum output length"),
         ({"result": "9", "how": "beam"}, {"decoding": Beam(), "hypothesis": 3}, "result"),
     ],
 )
@@ -199,12 +186,6 @@ BRANCHES = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).ma
 @given(BRANCHES)
 def test_what_was_written_is_read(tried):
     assert fields.read_branches(fields.write_branches(tried), longest=12) == tuple(tried)
-
-
-@given(st.text(alphabet="0123456789.~_ab-", max_size=60) | st.text())
-def test_no_text_is_too_odd(text):
-    found = fields.read_branches(text, longest=20)
-    assert found is None or all(0 < len(branch) <= 20 and min(branch) >= 0 for branch in found)
 
 
 @pytest.mark.parametrize("text", ["x", "1..2", "1_", "-1", "1~", "12345678", "_".join("123456789abcd"), "1.²"])

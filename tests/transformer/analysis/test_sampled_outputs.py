@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transformer.made_up_changes import SilentHead
-from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
-from transformer import Greedy, Sampling, load, run
+from transformer import Greedy, Sampling, run
 from transformer.analysis.sampled_outputs import draws, interval, log_drawn, outcomes
 from transformer.errors import QueryError
 from transformer.runs.query import MOST_TOGETHER
@@ -21,10 +20,8 @@ COUNTS = [MOST_TOGETHER + 2, 8, 8]  # more than are decoded together
 
 
 @pytest.fixture(scope="module", params=["pair", "decoder"])
-def checkpoint(request, checkpoint_folder, tmp_path_factory):
-    if request.param == "pair":
-        return load(checkpoint_folder)
-    return alone("decoder", tmp_path_factory.mktemp("alone"))
+def checkpoint(request):
+    return request.getfixturevalue(request.param)
 
 
 def query(checkpoint, how, **settings):

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from tests.transformer.made_up_changes import SilentHead
-from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
-from transformer import Beam, Sampling, load, run
+from transformer import Beam, Sampling, run
 from transformer.analysis.search_tree import MOST_DROPPED, search_tree
 from transformer.errors import QueryError
 from transformer.runs.beam import length_penalty
@@ -22,10 +21,8 @@ CASES = [
 
 
 @pytest.fixture(scope="module", params=["pair", "decoder"])
-def checkpoint(request, checkpoint_folder, tmp_path_factory):
-    if request.param == "pair":
-        return load(checkpoint_folder)
-    return alone("decoder", tmp_path_factory.mktemp("alone"))
+def checkpoint(request):
+    return request.getfixturevalue(request.param)
 
 
 def query(checkpoint, **settings):

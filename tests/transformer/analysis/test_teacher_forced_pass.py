@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.one_stack import alone
 from transformer.analysis import teacher_forced_pass
 from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint.load import load
@@ -39,21 +38,18 @@ def test_its_losses_are_those_of_the_run(tiny):
     assert list(read.best) == list(trace.tgt_ids)  # greedy took the likeliest
 
 
-def test_a_decoder_alone_reads_its_prompt_first(tmp_path):
-    checkpoint = alone("decoder", tmp_path)
-    trace = checkpoint.run("ba lo mi")
-    read = read_at_once(checkpoint, trace.query, trace.tgt_ids, ["decoder.0.self_attn.weights"])
+def test_a_decoder_alone_reads_its_prompt_first(decoder):
+    trace = decoder.run("ba lo mi")
+    read = read_at_once(decoder, trace.query, trace.tgt_ids, ["decoder.0.self_attn.weights"])
     assert read.first_row == trace.first_row > 0
     assert read.losses.sum() == pytest.approx(-trace.log_prob, abs=1e-4)
     assert read.values["decoder.0.self_attn.weights"].shape[-1] == len(trace.read_ids)
 
 
-def test_a_model_that_writes_nothing_has_no_output_to_read(tmp_path, tiny):
-    checkpoint = alone("encoder", tmp_path)
-    with pytest.raises(QueryError, match="no output"):
-        read_at_once(checkpoint, checkpoint.query("ba lo mi"), (5,))
-    with pytest.raises(QueryError, match="no output"):
-        read_at_once(tiny, tiny.query("ba lo mi"), ())
+def test_a_model_that_writes_nothing_has_no_output_to_read(encoder, tiny):
+    for checkpoint, ids in ((encoder, (5,)), (tiny, ())):
+        with pytest.raises(QueryError, match="no output"):
+            read_at_once(checkpoint, checkpoint.query("ba lo mi"), ids)
 
 
 def some_maps(heads=3, queries=4, keys=4, seed=0):

@@ -3,13 +3,11 @@
 import gc
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.conftest import AT_ONCE
 from tests.transformer.spoiling import config_with, refused, weights_with
 from tests.transformer.tiny import tiny_config
 from transformer.checkpoint.consistency import expected_shapes
@@ -19,29 +17,20 @@ from transformer.model.transformer import Transformer
 WEIGHTS = "model.safetensors"
 
 
-@pytest.mark.parametrize("name", ["config.json", WEIGHTS, "source.model"])
-def test_a_missing_or_empty_file_is_named(spoil, name):
-    assert name in refused(spoil(name, b""), "empty|too short|not JSON")
-    refused(spoil(name), f"{name}: is missing")
-
-
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "content", "message"),
     [
-        ({"d_model": 10**9}, "config.json: d_model: found 1000000000"),
-        ({"format_version": 9}, "format_version: found 9"),
+        *((name, None, f"{name}: is missing") for name in ("config.json", WEIGHTS, "source.model")),
+        ("source.model", b"", "source.model: is empty"),
+        ("target.model", lambda old: old[: len(old) // 2], "target.model: "),
+        (WEIGHTS, lambda old: old[:-1], f"{WEIGHTS}: is cut off"),
+        ("config.json", config_with(d_model=10**9), "config.json: d_model: found 1000000000"),
+        ("config.json", config_with(format_version=9), "config.json: format_version: found 9"),
+        ("config.json", b'{"d_model": NaN}', "config.json: .*NaN"),
     ],
 )
-def test_a_wrong_config_names_its_field(spoil, changes, message):
-    refused(spoil("config.json", config_with(**changes)), message)
-
-
-@pytest.mark.parametrize("content", [b"[]", b'{"d_model": NaN}', b"[" * 200_000, b"1" * 5000])
-def test_a_config_that_is_no_object_is_refused_at_once(spoil, content):
-    folder = spoil("config.json", content)
-    started = time.process_time()
-    refused(folder, "config.json: ")
-    assert time.process_time() - started < AT_ONCE
+def test_a_file_that_is_missing_or_spoilt_is_named(spoil, name, content, message):
+    refused(spoil(name, content), message)
 
 
 def test_keys_that_mean_nothing_are_reported(spoil):
@@ -100,7 +89,6 @@ def test_all_three_sizes_of_a_vocabulary_are_compared(spoil, checkpoint_folder):
             {"encoder.final_norm.bias": torch.zeros(16).to(torch.float8_e4m3fn)},
             r"dtype other than F16, BF16, F32 or F64: .*'encoder.final_norm.bias' \(F8_E4M3\)",
         ),
-        ({"encoder.final_norm.bias": torch.zeros(16).bool()}, r"'encoder.final_norm.bias' \(BOOL\)"),
     ],
 )
 def test_tensors_that_do_not_fit_are_listed(spoil, changes, message):
@@ -112,24 +100,13 @@ def test_tensors_that_are_missing_are_listed(spoil):
         for name in [name for name in state if "cross_attn" in name]:
             del state[name]
 
-    message = refused(spoil(WEIGHTS, weights_with(remove)), r"20 tensors are missing: .*\.\.\.")
-    assert message.count("cross_attn") == 5
-
-
-@pytest.mark.parametrize("change", [lambda old: old[:-1], lambda old: old + b"\0"])
-def test_a_damaged_tensor_file(spoil, change):
-    refused(spoil(WEIGHTS, change), f"{WEIGHTS}: is (cut off|1 byte too long)")
+    assert refused(spoil(WEIGHTS, weights_with(remove)), r"20 tensors are missing: .*\.\.\.").count("cross_attn") == 5
 
 
 def test_a_file_far_longer_than_the_config_allows_is_not_read(spoil):
     with (spoil() / WEIGHTS).open("ab") as file:
         file.truncate(1 << 40)  # a terabyte of hole
     refused(spoil(), f"{WEIGHTS}: has 1,099,511,627,776 bytes; the limit is")
-
-
-@pytest.mark.parametrize("content", [b"<html>no</html>", lambda old: old[: len(old) // 2]])
-def test_a_damaged_tokenizer_is_named(spoil, content):
-    refused(spoil("target.model", content), "target.model: ")
 
 
 def test_expected_shapes_are_those_of_the_model():

@@ -31,14 +31,6 @@ def old(checkpoint_folder, tmp_path):
     return shutil.copytree(checkpoint_folder, tmp_path / "place" / "tiny")
 
 
-@pytest.fixture(params=["exchange", "renames"])
-def exchanging(request, monkeypatch):
-    """Each way for a new folder to take the place of an old one."""
-    if request.param == "renames":
-        monkeypatch.setattr(saving, "exchange", lambda a, b: False)
-    return request.param
-
-
 @pytest.fixture
 def renames(monkeypatch):
     """A system that cannot exchange two folders in one call."""
@@ -50,30 +42,27 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_what_is_saved_can_be_loaded(parts, tmp_path, dtype):
-    save(parts, tmp_path / "deep" / "er" / "new", dtype=dtype)
-    checkpoint = load(tmp_path / "deep" / "er" / "new")
-    assert checkpoint.warnings == ()
-    assert checkpoint.config == parts.config
+def test_what_is_saved_can_be_loaded_and_the_card_says_what_the_files_are(parts, tmp_path, dtype):
+    folder = tmp_path / "deep" / "er" / "new"
+    save(parts, folder, dtype=dtype)
+    checkpoint = load(folder)
+    assert (checkpoint.config, checkpoint.warnings) == (parts.config, ())
     for name, tensor in checkpoint.model.state_dict().items():
         assert torch.equal(tensor, parts.state[name].to(dtype).float())
-    assert os.listdir(tmp_path / "deep" / "er") == ["new"]
-
-
-def test_the_card_says_what_the_files_are(parts, tmp_path):
-    save(parts, tmp_path / "new")
-    card = json.loads((tmp_path / "new" / "card.json").read_text(encoding="utf-8"))
-    assert card["title"] == "New"
-    assert card["parameters"] == parts.config.count_parameters()
+    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+    assert (card["title"], card["parameters"]) == ("New", parts.config.count_parameters())
     assert card["sha256"].keys() == {"config.json", "model.safetensors", "source.model", "target.model"}
     for name, digest in card["sha256"].items():
-        assert hashlib.sha256((tmp_path / "new" / name).read_bytes()).hexdigest() == digest
-    (tmp_path / "again").mkdir()  # an empty folder is written to
-    save(parts, tmp_path / "again")
-    assert contents(tmp_path / "new") == contents(tmp_path / "again")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    folder.with_name("again").mkdir()  # an empty folder is written to
+    save(parts, folder.with_name("again"), dtype=dtype)
+    assert contents(folder) == contents(folder.with_name("again"))
+    assert sorted(os.listdir(folder.parent)) == ["again", "new"]
 
 
-def test_what_a_save_did_not_write_stays_in_the_folder(parts, old, exchanging):
+@pytest.mark.parametrize("way", [saving.exchange, lambda a, b: False], ids=["exchange", "renames"])
+def test_what_a_save_did_not_write_stays_in_the_folder(parts, old, monkeypatch, way):
+    monkeypatch.setattr(saving, "exchange", way)
     (old / "NOTES.md").write_text("my notes")
     (old / "runs").mkdir()
     (old / "runs" / "deep").write_text("deep")
@@ -130,24 +119,19 @@ def attempts(parts, folder, monkeypatch, name):
                 return
 
 
-@pytest.mark.parametrize(("name", "calls"), [("fsync", 7), ("rename", 2)])
-def test_whatever_fails_the_old_folder_is_whole_and_nothing_else_stays(parts, old, monkeypatch, renames, name, calls):
+@pytest.mark.parametrize(
+    ("way", "name", "calls"),
+    [("renames", "fsync", 7), ("renames", "rename", 2), ("exchange", "fsync", 8), ("exchange", "rename", 0)],
+)
+def test_whatever_fails_the_old_folder_is_whole_and_a_first_save_leaves_nothing(
+    parts, old, tmp_path, monkeypatch, way, name, calls
+):
+    if way == "renames":
+        monkeypatch.setattr(saving, "exchange", lambda a, b: False)
     before = contents(old)
-    n_failed = 0
-    for _ in attempts(parts, old, monkeypatch, name):
-        assert contents(old) == before
-        assert os.listdir(old.parent) == ["tiny"]
-        n_failed += 1
-    assert n_failed >= calls
-    assert load(old).card.title == "New"
-
-
-@pytest.mark.parametrize("name", ["fsync", "rename"])
-def test_whatever_fails_an_exchange_is_undone_and_a_first_save_leaves_nothing(parts, old, tmp_path, monkeypatch, name):
-    before = contents(old)
-    failed = [contents(old) == before for _ in attempts(parts, old, monkeypatch, name)]
-    assert len(failed) >= (8 if name == "fsync" else 0)  # of which an exchange is no rename
-    assert all(failed)
+    failed = [(contents(old), os.listdir(old.parent)) for _ in attempts(parts, old, monkeypatch, name)]
+    assert failed == [(before, ["tiny"])] * len(failed)
+    assert len(failed) >= calls  # an exchange is no rename
     (tmp_path / "first").mkdir()
     left = [os.listdir(tmp_path / "first") for _ in attempts(parts, tmp_path / "first" / "new", monkeypatch, name)]
     assert len(left) >= 1

@@ -26,15 +26,25 @@ from transformer.errors import CheckpointError
 STEPS = (0, 10, 219, 1200)
 
 
-@pytest.fixture
-def grown(spoil):
-    """A checkpoint folder with four snapshots, each of other parameters."""
-    folder = spoil()
+def grow(folder):
+    """Give a checkpoint four snapshots, each of other parameters."""
     state = load(folder).model.state_dict()
     for i, step in enumerate(STEPS):
         values = {name: value + 0.25 * i for name, value in state.items()}
         write(folder, values, SnapshotInfo(step=step, epoch=i, loss=4.0 - i, dev_loss=float("nan")))
     return folder
+
+
+@pytest.fixture
+def grown(spoil):
+    return grow(spoil())
+
+
+@pytest.fixture(scope="session")
+def session_grown(checkpoint_folder, tmp_path_factory):
+    """The same for many examples, which put a file's bytes back themselves."""
+    folder = grow(shutil.copytree(checkpoint_folder, tmp_path_factory.mktemp("grown") / "spoilt"))
+    return folder, file_of(folder).read_bytes(), load(folder.with_name("spoilt@219"))
 
 
 def file_of(folder, step=219):
@@ -165,19 +175,8 @@ def test_any_name_is_opened_or_refused(session_grown, name):
         assert named is None or named[0] != "spoilt" or named[1] not in STEPS
 
 
-@pytest.fixture(scope="session")
-def session_grown(checkpoint_folder, tmp_path_factory):
-    """The same for many examples, which put a file's bytes back themselves."""
-    folder = tmp_path_factory.mktemp("grown") / "spoilt"
-    shutil.copytree(checkpoint_folder, folder)
-    state = load(folder).model.state_dict()
-    for step in STEPS:
-        write(folder, state, SnapshotInfo(step=step))
-    return folder, file_of(folder).read_bytes(), load(folder.with_name("spoilt@219"))
-
-
 def read_again_and_again(folder):
-    for _ in range(60):
+    for _ in range(12):
         found, odd = moments(folder)
         assert not odd, odd
         newest = found[-1].step

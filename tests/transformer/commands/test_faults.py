@@ -1,6 +1,7 @@
 """What goes wrong around a command ends in one sentence: bytes that are no text, a full disk."""
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,13 +43,17 @@ def test_an_argument_that_is_not_utf_8(capsys):
 
 @posix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_a_full_disk(tmp_path):
-    command = [sys.executable, "-m", "transformer", "translate", REVERSE, "abc"]
+def test_a_full_disk_is_said_and_a_first_load_imports_no_compiler():
+    """torch's decompositions bring sympy along, which costs seconds at the start of a command or the app."""
+    command = [sys.executable, "-X", "importtime", "-m", "transformer", "translate", REVERSE, "abc"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     assert done.returncode == 2
     assert "error: No space left on device." in done.stderr
     assert "Traceback" not in done.stderr
+    assert re.findall(r"\| *(transformer\.checkpoint\.load|sympy)$", done.stderr, re.MULTILINE) == [
+        "transformer.checkpoint.load"
+    ]
 
 
 @pytest.mark.parametrize(("line", "status"), [("ABC, d!", 2), ("abcde", 0)])

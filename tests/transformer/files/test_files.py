@@ -80,7 +80,7 @@ def read_in_a_thread(folder, name):
 
 
 @posix
-def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
+def test_pipes_sockets_and_devices_are_refused_without_waiting_also_if_they_appear_after_the_check(folder, monkeypatch):
     os.mkfifo(folder / "pipe")
     (folder / "device").symlink_to("/dev/zero")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -90,11 +90,6 @@ def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
         os.chdir(here)
         for name in ("pipe", "device", "socket"):
             assert re.search("not a regular file|points outside the folder", read_in_a_thread(folder, name))
-
-
-@posix
-def test_a_pipe_that_appears_after_the_check_is_refused_without_waiting(folder, monkeypatch):
-    os.mkfifo(folder / "pipe")
     monkeypatch.setattr(FolderFiles, "_inside", lambda files, name: folder / name)
     assert read_in_a_thread(folder, "pipe") == f"{folder}/pipe: is not a regular file."
 

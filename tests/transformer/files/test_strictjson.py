@@ -42,7 +42,6 @@ def test_any_bytes_are_json_or_a_value_error(content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not JSON"),
         (b"\xff\xfe", "not valid UTF-8"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": 1e999}', "1e999.*too large"),
@@ -62,7 +61,7 @@ def test_what_is_refused_is_refused_at_once(content, message):
     assert time.process_time() - started < AT_ONCE
 
 
-@pytest.mark.parametrize("piece", [b'"', b'"\\', b"[", b"1", b'"a",', b"{}"])
+@pytest.mark.parametrize("piece", [b'"', b'"\\', b"[", b"1", b"{}"])
 def test_four_megabytes_of_anything_take_no_time(piece):
     content = b"[" + piece * (4_000_000 // len(piece))
     started = time.process_time()

@@ -73,28 +73,16 @@ def test_a_file_of_another_length_says_how_much_is_wrong():
     refused(whole[:-5], "its tensors need 32 bytes, but only 27 bytes of the file are left")
     refused(whole + bytes(8), "8 bytes too long")
     refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "Git LFS pointer")
+    refused(file_of(b"{"), "not JSON")
+    refused(file_of(b"[]"), "not a JSON object")
+    refused(file_of(b"[" * 10_000), "nested more than 4 levels deep")
     refused(file_of({"<img onerror=x>\n" * 50: A | {"dtype": "X"}}), "impossible dtype")
-
-
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        (b"{", "not JSON"),
-        (b"[" * 10_000, "nested more than 4 levels deep"),
-        (b"[]", "not a JSON object"),
-        (b'{"a": {}, "a": {}}', "occurs twice"),
-    ],
-    ids=str,
-)
-def test_a_header_that_is_no_json(header, message):
-    refused(file_of(header), message)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"data_offsets": [20, 28]}, "'b' begins at byte 20 instead of byte 24, where"),
-        ({"data_offsets": [28, 36]}, "begins at byte 28 instead of byte 24, where"),
         ({"data_offsets": [32, 24]}, "impossible data_offsets"),
         ({"data_offsets": [24]}, "impossible data_offsets"),
         ({"data_offsets": [24, 2**80]}, "impossible data_offsets"),
@@ -103,9 +91,7 @@ def test_a_header_that_is_no_json(header, message):
         ({"shape": [True, 4]}, "impossible shape"),
         ({"shape": [2**40, 2**40]}, "impossible shape"),
         ({"shape": [2**62, 2**62, 2**62, 0]}, "needs 0 bytes"),
-        ({"shape": [1] * 9}, "impossible shape"),
         ({"dtype": "F12"}, "impossible dtype 'F12'"),
-        ({"dtype": []}, r"impossible dtype \[\]"),
         ({"extra": 1}, "must have the keys dtype, shape and data_offsets and no others"),
     ],
     ids=str,

@@ -26,20 +26,13 @@ def test_it_is_its_english_text():
         say("{what}")
 
 
-def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
-    assert (
-        say("{total:+.3f} nats, {tiny:.1e}, {up:+.1f}", total=-0.373, tiny=-2e-7, up=1)
-        == "−0.373 nats, −2.0 × 10⁻⁷, +1.0"
-    )
+def test_numbers_and_plurals_follow_the_template_and_what_was_typed_stays_as_it_is():
+    numbers = say("{total:+.3f} nats, {tiny:.1e}, {up:+.1f}", total=-0.373, tiny=-2e-7, up=1)
+    assert numbers == "−0.373 nats, −2.0 × 10⁻⁷, +1.0"
     assert said(say("{n:,} of {id}", n=-1200, id=-1), PSEUDO) == "⟦−1,200 oof -1⟧"
-
-
-@pytest.mark.parametrize(("n", "text"), [(0, "0 tokens"), (1, "1 token"), (1200, "1,200 tokens")])
-def test_a_plural_follows_its_number(n, text):
-    assert say_n("{n:,} token", "{n:,} tokens", n) == text
-
-
-def test_braces_of_a_value_are_text_and_a_doubled_brace_is_one():
+    assert say("{n:,} of {share:.0%}", n=12345, share=0.257) == "12,345 of 26%"
+    forms = {0: "0 tokens", 1: "1 token", 1200: "1,200 tokens"}
+    assert {n: say_n("{n:,} token", "{n:,} tokens", n) for n in forms} == forms
     assert say("{piece} in {{braces}}", piece="{n}") == "{n} in {braces}"
     assert said(say("{piece} in {{braces}}", piece="{n}"), PSEUDO) == "⟦{n} iin {braacees}⟧"
 
@@ -100,7 +93,3 @@ def test_a_tree_is_said_throughout_and_what_has_no_sentence_is_the_same_object()
     assert told == {"title": {"text": "⟦Laayeer⟧"}, "x": numbers, "rows": [("a", "⟦Heeaad⟧")], "⟦keey⟧": None}
     assert told["x"] is numbers
     assert isinstance(tree["title"]["text"], Sentence)
-
-
-def test_numbers_follow_the_template():
-    assert say("{n:,} of {share:.0%}", n=12345, share=0.257) == "12,345 of 26%"

@@ -2,12 +2,8 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import nn
 
-from tests.transformer.tiny import joined, tiny_config
-from transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer.model.attention import scaled_dot_product_attention
 from transformer.model.attention_scores import Scoring, capped, masked_softmax
 from transformer.model.taps import Recorder, tap_of
 
@@ -62,16 +58,6 @@ def test_tapped_and_untapped_are_the_definition_also_of_a_row_that_may_see_nothi
             assert torch.allclose(found, whole, rtol=0, atol=1e-10)
 
 
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99))
-def test_rows_of_weights_are_distributions_over_what_may_be_seen(n_queries, n_keys, seed):
-    q, k, v = random_qkv(n_queries, n_keys, seed=seed)
-    mask, recorder = random_mask(n_queries, n_keys, seed=seed), Recorder(("weights",))
-    scaled_dot_product_attention(q.float(), k.float(), v.float(), mask, tap=tap_of(recorder))
-    weights = recorder.values["weights"]
-    assert torch.allclose(weights.sum(dim=-1), torch.ones(()), atol=1e-6)
-    assert torch.equal(weights > 0, mask.expand_as(weights))
-
-
 def test_scores_do_not_overflow_and_a_closed_row_is_even_with_a_finite_fill_and_empty_without():
     weights = masked_softmax(torch.tensor([[1e30, -1e30, 3e38]]), torch.tensor([[True, True, False]]))
     assert weights.tolist() == [[1.0, 0.0, 0.0]]
@@ -80,21 +66,3 @@ def test_scores_do_not_overflow_and_a_closed_row_is_even_with_a_finite_fill_and_
     assert (filled[0, 0, 1].tolist(), empty[0, 0, 1].tolist()) == ([0.25] * 4, [0.0] * 4)
     assert torch.equal(filled[0, 0, 0], empty[0, 0, 0])  # e^-1e9 is 0
     assert capped(torch.tensor([-1e6, 1e6]), 50.0).abs().max() <= 50.0
-
-
-@pytest.mark.parametrize(("bias", "n_heads"), [(True, 3), (False, 1)])
-def test_multi_head_attention_equals_torchs_own(bias, n_heads):
-    torch.manual_seed(0)
-    attention = MultiHeadAttention(tiny_config(bias=bias, n_heads=n_heads)).double()
-    theirs = nn.MultiheadAttention(12, n_heads, bias=bias, batch_first=True, dtype=torch.float64)
-    state = {"in_proj_weight": joined(attention), "out_proj.weight": attention.out_proj.weight}
-    if bias:
-        state |= {"in_proj_bias": joined(attention, "bias"), "out_proj.bias": attention.out_proj.bias}
-    theirs.load_state_dict(state)
-    x, context = (torch.randn(2, length, 12, dtype=torch.float64) for length in (5, 7))
-    mask, recorder = random_mask(), Recorder(("weights",))
-    hidden = ~mask.expand(2, n_heads, 5, 7).reshape(2 * n_heads, 5, 7)  # True = hidden, and one a head
-    expected, weights = theirs(x, context, context, attn_mask=hidden, average_attn_weights=False)
-    for tap in (tap_of(recorder), tap_of()):
-        assert torch.allclose(attention(x, context, mask, tap=tap), expected, rtol=0, atol=1e-10)
-    assert torch.allclose(recorder.values["weights"], weights, rtol=0, atol=1e-10)

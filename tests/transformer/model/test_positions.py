@@ -9,7 +9,7 @@ from transformers.models.marian.modeling_marian import MarianSinusoidalPositiona
 
 from tests.transformer.tiny import random_ids, tiny_config, tiny_model
 from transformer.errors import QueryError
-from transformer.model.positions import FixedPositions, LearnedPositions, fairseq_table, halves_table, sinusoidal_table
+from transformer.model.positions import FixedPositions, fairseq_table, halves_table, sinusoidal_table
 from transformer.model.transformer import Transformer
 
 
@@ -34,12 +34,6 @@ def test_layouts_are_those_of_transformers_and_a_feature_of_the_config():
     expected = {"interleaved": sinusoidal_table(16, 12), "halves": halves_table(16, 12)}
     for layout, table in {**expected, "fairseq": fairseq_table(16, 12, first=2)}.items():
         assert torch.equal(FixedPositions(tiny_config(sinusoid_layout=layout, pad_id=1, unk_id=0)).table, table)
-
-
-@pytest.mark.parametrize("kind", [FixedPositions, LearnedPositions])
-def test_an_offset_selects_later_rows(kind):
-    positions = kind(tiny_config())
-    assert torch.equal(positions(6)[2:], positions(4, offset=2))
 
 
 def test_sinusoids_are_not_stored_and_learned_positions_are():

@@ -93,26 +93,9 @@ def test_the_model_equals_torchs_own(norm, activation, bias, final_norm):
     assert torch.allclose(tapped, expected, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_more_padding_moves_nothing(norm):
-    model, src, tgt = tiny_model(norm=norm), padded_source(), target_ids()
-    alone = torch.cat([model(src[i : i + 1, :n], tgt[i : i + 1]) for i, n in enumerate((6, 4, 1))])
-    assert torch.allclose(model(src, tgt), alone, atol=1e-12)
-
-
 def test_a_source_of_nothing_but_padding_gives_numbers():
     for tap in (tap_of(), tap_of(Recorder(EVERYTHING))):
         assert tiny_model()(torch.zeros(1, 4, dtype=torch.long), target_ids()[:1], tap=tap).isfinite().all()
-
-
-def test_tied_and_shared_tables_are_one_tensor():
-    shared = tiny_model(shared_vocab=True, tgt_vocab_size=17)
-    assert shared.target_table is shared.output_weight is shared.src_table
-    tied = tiny_model()
-    assert tied.output_weight is tied.tgt_table
-    loose = tiny_model(tie_output=False)
-    assert loose.output_weight is loose.output_table
-    assert not torch.equal(loose.output_weight, loose.target_table)
 
 
 def test_a_model_that_starts_with_its_padding_id_reads_its_start():

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import transformer
 from tests.transformer.made_up_changes import SilentHead
-from tests.transformer.one_stack import ALONE, alone
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.dynamic_batching import run_together
@@ -15,14 +13,9 @@ from transformer.runs.reading import map_bytes, read
 from transformer.runs.running import each_layer, run
 
 
-@pytest.fixture(scope="module")
-def both(checkpoint_folder):
-    return transformer.load(checkpoint_folder)
-
-
-@pytest.fixture(scope="module", params=["both", *ALONE])
-def checkpoint(request, both, tmp_path_factory):
-    return both if request.param == "both" else alone(request.param, tmp_path_factory.mktemp("alone"))
+@pytest.fixture(scope="module", params=["pair", "decoder", "encoder"])
+def checkpoint(request):
+    return request.getfixturevalue(request.param)
 
 
 def long_and_short(checkpoint, **changes):
@@ -61,27 +54,27 @@ def test_its_maps_layer_by_layer_are_those_of_a_run_that_keeps_them_also_where_i
             assert not last.flags.writeable
 
 
-def test_a_run_keeps_its_maps_up_to_the_limit_and_not_a_byte_beyond(both):
-    query = both.query("ba lo mi ta", max_new=7)
-    most = map_bytes(both.config, *(len(ids) for ids in (run(both, query).src_ids, run(both, query).read_ids)))
-    kept, gone = (next(run_together(both, [query], most_map_bytes=n)) for n in (most, most - 1))
+def test_a_run_keeps_its_maps_up_to_the_limit_and_not_a_byte_beyond(pair):
+    query = pair.query("ba lo mi ta", max_new=7)
+    most = map_bytes(pair.config, *(len(ids) for ids in (run(pair, query).src_ids, run(pair, query).read_ids)))
+    kept, gone = (next(run_together(pair, [query], most_map_bytes=n)) for n in (most, most - 1))
     assert kept.keeps_maps
     assert not gone.keeps_maps
-    assert not any(site.endswith("weights") for site in read(both, [query], most_map_bytes=0).seen)
+    assert not any(site.endswith("weights") for site in read(pair, [query], most_map_bytes=0).seen)
 
 
-def test_a_tap_that_mixes_tokens_gives_the_rows_of_the_steps(both):
+def test_a_tap_that_mixes_tokens_gives_the_rows_of_the_steps(pair):
     tap = tap_of(Replacer({"decoder.0.self_attn.output": lambda x: x.mean(dim=1, keepdim=True).expand_as(x)}))
-    query = both.query("ba lo mi ta", max_new=5)
-    full = run(both, query, tap=tap)
+    query = pair.query("ba lo mi ta", max_new=5)
+    full = run(pair, query, tap=tap)
     bare = replace(full, weights={kind: maps[:, :, :0, :0] for kind, maps in full.weights.items()})
     for kind in full.kinds:
-        np.testing.assert_array_equal(np.stack(each_layer(both, bare, kind, same, tap=tap)), full.maps(kind))
+        np.testing.assert_array_equal(np.stack(each_layer(pair, bare, kind, same, tap=tap)), full.maps(kind))
 
 
-def test_what_cannot_be_made_again_is_refused(both):
-    bare, _ = long_and_short(both)
+def test_what_cannot_be_made_again_is_refused(pair):
+    bare, _ = long_and_short(pair)
     with pytest.raises(QueryError, match="no layer 9"):
-        each_layer(both, bare, "cross", same, layers=[9])
+        each_layer(pair, bare, "cross", same, layers=[9])
     with pytest.raises(QueryError, match="made with a checkpoint other than tiny;"):
-        each_layer(both, replace(bare, query=replace(bare.query, checkpoint="0" * 64)), "cross", same)
+        each_layer(pair, replace(bare, query=replace(bare.query, checkpoint="0" * 64)), "cross", same)

@@ -16,6 +16,7 @@ from transformer.runs.distribution import sampling_distribution
 from transformer.runs.query import Sampling
 
 PAD, EOS, VOCAB = 0, 3, 8
+SEEDS = (7, 8, 9)
 FORCED = [[5, 6], [], [4, EOS]]
 VARIANTS = [{}, {"norm": "post", "bias": False, "positions": "learned"}, {"decoder_start_id": PAD}]
 NO_LIMITS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}  # as in `Sampling`
@@ -34,51 +35,27 @@ def prefix_of(model, src, *, cached=True):
     return Prefix(model, src, cache=KVCache(model.config.n_decoder_layers) if cached else None)
 
 
-def draw(prefix, *, seeds=(7, 8, 9), max_new=6, forced=None, **changes):
-    return sample(prefix, limited(**changes), max_new=max_new, seeds=seeds, forced=forced)
+def decoded(prefix, limits, *, seeds=SEEDS, max_new=6, forced=None):
+    """Greedily if there are no limits."""
+    if limits is None:
+        return greedy(prefix, max_new=max_new, forced=forced)
+    return sample(prefix, limited(**limits), max_new=max_new, seeds=seeds, forced=forced)
 
 
 @pytest.mark.parametrize("changes", VARIANTS)
 @pytest.mark.parametrize("forced", [None, FORCED])
 @pytest.mark.parametrize("limits", [None, {}, {"temperature": 0.7, "top_k": 5}, {"temperature": 2.0, "top_p": 0.8}])
-def test_decoding_is_the_same_with_a_cache(changes, forced, limits):
+def test_a_batch_is_decoded_with_a_cache_as_each_row_alone_without(changes, forced, limits):
     model, src = small_model(**changes), padded_source()
-    cached, uncached = (
-        list(
-            greedy(prefix_of(model, src, cached=cached), max_new=8, forced=forced)
-            if limits is None
-            else draw(prefix_of(model, src, cached=cached), forced=forced, **limits)
-        )
-        for cached in (True, False)
-    )
-    for a, b in zip(cached, uncached, strict=True):
-        assert (a.ids, a.finished) == (b.ids, b.finished)
-        assert a.log_probs == pytest.approx(b.log_probs, abs=1e-10, rel=0)
-
-
-@pytest.mark.parametrize("cached", [True, False])
-@pytest.mark.parametrize("decode", [lambda p: greedy(p, max_new=8), draw])
-def test_a_row_in_a_padded_batch_is_decoded_as_alone(cached, decode):
-    model, src = small_model(2), padded_source()
-    together = list(decode(prefix_of(model, src, cached=cached)))
+    together = list(decoded(prefix_of(model, src), limits, forced=forced))
     for row, length in enumerate((6, 4, 1)):
-        own = (7, 8, 9)[row : row + 1]
-        single = prefix_of(model, src[row : row + 1, :length], cached=cached)
-        alone = list(draw(single, seeds=own) if decode is draw else decode(single))
+        own = slice(row, row + 1)
+        single = prefix_of(model, src[own, :length], cached=False)
+        alone = list(decoded(single, limits, seeds=SEEDS[own], forced=forced and forced[own]))
         assert collect(iter(alone)) == [collect(iter(together))[row]]
         for a, b in zip(alone, together, strict=False):
-            assert a.log_probs[0] == pytest.approx(b.log_probs[row], abs=1e-10)
-
-
-def test_greedy_takes_the_most_probable_piece_each_time():
-    model, src = tiny_model(), padded_source()
-    ids = torch.full((3, 1), model.config.decoder_start_id)
-    for step in greedy(prefix_of(model, src), max_new=8):
-        log_probs = model(src, ids)[:, -1].log_softmax(-1)
-        log_probs[:, PAD] = -torch.inf
-        open_rows = [row for row in range(3) if step.ids[row] != PAD]
-        assert all(step.ids[row] == int(log_probs[row].argmax()) for row in open_rows)
-        ids = torch.cat((ids, torch.tensor(step.ids)[:, None]), dim=1)
+            assert a.finished == b.finished[own]
+            assert a.log_probs[0] == pytest.approx(b.log_probs[row], abs=1e-10, rel=0)
 
 
 def test_rows_that_ended_are_padded_and_cost_nothing():
@@ -93,25 +70,11 @@ def test_rows_that_ended_are_padded_and_cost_nothing():
     assert [step.finished for step in both_ended] == [(False, True, True), (True, True, True)]
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_padding_is_never_written_however_probable_it_is(cached):
+@pytest.mark.parametrize("limits", [None, {}])
+def test_padding_is_never_written_however_probable_it_is(limits):
     model = tiny_model(output_bias=True)
     model.output_bias[PAD] = 50.0
-    for steps in (
-        greedy(prefix_of(model, padded_source(), cached=cached), max_new=6),
-        draw(prefix_of(model, padded_source(), cached=cached)),
-    ):
-        assert all(PAD not in row and row for row in collect(steps))
-
-
-def test_what_a_row_draws_does_not_depend_on_the_others():
-    model, src = tiny_model(), random_ids(5, 5)
-    together = collect(draw(prefix_of(model, src), seeds=[1, 2, 3, 4, 5]))
-    reversed_ = collect(draw(prefix_of(model, src.flip(0)), seeds=[5, 4, 3, 2, 1]))
-    alone = [collect(draw(prefix_of(model, src[i : i + 1]), seeds=[i + 1]))[0] for i in range(5)]
-    assert together == reversed_[::-1] == alone
-    same_text = collect(draw(prefix_of(model, src[:1].expand(20, 5)), seeds=range(20)))
-    assert len({tuple(row) for row in same_text}) > 5
+    assert all(PAD not in row and row for row in collect(decoded(prefix_of(model, padded_source()), limits)))
 
 
 @pytest.mark.parametrize("limits", [{"temperature": 0.6, "top_k": 9}, {"temperature": 1.5, "top_p": 0.8}])
@@ -119,7 +82,7 @@ def test_pieces_are_drawn_as_often_as_the_distribution_says(limits):
     model, src, n = tiny_model(), random_ids(1, 5), 1_500
     first = prefix_of(model, src).next_log_probs()[0].index_fill(0, torch.tensor([PAD]), -torch.inf)
     expected = n * sampling_distribution(first, limited(**limits))
-    (step,) = draw(prefix_of(model, src.expand(n, 5)), seeds=range(n), max_new=1, **limits)
+    (step,) = decoded(prefix_of(model, src.expand(n, 5)), limits, seeds=range(n), max_new=1)
     found = torch.bincount(torch.tensor(step.ids), minlength=19)
     assert (found[expected == 0] == 0).all()
     often = expected > 5

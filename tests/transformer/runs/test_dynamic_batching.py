@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.test_checkpoints import FOLDER, SHIPPED
 from tests.transformer.alike import assert_alike
 from tests.transformer.made_up_changes import SilentHead
-from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, load, run
 from transformer.errors import QueryError
@@ -31,11 +30,9 @@ HOW = [
 ]
 
 
-@pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder", "decoder", "encoder"])
-def checkpoint(request, tmp_path_factory):
-    if request.param in ("decoder", "encoder"):
-        return alone(request.param, tmp_path_factory.mktemp("alone"))
-    return load(request.getfixturevalue(request.param))
+@pytest.fixture(scope="module", params=["pair", "shared", "decoder", "encoder"])
+def checkpoint(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
@@ -90,7 +87,7 @@ def test_each_trace_is_that_of_a_run_alone(checkpoint):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in ("reverse", "zh-en") else pytest.mark.deep) for name in SHIPPED]
+    "name", [pytest.param(name, marks=() if name == "reverse" else pytest.mark.deep) for name in SHIPPED]
 )
 def test_the_shipped_models_write_in_company_what_they_write_alone(name, decoded_alone):
     checkpoint = load(FOLDER / name)
@@ -123,7 +120,7 @@ def made_up(seed, **changes):
     return SimpleNamespace(name="made up", content_hash="hash", **parts)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_random_models_write_in_company_what_they_write_alone(data):
     changes = data.draw(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.transformer.featured import FEATURED, featured
+from transformer import Beam, Greedy, Sampling
 from transformer.analysis import one_weight
 from transformer.analysis.head_statistics import measure
 from transformer.runs.running import replay, run_batch
@@ -58,13 +59,19 @@ def test_prefixes_that_are_read_one_by_one_record_the_same(checkpoint, trace):
                 assert np.array_equal(again.mask(kind, layer), trace.mask(kind, layer))
 
 
-def test_a_batch_is_what_its_sentences_are_alone(checkpoint, trace):
-    alone = [checkpoint.run(checkpoint.query(text, max_new=8)) for text in ("ba lo mi ta", "lo")]
-    for one, together in zip(alone, run_batch(checkpoint, [trace.query for trace in alone]), strict=True):
-        assert one.tgt_ids == together.tgt_ids
+def test_a_batch_is_what_its_sentences_are_alone(checkpoint):
+    ways = (Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4))[: 3 if checkpoint.model.anatomy.writes else 1]
+    queries = [checkpoint.query(text, max_new=8, decoding=how) for text in ("ba lo mi ta", "lo") for how in ways]
+    for query, together in zip(queries, run_batch(checkpoint, queries), strict=True):
+        one = checkpoint.run(query)
+        assert (one.tgt_ids, one.texts, one.notes) == (together.tgt_ids, together.texts, together.notes)
+        assert together.row_labels()[: len(one.row_labels())] == one.row_labels()
+        np.testing.assert_allclose(together.log_probs, one.log_probs, atol=1e-4)
         for kind in one.kinds:
             n_queries, n_keys = one.maps(kind).shape[2:]
+            assert together.n_tokens(kind) == one.n_tokens(kind)
             np.testing.assert_allclose(together.maps(kind)[:, :, :n_queries, :n_keys], one.maps(kind), atol=1e-5)
+            assert (together.maps(kind)[:, :, :n_queries, n_keys:] == 0).all()
 
 
 def test_measures_of_heads_count_the_keys_that_their_layer_sees(checkpoint, trace):

@@ -112,10 +112,9 @@ def test_what_a_tap_mends_is_not_blamed(checkpoint):
     assert run(checkpoint, checkpoint.query(SOURCE, max_new=2), tap=mended).n_steps
 
 
-def test_minus_infinity_in_one_logit(spoil):
+def test_minus_infinity_in_one_logit(checkpoint):
     """The softmax makes a plain 0 of it."""
-    damaged = load(spoil())
-    damaged.model.decoder.final_norm.bias.data[0] = 3e38
-    damaged.model.target_table.data[9, 0] = -3e38
+    checkpoint.model.decoder.final_norm.bias.data[0] = 3e38
+    checkpoint.model.target_table.data[9, 0] = -3e38
     with pytest.raises(QueryError, match="logits"):
-        run(damaged, damaged.query(SOURCE))
+        run(checkpoint, checkpoint.query(SOURCE))

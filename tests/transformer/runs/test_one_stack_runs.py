@@ -1,53 +1,15 @@
 """A decoder alone goes on with its prompt, and an encoder alone reads, each as one pass says."""
 
-from copy import deepcopy
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from tests.transformer.one_stack import alone
-from transformer import Beam, Greedy, Sampling, run, run_batch
+from transformer import run
 from transformer.errors import QueryError
-from transformer.model.taps import Recorder, tap_of
 from transformer.runs.decoding import Prefix
 from transformer.runs.running import replay
 
 PROMPT = "the red fox"
-DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, seed=4)]
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return alone("decoder", tmp_path_factory.mktemp("alone"))
-
-
-@pytest.fixture(scope="module")
-def precise(decoder):
-    return replace(decoder, model=deepcopy(decoder.model).double())
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return alone("encoder", tmp_path_factory.mktemp("alone"))
-
-
-@pytest.mark.parametrize("decoding", DECODINGS, ids=lambda d: type(d).__name__)
-def test_each_step_is_what_its_prefix_alone_gives(precise, decoding):
-    trace = run(precise, precise.query(PROMPT, decoding=decoding, max_new=7, forced=(9, 5)))
-    assert trace.tgt_ids[:2] == (9, 5)
-    for t in range(trace.n_steps):
-        recorder, step = Recorder(), trace.step(t)
-        read = torch.tensor([trace.src_ids + trace.tgt_ids[:t]])
-        logits = precise.model(read, read, tap=tap_of(recorder))
-        assert trace.row_of(t) == read.size(1) - 1
-        np.testing.assert_allclose(trace.log_probs[t], logits[0, -1].log_softmax(-1), rtol=0, atol=1e-10)
-        assert step.decoder_rows.shape == (3, 3, read.size(1))
-        assert step.cross_rows.shape == (0, 0, 0)
-        for layer in range(3):
-            seen = recorder.values[f"decoder.{layer}.self_attn.weights"][0, :, -1]
-            np.testing.assert_allclose(step.decoder_rows[layer], seen, rtol=0, atol=1e-10)
 
 
 def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
@@ -57,6 +19,8 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
     assert trace.src_ids[0] == decoder.config.bos_id
     assert n == n_prompt + trace.n_steps - 1 == trace.n_tokens("decoder")
     assert trace.maps("decoder").shape == (3, 3, n, n)
+    assert trace.step(0).decoder_rows.shape == (3, 3, n_prompt)
+    assert trace.step(0).cross_rows.shape == (0, 0, 0)
     assert (trace.decoder_mask == np.tril(np.ones((n, n), dtype=bool))).all()
     labels = trace.row_labels()
     assert [label.reads for label in labels] == list(trace.src_tokens + trace.tgt_tokens[:-1])
@@ -90,16 +54,3 @@ def test_an_encoder_alone_has_maps_and_no_steps(encoder):
         trace.step(0)
     with pytest.raises(QueryError, match="is an encoder-only model and generates no output"):
         run(encoder, encoder.query(PROMPT, forced=(5,)))
-
-
-def test_prompts_of_different_lengths_are_a_batch_that_changes_nothing(decoder):
-    sources = ("the", PROMPT, "a lake is red", "moon")
-    queries = [decoder.query(s, decoding=d, max_new=5) for s in sources for d in DECODINGS]
-    for query, found in zip(queries, run_batch(decoder, queries), strict=True):
-        single, n = run(decoder, query), len(run(decoder, query).read_ids)
-        assert (found.tgt_ids, found.texts, found.notes) == (single.tgt_ids, single.texts, single.notes)
-        assert found.row_labels()[:n] == single.row_labels()
-        assert found.n_tokens("decoder") == n
-        np.testing.assert_allclose(found.log_probs, single.log_probs, atol=1e-4)
-        np.testing.assert_allclose(found.decoder_self[:, :, :n, :n], single.decoder_self, atol=1e-5)
-        assert (found.decoder_self[..., n:] == 0)[:, :, :n].all()

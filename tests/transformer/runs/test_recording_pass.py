@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.one_stack import alone
-from transformer import Beam, Greedy, Sampling, load, run
+from transformer import Beam, Greedy, Sampling, run
 from transformer.model.cache import KVCache
 from transformer.model.taps import Recorder, Replacer, tap_of
 from transformer.runs.beam import beam_search
@@ -38,10 +37,9 @@ TAPS = {
 }
 
 
-@pytest.fixture(scope="module", params=["both", "decoder"])
-def precise(request, checkpoint_folder, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("alone")
-    found = load(checkpoint_folder) if request.param == "both" else alone("decoder", folder)
+@pytest.fixture(scope="module", params=["pair", "decoder"])
+def precise(request):
+    found = request.getfixturevalue(request.param)
     return replace(found, model=deepcopy(found.model).double())
 
 

@@ -21,16 +21,6 @@ SOURCE, REFERENCE = SOURCES[0], TARGETS[3]
 HEADS = (SilentHead("decoder", 0, 1), SilentHead("cross", 1, 0))
 
 
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return alone("decoder", tmp_path_factory.mktemp("one stack"))
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return alone("encoder", tmp_path_factory.mktemp("one stack"))
-
-
 def by_torch(checkpoint, source_ids, read_ids, wanted):
     """Losses by torch's own cross-entropy over the logits of one plain call."""
     with torch.inference_mode():

@@ -1,5 +1,6 @@
 """A trace records what each step saw, under labels that say what it was, and cannot be changed."""
 
+import re
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Beam, Greedy, Sampling, load, run, run_batch
+from transformer import Beam, Greedy, Sampling, run, run_batch
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.trace import RowLabel
@@ -16,15 +17,16 @@ SOURCE = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=3), Sampling(temperature=0.8, top_k=20, top_p=0.9, seed=4)]
 
 
-@pytest.fixture(scope="module", params=["two vocabularies", "one vocabulary"])
-def checkpoint(request, checkpoint_folder, shared_checkpoint_folder):
-    return load(checkpoint_folder if request.param == "two vocabularies" else shared_checkpoint_folder)
+@pytest.fixture(scope="module", params=["pair", "shared"])
+def checkpoint(request):
+    return request.getfixturevalue(request.param)
 
 
-@pytest.fixture(scope="module")
-def precise(checkpoint):
-    """The same model in float64."""
-    return replace(checkpoint, model=deepcopy(checkpoint.model).double())
+@pytest.fixture(scope="module", params=["pair", "shared", "decoder"])
+def precise(request):
+    """The same models, and a decoder alone, in float64."""
+    found = request.getfixturevalue(request.param)
+    return replace(found, model=deepcopy(found.model).double())
 
 
 @pytest.fixture(scope="module", params=DECODINGS, ids=lambda decoding: type(decoding).__name__)
@@ -57,22 +59,23 @@ def softmax(logits):
 
 def own_probabilities(checkpoint, trace):
     """[step, tgt_vocab], from a pass of its own."""
-    return softmax(checkpoint.model(*tensors(trace))[0].double().numpy())
+    return softmax(checkpoint.model(*tensors(trace))[0, trace.first_row :].double().numpy())
 
 
 def test_each_row_is_what_its_prefix_alone_gives(precise, trace):
     src, read = tensors(trace)
+    assert trace.tgt_ids[:2] == (9, 5)
     for t in range(trace.n_steps):
-        recorder = Recorder()
-        logits = precise.model(src, read[:, : t + 1], tap=tap_of(recorder))
-        step = trace.step(t)
-        np.testing.assert_allclose(trace.log_probs[t], logits[0, t].log_softmax(-1), rtol=0, atol=1e-10)
-        for layer in range(precise.config.n_decoder_layers):
-            for rows, kind in ((step.decoder_rows, "self_attn"), (step.cross_rows, "cross_attn")):
-                seen = recorder.values[f"decoder.{layer}.{kind}.weights"][0, :, t]
-                np.testing.assert_allclose(rows[layer], seen, rtol=0, atol=1e-10)
-        seen = [recorder.values[f"encoder.{i}.self_attn.weights"][0] for i in range(len(trace.encoder_self))]
-        np.testing.assert_allclose(trace.encoder_self, torch.stack(seen), rtol=0, atol=1e-10)
+        recorder, row, step = Recorder(), trace.row_of(t), trace.step(t)
+        logits = precise.model(src, read[:, : row + 1], tap=tap_of(recorder))
+        np.testing.assert_allclose(trace.log_probs[t], logits[0, row].log_softmax(-1), rtol=0, atol=1e-10)
+        for part, rows in (("self_attn", step.decoder_rows), ("cross_attn", step.cross_rows)):
+            seen = [value for site, value in recorder.values.items() if re.fullmatch(rf"dec.*{part}\.weights", site)]
+            for own, weights in zip(rows, seen, strict=True):
+                np.testing.assert_allclose(own, weights[0, :, row], rtol=0, atol=1e-10)
+        if "encoder" in trace.kinds:
+            seen = [recorder.values[f"encoder.{i}.self_attn.weights"][0] for i in range(len(trace.encoder_self))]
+            np.testing.assert_allclose(trace.encoder_self, torch.stack(seen), rtol=0, atol=1e-10)
 
 
 def test_the_masks_hide_the_future_and_the_padding_and_nothing_else(checkpoint, batch):
@@ -172,12 +175,11 @@ def test_equality_is_exact_but_knows_no_seconds(trace):
 def test_a_trace_cannot_be_changed(trace):
     with pytest.raises(FrozenInstanceError):
         trace.log_prob = 0.0
-    for array in (trace.log_probs, trace.cross, trace.encoder_mask, trace.step(1).cross_rows):
+    for array in (trace.log_probs, trace.decoder_self, trace.decoder_mask, trace.step(1).decoder_rows):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
 
 
 def test_its_size_is_that_of_its_arrays(trace):
-    kinds = ("encoder", "decoder", "cross")
-    arrays = [trace.log_probs, trace.log_sums, *map(trace.maps, kinds), *map(trace.mask, kinds)]
+    arrays = [trace.log_probs, trace.log_sums, *map(trace.maps, trace.kinds), *map(trace.mask, trace.kinds)]
     assert trace.nbytes == sum(array.nbytes for array in arrays)

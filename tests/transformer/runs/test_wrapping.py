@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from tests.transformer.alike import assert_alike
-from tests.transformer.one_stack import alone
-from transformer import Beam, Greedy, Sampling, load, run, run_batch
+from transformer import Beam, Greedy, Sampling, run, run_batch
 from transformer.errors import QueryError
 from transformer.model.transformer import Transformer
 from transformer.runs.dynamic_batching import run_together
@@ -25,16 +24,6 @@ def changed(checkpoint, **changes):
     model = Transformer(config)
     model.load_state_dict(checkpoint.model.state_dict())
     return dataclasses.replace(checkpoint, config=config, model=model.requires_grad_(False).eval())
-
-
-@pytest.fixture(scope="module")
-def pair(checkpoint_folder):
-    return load(checkpoint_folder)
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return alone("decoder", tmp_path_factory.mktemp("alone"))
 
 
 def ids_of(checkpoint, **how):

@@ -1,17 +1,16 @@
 """Splits are drawn with the right probabilities, and the likeliest is that of the tokenizer."""
 
-import io
 import math
 import random
 from collections import Counter
 from itertools import combinations
 
 import pytest
-import sentencepiece
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import SOURCES, TARGETS
+from tests.transformer.learned_pieces import learn_pieces
 from transformer.text.sentencepiece_check import Piece, read
 from transformer.text.subword_sampling import BYTE, Lattice, Merges, Sampler
 from transformer.text.tokenizer import Tokenizer
@@ -19,21 +18,13 @@ from transformer.text.tokenizer import Tokenizer
 SPECIAL = [Piece("<unk>", 0.0, 2), Piece("<s>", 0.0, 3)]
 
 
-def model(texts, *, kind, size, **options):
-    file = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(texts), model_writer=file, model_type=kind, vocab_size=size, hard_vocab_limit=False,
-        minloglevel=2, num_threads=1, **options,
-    )  # fmt: skip
-    return file.getvalue()
-
-
+TEXT = [*SOURCES, *TARGETS]
 MODELS = {
-    "unigram": model([*SOURCES, *TARGETS], kind="unigram", size=70),
-    "bpe": model([*SOURCES, *TARGETS], kind="bpe", size=70),
-    "unigram, bytes": model([*SOURCES, *TARGETS], kind="unigram", size=330, byte_fallback=True),
-    "bpe, bytes": model([*SOURCES, *TARGETS], kind="bpe", size=330, byte_fallback=True),
-    "bpe, wanted": model([*SOURCES, *TARGETS], kind="bpe", size=70, user_defined_symbols=["e f", "ox", "oxen"]),
+    "unigram": learn_pieces(TEXT, size=70),
+    "bpe": learn_pieces(TEXT, size=70, kind="bpe"),
+    "unigram, bytes": learn_pieces(TEXT, size=330, byte_fallback=True),
+    "bpe, bytes": learn_pieces(TEXT, size=330, kind="bpe", byte_fallback=True),
+    "bpe, wanted": learn_pieces(TEXT, size=70, kind="bpe", user_defined_symbols=["e f", "ox", "oxen"]),
 }
 
 

@@ -6,8 +6,8 @@ from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from glassformer.extensions.lessons.library import Case, lessons, pose
 from glassformer.runs.loading import SHIPPED
 from glassformer.shared.drawing import plain
-from tests.browser.lesson_numbers import covered, sent_of
 from tests.browser.lesson_walks import WALKS, answer_of
+from tests.extensions.classroom.pages.lesson_numbers import covered, sent_of
 from tests.extensions.classroom.pages.test_lessons import answer, ways
 from tests.pages.conftest import MAIN, PAGES, ROOT, check
 from transformer import load

@@ -62,7 +62,8 @@ def endless(checkpoint):
 @pytest.mark.parametrize("name", ["reverse", "gpt2"])
 def test_a_model_whose_outputs_never_end_is_broken(name):
     """Whether or not an encoder reads: the outputs begin with what is right."""
-    report = examine(endless(healthy(name)), pairs=texts(name))
+    given = texts(name)
+    report = examine(endless(healthy(name)), pairs=Samples(given.sources[:20], given.targets[:20]))
     assert report.health == "broken"
     first = report.worst_first[0]
     assert (first.test, first.measured.number) == ("ending", 1)

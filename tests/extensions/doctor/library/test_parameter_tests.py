@@ -1,6 +1,5 @@
 """Parameters that hold nothing, no number or what was only drawn are found by name; fixed tables are not."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ import torch
 
 from glassformer.extensions.doctor.library import parameter_tests
 from tests.extensions.doctor.library.changed import changed, found
-from tests.healthy import healthy
 from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of
 from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
 
@@ -157,6 +155,11 @@ def test_the_effective_rank_is_roy_and_vetterlis_of_whole_matrices(reverse):
     assert "Roy and Vetterli" in measured.why
 
 
+def test_the_share_of_16_bits_is_said_where_the_file_is_known(reverse):
+    assert "in the file, 100% of all values have 16 bits" in found(reverse, "precision").measured.said
+    assert "16 bits" not in found(replace(reverse, narrow=None), "precision").measured.said
+
+
 def test_matrices_that_take_too_long_are_left_out_and_counted(reverse, monkeypatch):
     whole = int(re.search(r"(\d+) of \1 matrices", found(reverse, "rank").measured.said).group(1))
     for most, said in (
@@ -165,16 +168,3 @@ def test_matrices_that_take_too_long_are_left_out_and_counted(reverse, monkeypat
     ):
         monkeypatch.setattr(parameter_tests, "WORK", most)
         assert re.search(said, found(reverse, "rank").measured.said)
-
-
-@pytest.mark.parametrize("name", ["reverse", "s4"])
-def test_the_share_of_16_bits_is_that_of_the_file(name):
-    """The model itself is computed with in 32 bits, whatever its file has."""
-    checkpoint = healthy(name)
-    content = (checkpoint.folder / "model.safetensors").read_bytes()
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    kinds = {one["dtype"] for key, one in header.items() if key != "__metadata__"}
-    share = {"F16": "100%", "F32": "0%"}[kinds.pop()]
-    assert {one.dtype for one in checkpoint.model.parameters()} == {torch.float32}
-    assert f"in the file, {share} of all values have 16 bits" in found(checkpoint, "precision").measured.said
-    assert "16 bits" not in found(replace(checkpoint, narrow=None), "precision").measured.said

@@ -80,7 +80,7 @@ def test_json_is_strict_and_holds_everything_with_the_worst_first(report):
     assert found["findings"][1]["number"] == 1e-6
 
 
-def test_markdown_begins_with_the_sum_and_what_is_wrong(report):
+def test_markdown_begins_with_the_sum_and_what_is_wrong_and_data_in_it_are_text(report):
     text = report.to_markdown()
     parts = text.split("\n\n")
     assert parts[0] == "## Doctor: mine is broken: 1 test failed."
@@ -89,10 +89,6 @@ def test_markdown_begins_with_the_sum_and_what_is_wrong(report):
     assert parts[2] == "### broken: No token sees a later one (Wiring)"
     assert text.index("No token sees") < text.index("### well (1)") < text.index("### not applicable (1)")
     assert "- Together as alone: All is equal." in text
-
-
-def test_data_in_markdown_are_text(report):
-    text = report.to_markdown()
     assert r"\<b>\*all\*\</b> a\|b moves by 2." in text
     assert "`mask=None`" in text  # code of ours stays code
     assert "`` a `piece` ``" in text

@@ -57,7 +57,7 @@ ALSO_ELSEWHERE = {  # those that other tests plant, too
     "mask shows one too many", "mask shows one too few", "NaN in one tensor", "infinite norm", "too few heads",
     "head without values", "head that is not read", "two equal heads", "no cross-attention", "swapped tokenizers",
     "scores scaled by width", "dead neurons", "collapsed embeddings", "one head", "untied sides",
-    "leaks as it was trained",
+    "leaks as it was trained", "no causal mask", "layer as it was drawn", "scores not scaled", "untied output",
 }  # fmt: skip
 
 
@@ -76,22 +76,6 @@ def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
     found = said(fault, base)
     assert must <= found, f"missed by {must - found}"
     assert found <= must | may, f"not the business of {found - must - may}"
-
-
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
-@pytest.mark.parametrize(
-    ("fault", "base"),
-    [
-        ("too few heads", "gpt2"),
-        *(pytest.param(*one, marks=pytest.mark.deep) for one in (("", "bert"), ("positions shifted", "bert"))),
-    ],
-)
-def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
-    """Nor with the texts that it takes; `benchmarks.doctor` tries twenty seeds on all of them."""
-    checkpoint = BY_NAME[fault].planted(base) if fault else healthy(base)
-    found = examine(checkpoint, pairs=texts(base), seed=seed).findings
-    must, may = ROWS[fault] if fault else (set(), set())
-    assert must <= {one.test for one in found if one.verdict in ("broken", "look")} <= must | may
 
 
 WITHOUT_PAIRS = ("scores not scaled", "trained on a leak")

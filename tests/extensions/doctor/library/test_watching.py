@@ -96,16 +96,6 @@ def test_exchanged_axes_are_one_sentence_and_values_that_are_not_finite_are_foun
     assert watching.status == 1
 
 
-def test_targets_that_were_not_shifted_are_found(tmp_path):
-    torch.manual_seed(0)
-    model = Model()
-    watching = watched(model, tmp_path, every=1000, tests=("leak",))
-    train(model, 100, watching=watching, shifted=False)
-    outcome = watching.close()
-    assert outcome.status == 1
-    assert "not shifted" in outcome.report.summary()
-
-
 def test_an_output_that_was_copied_instead_of_tied_is_worth_a_look(tmp_path):
     torch.manual_seed(0)
     model = Model()
@@ -182,21 +172,6 @@ def test_a_training_that_is_watched_is_equal_to_the_last_bit(kind, tmp_path):
     (with_, drawn_with), (without, drawn_without) = trained(kind, tmp_path), trained(kind, None)
     assert drawn_with == drawn_without
     assert all(torch.equal(a, b) for a, b in zip(with_, without, strict=True))
-
-
-def test_what_an_examination_draws_and_sets_is_taken_back():
-    model = Model().train()
-    model.transformer.encoder.eval()
-    modes, expected = [module.training for module in model.modules()], []
-    for inside in (False, True):
-        random.seed(1), np.random.seed(1), torch.manual_seed(1)
-        if inside:
-            with torch.device("meta"), watching.undisturbed(model):
-                assert not any(module.training for module in model.modules())
-                drawn()
-        expected.append(drawn())
-    assert expected[0] == expected[1]
-    assert modes == [module.training for module in model.modules()]
 
 
 def test_hooks_and_buffers_stay(tmp_path):

@@ -97,23 +97,27 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
     assert [one.label for one in test.expander][:2] == ["Well: 1 test", "Not applicable: 1 test"]
 
 
-def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(open_page, examine_with):
-    examine_with(SOUND, NOT)
+@pytest.mark.parametrize(
+    ("tests", "kind", "said"),
+    [
+        (
+            (SOUND, NOT),
+            "info",
+            "reverse: its numbers and wiring are sound; whether the model can do its task was not tested.",
+        ),
+        ((WELL, LOOK), "warning", "reverse works, as far as these tests can tell; 1 finding is worth a look."),
+    ],
+    ids=["not tested", "a look"],
+)
+def test_what_is_not_healthy_is_not_called_so_nor_an_error_and_without_pairs_their_box_is_open(
+    open_page, examine_with, tests, kind, said
+):
+    examine_with(*tests)
     test = until_done(open_page(DOCTOR, model="reverse"))
-    assert not test.success
-    assert plain(test.info) == [
-        "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
-    ]
-    assert any("**Not tested: whether the model does its task.**" in one for one in plain(test.markdown))
+    assert plain(test.get(kind)) == [said]
+    assert not [*test.success, *test.error]
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
-    assert box.proto.expanded
-
-
-def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
-    examine_with(WELL, LOOK)
-    test = until_done(open_page(DOCTOR, model="reverse"))
-    assert plain(test.warning) == ["reverse works, as far as these tests can tell; 1 finding is worth a look."]
-    assert not test.error
+    assert box.proto.expanded == (kind == "info")
 
 
 def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
@@ -184,17 +188,12 @@ def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(ope
     assert not test.button("examine_these").click().run().text_area("examination_texts").value
 
 
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    [("a => b\nc", "line 2: some lines are"), ("a" * 6_000, "6,000 characters")],
-    ids=["mixed", "long"],
-)
-def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, texts, said):
+def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with):
     examine_with(WELL)
     test = until_done(open_page(DOCTOR, model="reverse"))
-    test.text_area("examination_texts").input(texts)
+    test.text_area("examination_texts").input("a => b\nc")
     next(one for one in test.button if one.label == "Examine with these").click().run()
-    assert said in plain(test.error)[0]
+    assert "line 2: some lines are" in plain(test.error)[0]
     assert plain(test.success), "what was examined stays"
 
 

@@ -1,8 +1,3 @@
 """What tests of pages share."""
 
-from tests.pages.conftest import masks as masks
-from tests.pages.conftest import one_stack as one_stack
-from tests.pages.conftest import open_one_stack as open_one_stack
-from tests.pages.conftest import open_page as open_page
-from tests.pages.conftest import reverse as reverse
-from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoints_alone
+from tests.pages.conftest import *  # noqa: F403

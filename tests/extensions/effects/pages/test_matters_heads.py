@@ -15,8 +15,6 @@ from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import ATTENTION, MAIN, check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
-from transformer.runs.apply_interventions import tap_for
-from transformer.runs.running import replay
 
 SOURCE = "abcdef"
 TABLE = {"panel": "table", "measure": "log_prob"}
@@ -42,18 +40,11 @@ def reverse():
     return loading.open_checkpoint(loading.usable()["reverse"])
 
 
-def without(kind, layer, head, *others):
-    """Change of each step's log-probability: the output read by a changed model, log-softmax by numpy."""
+def losses(kind, *others):
+    """Change of each step's log-probability without each head, [layer, head, step], of a run with these changes."""
     checkpoint = reverse()
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE, interventions=others))
-
-    def log_probs(interventions):
-        logits = replay(checkpoint, trace, ["logits"], tap=tap_for(interventions, checkpoint))["logits"]
-        shifted = logits.astype(np.float64) - logits.max(-1, keepdims=True)
-        own = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-        return own[np.arange(trace.n_steps), list(trace.tgt_ids)]
-
-    return log_probs([ZeroHead(kind, layer, head)]) - log_probs([])
+    return head_effects(checkpoint, trace).of[kind].log_prob
 
 
 def drawn(test):
@@ -63,12 +54,12 @@ def drawn(test):
 
 def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkeypatch):
     test = page(layer=2, head=4)
-    assert drawn(test)[7, 3] == pytest.approx(without("cross", 1, 3).sum(), abs=1e-4)
+    assert drawn(test)[7, 3] == pytest.approx(losses("cross")[1, 3].sum(), abs=1e-4)
     begun = []
     monkeypatch.setattr(head_effect_jobs, "measuring", lambda *of: begun.append(of))
     check(test.button_group(key="effect_at").set_value("step").run())
     check(go_to(test, 3))
-    assert drawn(test)[7, 3] == pytest.approx(without("cross", 1, 3)[2], abs=1e-4)
+    assert drawn(test)[7, 3] == pytest.approx(losses("cross")[1, 3][2], abs=1e-4)
     check(test.selectbox(key=MEASURE).set_value("pieces").run())
     assert set(np.unique(drawn(test)[~np.isnan(drawn(test))])) <= {0.0, 1.0}
     assert not begun
@@ -77,7 +68,7 @@ def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkey
 def test_a_head_that_is_taken_away_stays_away_in_every_number(page):
     found = drawn(page(layer=1, head=1, do="zero-cross.1.1"))
     assert found[6, 0] == pytest.approx(0, abs=1e-5)
-    assert found[0, 0] == pytest.approx(without("encoder", 0, 0, ZeroHead("cross", 0, 0)).sum(), abs=1e-4)
+    assert found[0, 0] == pytest.approx(losses("encoder", ZeroHead("cross", 0, 0))[0, 0].sum(), abs=1e-4)
 
 
 def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
@@ -97,7 +88,7 @@ def test_hidden_steps_are_not_summed(open_page):
     )
     assert "matters_effects" not in keys_of(test)  # it would tell about the piece
     until_measured(check(test.button(key="matters_heads_reveal").click().run()))
-    assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
+    assert drawn(test)[6, 0] == pytest.approx(losses("cross")[0, 0, :3].sum(), abs=1e-4)
     assert len(numbers(figure(test, "matters_steps")["data"][0]["y"])) == 3
     assert view(test).step == 2
 

@@ -1,19 +1,15 @@
-"""The page What goes wrong shows what a mistake does here, and which mistakes do nothing."""
+"""The page What goes wrong keeps what is changed already, leads to the next mistake, and says what it cannot show."""
 
 import pytest
 
-from glassformer.extensions.effects import mistake_panels
 from glassformer.extensions.effects.mistake_cards import CARDS
-from glassformer.extensions.effects.mistake_figures import Side
 from glassformer.extensions.effects.mistake_panels import CHART, SEEN_ON
 from glassformer.state import session
 from tests.extensions.scripts import WRONG
-from tests.glassformer.waiting import until
 from tests.pages.conftest import check
 from tests.pages.reading import address, figure, opened
 from transformer.runs.interventions import parse
 
-NOTHING = " – changes nothing in this sentence"
 NAMES = [card.mistake for card in CARDS]
 ABOUT = {card.mistake: str(card.said.about)[:60] for card in CARDS}
 
@@ -26,24 +22,6 @@ def said(test):
 
 def metrics(test):
     return [one.value for one in test.metric]
-
-
-@pytest.mark.parametrize(
-    ("model", "src"), [("reverse", "glass"), pytest.param("en-fr", "I like coffee.", marks=pytest.mark.deep)]
-)
-def test_the_menu_says_which_mistakes_change_nothing_in_this_sentence(open_page, model, src):
-    test = open_page(WRONG, model=model, src=src)
-    assert "changes nothing in this sentence" not in said(test)  # it opens on one that changes something
-    until(lambda: any(NOTHING in option for option in check(test.run()).selectbox(key="mistake").options))
-    marked = {name: NOTHING in said for name, said in zip(NAMES, test.selectbox(key="mistake").options, strict=True)}
-    side = Side(opened(model), opened(model).query(src))
-    for card in CARDS:
-        fits = mistake_panels.why_not(card, side) is None
-        assert marked[card.mistake] == (fits and mistake_panels.look(card, side).outcome == "same"), card.mistake
-    quiet = next(name for name in NAMES if marked[name])
-    assert "This mistake changes nothing in this sentence" in said(
-        open_page(WRONG, model=model, src=src, mistake=quiet)
-    )
 
 
 def test_the_next_mistake_is_one_click_away_and_stands_in_the_address(open_page):
@@ -64,13 +42,6 @@ def test_what_is_changed_already_stays_changed_on_both_sides(open_page):
     wrong = checkpoint.run(checkpoint.query("glass", interventions=both, forced=trace.tgt_ids))
     assert metrics(test) == [f"{-one.log_prob / one.n_steps:.3f}" for one in (trace, wrong)]
     assert "unplaced-all" in address(test)["do"]
-
-
-def test_a_change_of_the_same_thing_gives_way_to_the_mistake(open_page):
-    usual = open_page(WRONG, model="reverse", src="glass", mistake="inverted")
-    test = open_page(WRONG, model="reverse", src="glass", mistake="inverted", do="causal-off")
-    assert metrics(test) == metrics(usual)
-    assert address(test)["do"] == "causal-off"
 
 
 def test_a_leak_is_offered_where_it_can_be_seen(open_page):

@@ -1,4 +1,3 @@
 """What tests of pages share."""
 
-from tests.pages.conftest import open_page as open_page
-from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoints_alone
+from tests.pages.conftest import *  # noqa: F403

@@ -90,9 +90,7 @@ def test_a_part_of_a_layer_under_another_name_is_asked_about(tmp_path, name):
         load(path, answers=S1 | {"ignored": f"*.{given}.*"})
 
 
-@pytest.mark.parametrize(
-    ("norm", "first"), [("add_norm{}.norm", 0), ("add_norms.{}.norm", 1), ("skip_{}.ln", 1), ("addnorm{}", 0)]
-)
+@pytest.mark.parametrize(("norm", "first"), [("add_norms.{}.norm", 1), ("addnorm{}", 0)])
 def test_norms_are_told_apart_by_their_numbers(tmp_path, norm, first):
     model = article()
     names = {f"norm{i}.": f"{norm.format(i - 1 + first)}!" for i in (1, 2, 3)}
@@ -178,7 +176,7 @@ def test_a_prefix_is_found_by_what_a_model_needs(tmp_path, prefix, beside):
     assert same(path, model, S1 | ({"ignored": ",".join(floats)} if floats else {}))
 
 
-@pytest.mark.parametrize(("one", "other"), [("", "ema."), ("student.", "teacher.net."), ("model.", "best_model.")])
+@pytest.mark.parametrize(("one", "other"), [("", "ema."), ("model.", "best_model.")])
 def test_which_of_two_models_in_a_file_is_asked(tmp_path, one, other):
     model, second = article(), at_random(article(), seed=1)
     content = {one: model.state_dict(), other: second.state_dict()}
@@ -194,14 +192,14 @@ def test_which_of_two_models_in_a_file_is_asked(tmp_path, one, other):
         load(path, answers=S1 | {"prefix": "none of it"})
 
 
-@pytest.mark.parametrize("name", ["decoder_layer", "template"])
-def test_a_template_of_layers_can_be_left_out(tmp_path, name):
+def test_a_template_of_layers_can_be_left_out(tmp_path):
     model = at_random(TorchModel())
-    kind = "decoder" if name == "decoder_layer" else "encoder"
-    layer = model.transformer.get_submodule(f"{kind}.layers.0").state_dict()
-    path = saved(tmp_path / "m.pt", model.state_dict() | {f"{name}.{one}": tensor + 1 for one, tensor in layer.items()})
-    assert asked(path) == {"ignored": [f"{name}.*"]}
-    assert same(path, model, S1 | {"ignored": f"{name}.*"})
+    layer = model.transformer.get_submodule("encoder.layers.0").state_dict()
+    path = saved(
+        tmp_path / "m.pt", model.state_dict() | {f"template.{one}": tensor + 1 for one, tensor in layer.items()}
+    )
+    assert asked(path) == {"ignored": ["template.*"]}
+    assert same(path, model, S1 | {"ignored": "template.*"})
 
 
 def test_layers_and_tables_that_are_there_twice_are_asked_about(tmp_path):

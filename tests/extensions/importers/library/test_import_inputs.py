@@ -9,12 +9,11 @@ import torch
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from glassformer.extensions.importers.library.import_inputs import ImportInputs
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, likely_ids
 from glassformer.extensions.importers.library.opening import load, preview
 from tests.extensions.importers.library.tutorial_models import IDS, PRE, Annotated, at_random, saved
 from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
-from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import CheckpointError, QueryError
 from transformer.text.tokenizer import Tokenizer
 
@@ -93,16 +92,12 @@ def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tm
     assert checkpoint.run("w3").output_text == load(path, answers=answers, given=given).run("w3").output_text
 
 
-def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tmp_path):
-    path = with_tables(tmp_path / "m.pt", 15, 15)
-    assert MAX_JSON > 35_000_000  # Gemma's
-    with (tmp_path / "tokenizer.json").open("wb") as file:
-        file.truncate(MAX_JSON + 1)
-    with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; the limit is 40,000,000"):
-        preview(path, given=ImportInputs(pieces=tmp_path / "tokenizer.json"))
-    canonical = pytest.importorskip("glassformer.extensions.uploads.library.upload_folder")
-    with pytest.raises(CheckpointError, match="40,000,001 bytes"):
-        canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)
+def test_the_only_row_of_zeros_is_likely_padding():
+    table = torch.ones(9, 2)
+    table[7] = 0
+    assert likely_ids("pad_id", 9, None, table)[0] == 7
+    table[8] = 0
+    assert likely_ids("pad_id", 9, None, table)[0] == likely_ids("pad_id", 9, None, None)[0] == 0
 
 
 BESIDE = {

@@ -1,7 +1,5 @@
 """On Open a checkpoint answers change the report and the address, a sentence is tried, and a folder is kept."""
 
-import json
-
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -179,19 +177,6 @@ def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folde
     test.button(key="same_pieces").click()
     check(test.run())
     assert test.query_params["answers"] == "source_pieces=letters.txt,target_pieces=letters.txt"
-
-
-def test_answers_kept_beside_the_file_are_used_and_said(open_lesson, folder):
-    kept = folder / "lesson.answers.json"
-    kept.write_text(json.dumps(dict(ANSWERS)))
-    try:
-        test = open_lesson()
-        assert "Every question is answered." in said(test)
-        assert f"Your answer, kept in {kept.name}." in said(test).replace("\\", "")
-        assert "answers" not in test.query_params
-    finally:
-        kept.unlink()
-    assert "7 questions still need an answer." in said(open_lesson())
 
 
 def test_parts_under_other_names_are_answered_on_the_page(open_lesson, folder):

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from html.parser import HTMLParser
 
 import nbformat
 import numpy as np
@@ -20,7 +19,7 @@ from glassformer.runs.picture import PAGES, PICTURES, declare_all
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
-from tests.extensions.saving.hostile_run import TEXTS, hostile
+from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
 from tests.extensions.saving.test_saved_run import told, unpacked
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.source_code import ROOT
@@ -46,25 +45,6 @@ def no_images(monkeypatch):
     monkeypatch.setattr(notebook, "find_spec", lambda name: None)
 
 
-class Elements(HTMLParser):
-    """What stands in some HTML: each element with its attributes, and all text."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.found, self.text = [], ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.text += data
-
-    def only(self, tag):
-        [attributes] = [attributes for name, attributes in self.found if name == tag]
-        return attributes
-
-
 def charts(said):
     """What components are given."""
     return [one for page in said["pages"] for one in page["shows"]]
@@ -82,11 +62,10 @@ def test_a_trace_shows_itself_with_its_steps_and_without_scripts(reverse, no_ima
     step = [key for part in PAGES["step"].parts.values() for key in part.pictures]
     assert [chart["name"] for chart in charts(english)] == [f"saved-{key}" for key in step]
     assert ["Output", trace.output_text] in english["about"]
-    for n, (piece, text) in enumerate(zip(trace.tgt_tokens, trace.texts, strict=True), 1):
-        assert str(n) in shown.text
-        assert piece in shown.text
-        assert text in shown.text
-    assert "Candidates for the next token" in shown.text
+    text = "".join(shown.between)
+    for n, (piece, written) in enumerate(zip(trace.tgt_tokens, trace.texts, strict=True), 1):
+        assert all(part in text for part in (str(n), piece, written))
+    assert "Candidates for the next token" in text
     assert not [tag for tag, _ in shown.found if tag in ("script", "img")]
 
 

@@ -91,11 +91,6 @@ def test_names_and_kinds_that_no_archive_may_have(tmp_path, names, said):
     assert {path.name for path in tmp_path.rglob("*")} <= {"in"}
 
 
-def test_markup_is_a_name_like_others(tmp_path):
-    name = "<img src=x onerror=alert(1)>.pt"
-    assert unpacked(packed([(name, b"x")]), tmp_path)[0] == {name: b"x"}
-
-
 def test_encrypted_and_oddly_packed(tmp_path):
     plain = packed([("model.pt", WEIGHTS)])
     central = plain.index(b"PK\x01\x02")

@@ -101,14 +101,11 @@ def test_any_other_text_is_refused_in_one_sentence(text):
     ("text", "said"),
     [
         ("zero-cross.0.1", r"zero-cross\.0\.1.*from 1 to 64"),
-        ("zero-cross.99.1", r"zero-cross\.99\.1.*from 1 to 64"),
         ("zero-cross.1.20000", r"zero-cross\.1\.20000.*from 1 to 16,384"),
         ("zero-cross.01.1", None),
         ("zero-self.1.1", None),
-        ("_", None),
         ("zero-cross.1", None),
         ("zero-cross.1.1_", None),
-        ("ZERO-cross.1.1", None),
         ("_".join(f"zero-cross.1.{head}" for head in range(1, 66)), "65 interventions were requested; the limit is 64"),
     ],
 )
@@ -128,9 +125,7 @@ def test_json_written_before_there_were_any_still_opens(checkpoint):
         changed.interventions[0].layer = 1
 
 
-@pytest.mark.parametrize("wrong", [3, "x", [3], [{}], [{"change": "zero"}], {"a": 1}, [None], [["zero"]],
-                                   [{"change": "one", "attention": "cross", "layer": 0, "head": 0}],
-                                   [{"change": "zero", "attention": "cross", "layer": "0", "head": 0}]])  # fmt: skip
+@pytest.mark.parametrize("wrong", [3, [3], [{}], {"a": 1}, [None], [{"change": "one", "layer": 0}]], ids=str)
 def test_json_that_is_no_intervention_is_refused(checkpoint, wrong):
     record = json.loads(checkpoint.query("mi").to_json()) | {"interventions": wrong}
     with pytest.raises(QueryError):

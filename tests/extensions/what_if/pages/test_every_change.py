@@ -1,4 +1,4 @@
-"""Every kind of change is made by its address and drawn: each on another page or part, in turn."""
+"""Every kind of change is made by its address and drawn: some on each page or part, in turn."""
 
 import pytest
 
@@ -25,18 +25,24 @@ PLACES = (
     (MATTERS, {"matters": "pieces"}),
     (MATTERS, {"matters": "logit"}),
 )
+WORDS = list(KINDS)
+# With the tests that run each time a page has several kinds at once, with the deep ones each kind alone.
 ALL = [
-    pytest.param(kind, *place, id=f"{word} {n}", marks=() if n == turn % len(PLACES) else pytest.mark.deep)
-    for turn, (word, kind) in enumerate(KINDS.items())
-    for n, place in enumerate(PLACES)
+    *(pytest.param(WORDS[n :: len(PLACES)], *place, id=f"{n}") for n, place in enumerate(PLACES)),
+    *(
+        pytest.param([word], *place, id=f"{word} {n}", marks=pytest.mark.deep)
+        for word in WORDS
+        for n, place in enumerate(PLACES)
+    ),
 ]
 
 
-@pytest.mark.parametrize(("kind", "path", "parameters"), ALL)
-def test_a_changed_run_is_drawn(open_page, kind, path, parameters):
+@pytest.mark.parametrize(("words", "path", "parameters"), ALL)
+def test_a_changed_run_is_drawn(open_page, words, path, parameters):
     checkpoint = opened("reverse")
-    change = example(kind, checkpoint, "glass")
-    loading.runner().trace(checkpoint, checkpoint.query("glass", interventions=(change,)))  # it can be run
-    test = open_page(path, model="reverse", src="glass", do=write([change]), **parameters)
+    changes = tuple(example(KINDS[word], checkpoint, "glass") for word in words)
+    loading.runner().trace(checkpoint, checkpoint.query("glass", interventions=changes))  # it can be run
+    test = open_page(path, model="reverse", src="glass", do=write(changes), **parameters)
     assert not test.error, [one.value for one in test.error]
-    assert [one.label for one in test.button if (one.key or "").startswith(f"{CHANGES}_")], str(change)
+    chips = [one.label for one in test.button if (one.key or "").startswith(f"{CHANGES}_")]
+    assert len(chips) == len(words), str(changes)

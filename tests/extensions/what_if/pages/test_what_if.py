@@ -1,4 +1,4 @@
-"""The dialog that changes the model proposes what is looked at, and says what a change would do."""
+"""A dialog or a link changes the model, the dialog says what that would do, and chips take it back with a click."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,15 +8,17 @@ import pytest
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
-from glassformer.extensions.what_if.what_if_panels import CHANGES, FIELD, GROUPS
+from glassformer.extensions.what_if.what_if_panels import CHANGES, FIELD, GROUPS, UNTOUCHED
 from glassformer.runs import loading
 from glassformer.shared import menu
 from glassformer.state import session
 from tests.pages.conftest import check
-from tests.pages.reading import address, opened
+from tests.pages.reading import address, force, opened, output, run_of, type_source
 from transformer.runs.interventions import parse
 
 APP = Path(__file__).parent / "what_if_app.py"
+CHANGE = "zero-cross.2.1"
+ALL_HEADS = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
 
 
 def choose(test, name, value):
@@ -28,6 +30,7 @@ def make(test):
 
 
 def chips(test):
+    """What the chips of a page say."""
     return [one.label.replace("\\", "") for one in test.button if (one.key or "").startswith(f"{CHANGES}_")]
 
 
@@ -118,3 +121,37 @@ def test_a_head_is_taken_away_and_put_back_with_a_click(reverse):
     assert address(test)["do"] == "zero-cross.2.4"
     check(test.button(key="take_head").click().run())
     assert "do" not in address(test)
+
+
+# By a link
+
+
+def test_a_link_changes_the_model_and_one_click_drops_that(reverse):
+    test, checkpoint = reverse(src="abcdef", do=ALL_HEADS), opened("reverse")
+    query = checkpoint.query("abcdef", interventions=parse(ALL_HEADS))
+    assert output(test) == loading.runner().trace(checkpoint, query).output_text != "fedcba"
+    assert ALL_HEADS in address(test)["do"]
+    assert chips(test)[0] == "Cross-attention, layer 1, head 1: writes nothing"
+    assert len(chips(test)) == 8
+    test.button(key=f"{CHANGES}_0").click()
+    check(test.run())
+    assert address(test)["do"] == ALL_HEADS.partition("_")[2]
+    test.button(key=UNTOUCHED).click()
+    check(test.run())
+    assert output(test) == "fedcba"
+    assert not chips(test)
+    assert "do" not in address(test)
+
+
+def test_forced_pieces_beams_and_another_sentence_keep_a_change_and_another_model_drops_it(reverse):
+    test = force(reverse(src="abcdef", do=CHANGE, how="beam", beam=2), "a")
+    assert CHANGE in address(test)["do"]
+    assert run_of(test)["target"][0]["piece"].endswith("a")
+    query = test.session_state[session.STANDING].last_query
+    assert (query.forced, query.decoding.size) == ((run_of(test)["target"][0]["id"],), 2)
+    assert query.interventions == parse(CHANGE)
+    test = type_source(test, "abc")
+    assert CHANGE in address(test)["do"]
+    check(test.sidebar.selectbox(key=session.MODEL).set_value("en-fr").run())
+    assert "do" not in address(test)
+    assert not chips(test)

@@ -37,6 +37,10 @@ let drawn = "";
 /** @type {{ state: RoomState, inLesson: boolean, tried: number, rested: number, again: number } | null} */
 let going = null;  // where, until it is seen to have arrived
 
+// A link or a way back that somebody follows is under way before Streamlit says so: of two requests that Python has not
+// begun the later one decides the page.
+addEventListener("popstate", () => { arrived = Math.max(arrived, performance.now() + UNDER_WAY_MS); });
+
 /** What two addresses agree in that differ by a step at most. @param {URL} address */
 function butTheStep(address) {
   const parameters = Array.from(address.searchParams).filter(([name, value]) =>
