@@ -122,14 +122,17 @@ class InNotebook:
 
     def _repr_html_(self) -> str:
         title = escape(" | ".join(repr(shown.run.trace) for shown in self.runs))
-        # Without `sandbox`: it makes itself as tall as its content, and with its origin a sandbox would hold nothing.
-        frame = (
-            f'<iframe title="{title}" srcdoc="{escape(file_of(*self.runs))}" '
-            f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
-        )
-        plain = "".join(map(_plain, self.runs))
-        summary = escape(said(say("Without scripts"), ENGLISH))
-        return f"<div>{frame}<details open><summary>{summary}</summary>{plain}</details></div>"
+        return _framed(title, file_of(*self.runs), "".join(map(_plain, self.runs)))
+
+
+def _framed(title: str, page: str, plain: str) -> str:
+    """A page in a frame, and what is seen of it without scripts."""
+    # Without `sandbox`: it makes itself as tall as its content, and with its origin a sandbox would hold nothing.
+    frame = (
+        f'<iframe title="{title}" srcdoc="{escape(page)}" style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
+    )
+    summary = escape(said(say("Without scripts"), ENGLISH))
+    return f"<div>{frame}<details open><summary>{summary}</summary>{plain}</details></div>"
 
 
 @dataclass(frozen=True)
@@ -149,13 +152,7 @@ class MapsInNotebook:
             script = False
         page = f'<body style="font-family:sans-serif;margin:0">{"".join(parts)}</body>'
         alts = "".join(f"<p>{escape(said(plot.alt, ENGLISH))}</p>" for plot in self.plots)
-        summary = escape(said(say("Without scripts"), ENGLISH))
-        title = escape(said(say("Attention maps"), ENGLISH), quote=True)
-        frame = f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
-        return (
-            f'<div><iframe title="{title}" srcdoc="{escape(page, quote=True)}" {frame}'
-            f"<details><summary>{summary}</summary>{alts}</details></div>"
-        )
+        return _framed(escape(said(say("Attention maps"), ENGLISH)), page, alts)
 
 
 def show(trace: Trace | LabelledMaps, name: str, view: Mapping[str, object]) -> InNotebook | MapsInNotebook:
