@@ -17,6 +17,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Making drafts would take longer than the runs of tiny models; tests of drafts, and servers, ask for them.
 os.environ.setdefault("GLASSFORMER_DRAFT", "none")
+# What a developer has in the cache of the hub shall be on no page of a test.
+os.environ["GLASSFORMER_HUB"] = "off"
 
 # Times say nothing on a busy machine; and what passes today shall pass tomorrow.
 settings.register_profile(

@@ -36,8 +36,8 @@ def sent(element):
     """All that the browser gets of an element, but for names of the run."""
     if data := payload(element):
         return WRITTEN.sub("", repr({name: value for name, value in data.items() if name not in NAMES}))
-    if element.type in TABLES:  # distances are in shares of the whole output, so they tell how long it will be
-        return repr(element.value.drop(columns="distance", errors="ignore").to_dict())
+    if element.type in TABLES:
+        return repr(element.value.to_dict())
     return WRITTEN.sub("", str(element.proto))
 
 

@@ -161,8 +161,8 @@ def measure(
     never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
     use relative places.
 
-    `shares` is the result of `norm_share` for this kind and run. `n_rows` is the number of the decoder's
-    first rows that may be shown; the source is always shown.
+    `shares` is the result of `norm_share` for this kind and run. `n_rows` is the number of the decoder's first rows
+    that may be shown, and then there is nothing that tells how long the output is; the source is always shown.
     """
     attention = EVERY_PART.attention(kind)
     n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
@@ -199,11 +199,12 @@ def measure_maps(
         "entropy_share": _share_of_most(bits, allowed),
         "largest": largest(weights),
     }
-    if attention.stack != attention.keys_from:
+    if attention.stack == attention.keys_from:
+        if n_queries == n_keys:
+            found["distance"] = distance(weights)
+            found |= {name: share_at(weights, allowed, offset=offset) for name, offset in _OFFSETS.items()}
+    elif n_rows is None:  # places are shares of the length
         found |= {"distance": relative_distance(weights), "diagonal": share_on_diagonal(weights)}
-    elif n_queries == n_keys:
-        found["distance"] = distance(weights)
-        found |= {name: share_at(weights, allowed, offset=offset) for name, offset in _OFFSETS.items()}
     found["first"] = share_on(weights, allowed, key=0)
     if end is not None:
         found["end"] = share_on(weights, allowed, key=end)
