@@ -1,4 +1,4 @@
-"""Reads a model during training as an in-memory checkpoint.
+"""Models in memory as checkpoints: read now, read again during a training, or shown in a notebook.
 
 Our own Transformer keeps its class, so errors of a subclass are found. Models of Hugging Face's transformers, of
 torch's layers or of a tutorial are read as `extensions.importers.library` reads their files; their modules often add
@@ -13,6 +13,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 import torch.nn.functional as F
@@ -29,6 +30,7 @@ from transformer.checkpoint.opening import load
 from transformer.checkpoint.parameter_layout import NO_HALVES, Halves
 from transformer.errors import CheckpointError, shown
 from transformer.model.transformer import Transformer
+from transformer.runs.trace import NotebookDisplay
 from transformer.text.tokenizer import AnyTokenizer
 
 Read = Callable[[str], Checkpoint]
@@ -208,3 +210,41 @@ def _given(pair: Sequence[Any]) -> Iterator[ImportInputs]:
             paths.append(Path(folder) / f"tokenizer-{i}.json")
             paths[-1].write_text(content, encoding="utf-8")
         yield NOTHING if not paths else ImportInputs(pieces=paths[0]) if len(paths) == 1 else ImportInputs(*paths[:2])
+
+
+_NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+
+
+def from_memory(
+    model: object, tokenizer: object = None, *, answers: Mapping[str, Any] = _NO_ANSWERS, name: str = ""
+) -> Checkpoint:
+    """A model that is in memory, as a checkpoint, with the parameters that it has now.
+
+    Args:
+        model: Our Transformer, a model of transformers, or a module with the names of tutorials or of torch's layers.
+        tokenizer: One for both sides, or a pair of them; see `transformer.doctor.watch`.
+        answers: What neither of the two says, by fields of config.json.
+        name: What it is called; its class by default.
+
+    Raises:
+        CheckpointError: It is not understood, and the error says what is missing or unknown.
+    """
+    return reader(model, tokenizer, answers)(name or type(bare(model)).__name__)
+
+
+def show(
+    model: object,
+    tokenizer: object,
+    text: str,
+    picture: str = "",
+    *,
+    answers: Mapping[str, Any] = _NO_ANSWERS,
+    **view: object,
+) -> NotebookDisplay:
+    """What a model in memory makes of a text, for the last line of a notebook's cell; see `Trace.show`.
+
+    The other arguments and errors are those of `from_memory`.
+    """
+    checkpoint = from_memory(model, tokenizer, answers=answers)
+    trace = checkpoint.run(text)
+    return trace.show(picture or ("step" if trace.n_steps else "attention"), **view)
