@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -93,6 +93,7 @@ class _Softmax:
     dim: int
     scores: Scores | None
     order: int
+    is_taken: bool = False
 
 
 @dataclass
@@ -103,6 +104,7 @@ class _Memory:
     taint: frozenset[int] = frozenset()
     scores: Scores | None = None
     softmax: _Softmax | None = None
+    log_of: _Softmax | None = None  # of a logarithm of weights: the weights, which are not there yet
     exp_of: Any = None  # of an exponential: what it is of
     sum_of: Any = None  # of a sum of exponentials: them, and over which axis
 
@@ -177,11 +179,17 @@ class AttentionRecorder(TorchDispatchMode):
             self._layer(args, named)
         elif name == "_native_multi_head_attention":
             self._native(args, named)
+        elif name == "_log_softmax":
+            known = self._known(args[0])
+            self._of(made).log_of = self._soft(made, int(args[1]), known.scores if known else None, args[0] <= CLOSED)
         elif name in ("exp", "exp_"):
-            scores = self._known(args[0])
-            self._of(made).exp_of = (scores.scores if scores else None, made)
-        elif name == "sum" and len(args) > 1 and (known := self._known(args[0])) and known.exp_of and len(args[1]) == 1:
-            self._of(made).sum_of = (known.exp_of, int(args[1][0]) % args[0].dim())
+            known = self._known(args[0])
+            if known is not None and known.log_of is not None:
+                self._of(made).softmax = replace(known.log_of, weights=made)
+            else:
+                self._of(made).exp_of = (known.scores if known else None, made)
+        elif name == "sum" and len(args) > 1 and len(args[1]) == 1 and (known := self._known(args[0])) is not None:
+            self._sum(args[0], int(args[1][0]), known, made)
         elif name in ("div", "div_") and isinstance(args[1], Tensor) and self._is_normalised(args):
             pass
         elif func in _CARRIES or name.endswith("_"):
@@ -189,7 +197,7 @@ class AttentionRecorder(TorchDispatchMode):
         if self._normalised is not None:
             of_scores, dim = self._normalised
             self._normalised = None
-            self._of(made).softmax = self._soft(made, dim, of_scores, closed=made == 0)
+            self._of(made).softmax = self._soft(made, dim, of_scores, made == 0)
 
     _normalised: tuple[Scores | None, int] | None = None
 
@@ -252,10 +260,10 @@ class AttentionRecorder(TorchDispatchMode):
     def _softmax(self, scores: Tensor, made: Tensor, dim: int) -> None:
         known = self._known(scores)
         self._of(made).softmax = self._soft(
-            made, dim, known.scores if known else None, closed=(scores <= CLOSED) & (made == 0)
+            made, dim, known.scores if known else None, (scores <= CLOSED) & (made == 0)
         )
 
-    def _soft(self, made: Tensor, dim: int, scores: Scores | None, *, closed: Tensor) -> _Softmax:
+    def _soft(self, made: Tensor, dim: int, scores: Scores | None, closed: Tensor) -> _Softmax:
         return _Softmax(self.running(), made, closed, dim % made.dim(), scores, self._count)
 
     def _product(self, left: Tensor, right: Tensor, made: Tensor) -> None:
@@ -263,29 +271,39 @@ class AttentionRecorder(TorchDispatchMode):
         for weights, summed, side in ((left, left.shape[-1], "left"), (right, right.shape[-2], "right")):
             known = self._known(weights)
             if known is not None and known.softmax is not None:
-                self._confirm(known.softmax, summed, weights.shape[-2 if side == "left" else -1])
-                known.softmax = None
+                if not self._confirm(known.softmax, summed, weights.shape[-2 if side == "left" else -1]):
+                    self._of(made).softmax = known.softmax  # heads may be mixed before the values
                 return
         first, second = self._taint(left), self._taint(right)
         if first and second:  # of two that both come from the call: a parameter has no taint
             self._of(made).scores = Scores(first, second)
 
-    def _confirm(self, soft: _Softmax, summed: int, queries: int) -> None:
-        """Weights that are multiplied with values, where the keys are summed over."""
-        if soft.weights.dim() < 2 or soft.weights.shape[soft.dim] != summed:
-            return
+    def _sum(self, given: Tensor, dim: int, known: _Memory, made: Tensor) -> None:
+        """A sum: of exponentials, for a softmax; or of weights times values, one by one."""
+        if known.exp_of is not None:
+            self._of(made).sum_of = (known.exp_of, dim % given.dim())
+        elif known.softmax is not None and given.dim() > known.softmax.weights.dim():
+            weights = known.softmax.weights.movedim(known.softmax.dim, -1)
+            self._confirm(known.softmax, given.shape[dim], weights.shape[-2])
+
+    def _confirm(self, soft: _Softmax, summed: int, queries: int) -> bool:
+        """Take weights that are multiplied with values if the keys are summed over; whether they are."""
+        if soft.is_taken or soft.weights.dim() < 2 or soft.weights.shape[soft.dim] != summed:
+            return False
         weights, closed = (one.detach().movedim(soft.dim, -1) for one in (soft.weights, soft.closed))
         if weights.dim() == 2 and queries == 1:  # one query of each sentence
             weights, closed = weights[:, None], closed[:, None]
         places = [place for place in range(weights.dim() - 1) if weights.shape[place] == queries]
         if not places:  # each row of its own product, as a choice among experts is
-            return
+            return False
         if weights.shape[-2] != queries:  # heads lie between queries and keys
             weights, closed = (one.movedim(places[-1], -2) for one in (weights, closed))
         scores = soft.scores
         if scores is not None and soft.dim == soft.weights.dim() - 2:  # keys came first in the product
             scores = Scores(scores.keys, scores.queries)
         self._add(soft.place, weights, closed, scores, order=soft.order)
+        soft.is_taken = True
+        return True
 
     def _add(
         self,

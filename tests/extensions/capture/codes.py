@@ -206,6 +206,46 @@ class KeysFirst(Kept):
         return (v @ weights).permute(0, 3, 1, 2).reshape(len(query), -1, D)
 
 
+class ProductsOneByOne(Kept):
+    """Weights times values, summed, and a softmax by its logarithm."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
+
+    def forward(self, query, key, mask=None):
+        q, k, v = (
+            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
+            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
+        )
+        scores = scores_of(q, k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        self.kept = F.log_softmax(scores, dim=-1).exp()
+        return (self.kept.unsqueeze(-1) * v.unsqueeze(2)).sum(dim=3).transpose(1, 2).reshape(len(query), -1, D)
+
+
+class TalkingHeads(Kept):
+    """Weights of the heads are mixed before they are multiplied with values."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
+        self.mix = nn.Linear(H, H, bias=False)
+
+    def forward(self, query, key, mask=None):
+        q, k, v = (
+            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
+            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
+        )
+        scores = scores_of(q, k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        self.kept = scores.softmax(-1)
+        mixed = self.mix(self.kept.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return (mixed @ v).transpose(1, 2).reshape(len(query), -1, D)
+
+
 class Fused(Kept):
     """Torch's scaled dot product, which makes no weights."""
 
@@ -293,6 +333,7 @@ class Translator(nn.Module):
 
 
 ATTENTIONS = (
-    Annotated, HeadsInAList, LoopOverHeads, Einsum, BatchOfHeads, OwnSoftmax, KeysFirst, Fused, Torch, AveragedByTorch,
+    Annotated, HeadsInAList, LoopOverHeads, Einsum, BatchOfHeads, OwnSoftmax, KeysFirst, ProductsOneByOne, TalkingHeads,
+    Fused, Torch, AveragedByTorch,
 )  # fmt: skip
 OF_ONE_TEXT = (FusedProjection, Interleaved)  # which have no keys of another text
