@@ -1,7 +1,7 @@
 """`Source` of models in the hub's cache: their list on the page Open a checkpoint, and a box to fetch one by name."""
 
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ from glassformer.shared import drawing
 from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
+from transformer.checkpoint.free_memory import Progress
 from transformer.checkpoint.listing import Entry
 from transformer.errors import CheckpointError
 from transformer.files.untrusted_folder import hub_name
@@ -150,7 +151,7 @@ def _fetch(name: str) -> bool:
             said = say("{done:,} of {whole:,} MB", done=round(so_far / 1e6), whole=round(whole / 1e6))
             text = joined(": ", [text, said])
         place.progress(min(so_far / max(whole, 1), 1.0), text)
-        threading.Event().wait(DRAW_AGAIN_SECONDS)
+        wait([fetching], DRAW_AGAIN_SECONDS)
     place.empty()
     st.session_state.pop(REFUSED, None)
     try:
@@ -163,9 +164,9 @@ def _fetch(name: str) -> bool:
     return True
 
 
-def _work(name: str, fetching: "Future[Path]", see: object) -> None:
+def _work(name: str, fetching: "Future[Path]", see: Progress) -> None:
     try:
         with _ONE_AT_A_TIME:
-            fetching.set_result(pull(name, progress=see))  # type: ignore[arg-type]
+            fetching.set_result(pull(name, progress=see))
     except BaseException as error:  # raised where it is waited for
         fetching.set_exception(error)
