@@ -1,6 +1,7 @@
-"""A program in a fork of this process, in which nothing of ours is imported yet: torch need not be imported again."""
+"""A program in a fork of this process, in which nothing of ours is imported yet, or in a process of its own."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -20,7 +21,10 @@ class Done:
 
 
 def run_afresh(program: str, *arguments: str, folder: Path = ROOT) -> Done:
-    """Run a program in a folder; modules of other libraries are those that this process has imported."""
+    """Run a program in a folder; modules of other libraries, such as torch, are those that this process has imported.
+
+    It must not draw pages: what Streamlit has done in this process is done in the fork, too.
+    """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
         child = os.fork()
         if child == 0:
@@ -29,6 +33,13 @@ def run_afresh(program: str, *arguments: str, folder: Path = ROOT) -> Done:
             os._exit(_run(program, arguments, folder))
         _, status = os.waitpid(child, 0)
         return Done(os.waitstatus_to_exitcode(status), *(file.seek(0) or file.read() for file in (out, err)))
+
+
+def run_apart(program: str, *arguments: str, folder: Path) -> Done:
+    """Run a program in a folder, in a process that has imported nothing; it may draw pages."""
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=600)
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def _run(program: str, arguments: tuple[str, ...], folder: Path) -> int:

@@ -7,7 +7,7 @@ from glob import glob
 
 import pytest
 
-from tests.afresh import run_afresh
+from tests.afresh import run_apart
 from tests.deleted import EXTENSIONS, without
 from tests.source_code import ROOT
 
@@ -54,7 +54,7 @@ print("opened without", *gone)
 )
 def test_without_some_extensions_all_that_is_left_is_imported_and_opens(tmp_path, names):
     """What of one extension another one imports is for tests/test_layering.py to see."""
-    done = run_afresh(OPEN, *names, folder=without(names, tmp_path / "left"))
+    done = run_apart(OPEN, *names, folder=without(names, tmp_path / "left"))
     assert (done.returncode, "opened without" in done.stdout) == (0, True), done.stderr[-4_000:]
 
 

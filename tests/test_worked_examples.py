@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.afresh import run_afresh
+from tests.afresh import run_apart
 from tests.deleted import without
 from tests.source_code import ROOT
 
@@ -52,7 +52,7 @@ def put(file, old, new):
 
 
 def test_pages_of_both_are_drawn_and_the_extension_has_a_place_in_the_menu_and_a_command(tree):
-    done = run_afresh(PROGRAM, "pages/explore/agreement.py", "glassformer/extensions/pieces/page.py", folder=tree)
+    done = run_apart(PROGRAM, "pages/explore/agreement.py", "glassformer/extensions/pieces/page.py", folder=tree)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:2] == ["a\t1", "b\t1"]
 

@@ -5,3 +5,4 @@ from tests.glassformer.conftest import reverse as reverse
 from tests.glassformer.conftest import tiny as tiny
 from tests.transformer.conftest import checkpoint as checkpoint
 from tests.transformer.conftest import one_thread as one_thread
+from tests.transformer.conftest import pair as pair

@@ -8,13 +8,13 @@ EXTENSION = Extension(
     names={"pull": "glassformer.extensions.hub.hub_cache:pull"},
     commands=(
         Command(
-            80,
+            82,
             "pull",
             "fetch a model of the Hugging Face Hub into its cache, by its name",
             "glassformer.extensions.hub.hub_commands:add_pull",
         ),
         Command(
-            81,
+            84,
             "models",
             "list the models in the cache of the Hugging Face Hub, and those that come along",
             "glassformer.extensions.hub.hub_commands:add_models",
