@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from glassformer.extensions.huggingface import generation
 from glassformer.extensions.huggingface.folder import family_of
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
 from glassformer.extensions.weight_files.weights import INDEX, PICKLED, WHOLE
 from transformer.checkpoint import opening
@@ -56,7 +57,8 @@ def is_available() -> bool:
 
 def is_name(text: str) -> bool:
     """Whether it may be the name of a model of the hub, with or without a revision behind "@"."""
-    return len(text) <= LONGEST and NAME.fullmatch(text) is not None and ".." not in text and "--" not in text
+    fits = len(text) <= LONGEST and NAME.fullmatch(text) is not None and ".." not in text and "--" not in text
+    return fits and not text.endswith(SUFFIXES)  # a file that is not there
 
 
 def parted(name: str) -> tuple[str, str]:
@@ -79,13 +81,14 @@ def cached(name: str) -> Path | None:
     return snapshot if re.fullmatch(r"[\w.-]+", commit) and _is_whole(snapshot) else None
 
 
-def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
+def pull(name: str, *, revision: str = "", progress: Progress = silent, token: bool | str | None = None) -> Path:
     """Fetch a model of the hub, or what has changed of it; returns its folder in the cache.
 
     Args:
         name: As on the hub, such as "Helsinki-NLP/opus-mt-zh-en"; with "@" and a revision, if that is not given.
         revision: A branch, a tag or a commit; `main` by default.
         progress: Called with the bytes fetched so far and their total; a bar is drawn if there is a terminal.
+        token: As of `huggingface_hub`: None for the one of the usual places, False for none.
 
     Raises:
         CheckpointError: There is no such model, it is not for everybody, there is no network or no room on the disk,
@@ -106,7 +109,7 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
 
     with _sentences(alone, revision):
         try:
-            about = HfApi().model_info(alone, revision=revision, files_metadata=True)
+            about = HfApi(token=token).model_info(alone, revision=revision, files_metadata=True)
         except Exception as error:
             if not _is_away(error):
                 raise
@@ -114,7 +117,7 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
             if folder is None:
                 raise
             return folder  # there is no network, and all is there
-        folder = Path(hf_hub_download(alone, CONFIG, revision=revision)).parent
+        folder = Path(hf_hub_download(alone, CONFIG, revision=revision, token=token)).parent
         _check_family(folder)
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}
         left = {file: sizes[file] for file in chosen(alone, sizes) if not (folder / file).exists()}
@@ -122,7 +125,7 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent) -> Path:
         done = 0
         for file, size in sorted(left.items(), key=lambda one: one[1]):
             counted = _counted(done, sum(left.values()), progress)
-            hf_hub_download(alone, file, revision=folder.name, **counted)
+            hf_hub_download(alone, file, revision=folder.name, token=token, **counted)
             done += size
             progress(done, sum(left.values()))
     return folder

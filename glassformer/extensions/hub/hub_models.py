@@ -167,6 +167,6 @@ def _fetch(name: str) -> bool:
 def _work(name: str, fetching: "Future[Path]", see: Progress) -> None:
     try:
         with _ONE_AT_A_TIME:
-            fetching.set_result(pull(name, progress=see))
+            fetching.set_result(pull(name, progress=see, token=False))  # nothing private of the operator's
     except BaseException as error:  # raised where it is waited for
         fetching.set_exception(error)

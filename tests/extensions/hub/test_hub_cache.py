@@ -113,6 +113,7 @@ def test_a_link_of_the_cache_leads_into_its_own_repository_only(hub, tmp_path):
         ("a--b/c", False),
         ("a/b\n", False),
         ("a/" + "b" * 200, False),
+        ("runs/model.pt", False),
     ],
 )
 def test_what_a_name_is(text, is_one):
