@@ -11,7 +11,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import Error, expect
 
-from tests.browser.helpers import PHONE, menu_link, open_page, turn_to
+from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, turn_to
 from tests.browser.idle import wait_for_idle
 from tests.browser.story import expect_address
 from tests.browser.test_slow_network import slow_down
@@ -19,6 +19,7 @@ from tools.serve import HOST
 
 BAR = ".gf-room-said"
 PANEL = ".st-key-lesson_panel"
+MARKED = "chart => chart.layout.yaxis.ticktext.filter(label => label.includes('✓')).length"
 DRAWN = "chart => chart._fullData.map(bars => [...bars.x])"
 FEW = "1 vote. A chart of the choices appears once there are 5 votes."  # too few to say what was chosen
 LEFT = re.compile(r"Vote: (1:00|0:\d\d)")
@@ -233,13 +234,13 @@ def many_votes_are_seen_when_they_are_shown_and_the_answer_after_them(teacher, s
     for page in (wall, student, teacher):
         expect(page.locator(".st-key-room_votes, .st-key-wall_votes").locator(".main-svg").first).to_be_visible()
     votes = [{own: 1, others: 5}.get(place, 0) for place in range(len(offered))]
-    assert wall.locator(".js-plotly-plot").evaluate(DRAWN) == [votes]
+    comes_to(wall, lambda: wall.locator(".js-plotly-plot").evaluate(DRAWN), [votes])
     expect(asked).not_to_contain_text("You predicted")
     wait_for_idle(teacher)
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
     expect(asked).to_contain_text("You predicted “nothing”")
-    assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
+    comes_to(wall, lambda: wall.locator(".js-plotly-plot").evaluate(MARKED), 1)  # which hears of it by itself
     unfold(asked)
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
         asked.get_by_role("link", name=way, exact=True).click(trial=True)
