@@ -82,6 +82,8 @@ def sentence(
         told = replace(told, source=(), shading=None, shading_label="")
     if cover_box.is_on():
         told = told.without_numbers()
+    if told.still or not told.target:
+        st.html(page_style.WITHOUT_CONTROLS)
     stepper(
         told,
         key=key,

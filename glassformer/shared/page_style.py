@@ -23,6 +23,8 @@ REST = "rest_place"
 BAR = "controls_bar"
 SUMMARY = "sentences_summary"
 TO_SENTENCE = "<style>.gf-skip { display: block; }</style>"  # where there is one, the link past the menu leads there
+# Where nothing is stepped through, no room is kept for the controls of the stepper.
+WITHOUT_CONTROLS = "<style>:root:root:not(.gf-present) .st-key-stepper { min-height: 0; }</style>"
 # Where tabs say what the page is called, its title is for screen readers.
 TITLE_IN_TABS = """<style>
 .st-key-page_head > :first-child:not(.st-key-source) { position: absolute; clip-path: inset(50%); }

@@ -107,7 +107,7 @@ def _list(listed: list[CachedModel]) -> None:
     others = [one for one in listed if one.entry.error is not None]
     if others:
         st.caption(say_n("{n} model does not open:", "{n} models do not open:", len(others)))
-        why = [drawing.plain(str(one.entry.error)) for one in others]
+        why = [drawing.plain(one.entry.error or "") for one in others]
         st.table(frame({say("Why"): why}, index=[drawing.plain(one.entry.name) for one in others]))
 
 
