@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import transformer
 from glassformer import APP, SHIPPED
 from transformer import __version__
 from transformer.__main__ import main as command
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.extensions import extensions, imported
 
 OPTIONS = """
 without a command the app starts; its options:
@@ -77,12 +77,10 @@ def _opening(word: str) -> list[str]:
     place = Path(word).expanduser()
     if place.exists():
         return ["--checkpoints", str(place.absolute().parent), "--open", place.absolute().name]
-    hub = [one for one in extensions() if "pull" in one.names]
-    if not hub:
+    pull = getattr(transformer, "pull", None)  # an extension's
+    if pull is None:
         raise CheckpointError("{path}: there is no such file or folder.", path=word)
-    cached = imported("glassformer.extensions.hub.hub_cache:cached")
-    if cached(word) is None:
-        imported(hub[0].names["pull"])(word)
+    pull(word, again=False)
     return ["--open", word]
 
 

@@ -143,21 +143,13 @@ class AttentionRecorder(TorchDispatchMode):
     ) -> Any:
         """Compute the operation as it is, then note what it made."""
         named = dict(kwargs or {})
-        before = self._before(func, args)
         made = func(*args, **named)
         self._count += 1
         with torch.no_grad():
-            self._note(func, args, named, made, before)
+            self._note(func, args, named, made)
         return made
 
-    def _before(self, func: Any, args: Sequence[Any]) -> Any:
-        """What is lost where an operation writes into its first argument."""
-        name = func._schema.name.removeprefix("aten::")
-        if name in ("masked_fill_", "add_", "div_", "mul_", "exp_", "sub_") and isinstance(args[0], Tensor):
-            return self._known(args[0])
-        return None
-
-    def _note(self, func: Any, args: Sequence[Any], named: Mapping[str, Any], made: Any, before: Any) -> None:
+    def _note(self, func: Any, args: Sequence[Any], named: Mapping[str, Any], made: Any) -> None:
         given = [one for one in tree_leaves((args, named)) if isinstance(one, Tensor)]
         taint = frozenset().union(*(self._taint(one) for one in given))
         outputs = [one for one in tree_leaves(made) if isinstance(one, Tensor)]
@@ -190,26 +182,18 @@ class AttentionRecorder(TorchDispatchMode):
                 self._of(made).exp_of = (known.scores if known else None, made)
         elif name == "sum" and len(args) > 1 and len(args[1]) == 1 and (known := self._known(args[0])) is not None:
             self._sum(args[0], int(args[1][0]), known, made)
-        elif name in ("div", "div_") and isinstance(args[1], Tensor) and self._is_normalised(args):
-            pass
+        elif name in ("div", "div_") and (normalised := self._normalised(args)) is not None:
+            of_scores, dim = normalised
+            self._of(made).softmax = self._soft(made, dim, of_scores, made == 0)
         elif func in _CARRIES or name.endswith("_"):
             self._carry(given, outputs)
-        if self._normalised is not None:
-            of_scores, dim = self._normalised
-            self._normalised = None
-            self._of(made).softmax = self._soft(made, dim, of_scores, made == 0)
 
-    _normalised: tuple[Scores | None, int] | None = None
-
-    def _is_normalised(self, args: Sequence[Any]) -> bool:
-        """Whether exponentials are divided by their own sum, which is a softmax."""
+    def _normalised(self, args: Sequence[Any]) -> tuple[Scores | None, int] | None:
+        """Of what scores, and over which axis, exponentials are divided by their own sum, which is a softmax."""
         above, below = self._known(args[0]), self._known(args[1])
         if above is None or below is None or above.exp_of is None or below.sum_of is None:
-            return False
-        if below.sum_of[0] is not above.exp_of:
-            return False
-        self._normalised = above.exp_of[0], below.sum_of[1]
-        return True
+            return None
+        return (above.exp_of[0], below.sum_of[1]) if below.sum_of[0] is above.exp_of else None
 
     # ------------------------------------------------------------------------------------------ what is known
 

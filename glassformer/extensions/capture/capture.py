@@ -110,8 +110,8 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     """See every softmax attention that calls of a model compute inside the block, in whatever code.
 
     The weights are those that the code computes, before dropout; of a fused kernel, which makes none, they are computed
-    a second time from its queries, keys and mask. A model that was compiled (`torch.compile`) cannot be seen, which
-    `Capture.notes` says.
+    a second time from its queries, keys and mask. Where nothing can be seen of a model that was compiled,
+    `Capture.notes` says so.
     """
     seen = Capture()
     paths = {id(module): name for name, module in model.named_modules()}

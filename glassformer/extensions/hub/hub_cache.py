@@ -81,12 +81,15 @@ def cached(name: str) -> Path | None:
     return snapshot if re.fullmatch(r"[\w.-]+", commit) and _is_whole(snapshot) else None
 
 
-def pull(name: str, *, revision: str = "", progress: Progress = silent, token: bool | str | None = None) -> Path:
+def pull(
+    name: str, *, revision: str = "", again: bool = True, progress: Progress = silent, token: bool | str | None = None
+) -> Path:
     """Fetch a model of the hub, or what has changed of it; returns its folder in the cache.
 
     Args:
         name: As on the hub, such as "Helsinki-NLP/opus-mt-zh-en"; with "@" and a revision, if that is not given.
         revision: A branch, a tag or a commit; `main` by default.
+        again: Whether the hub is asked for something newer where the model is in the cache.
         progress: Called with the bytes fetched so far and their total; a bar is drawn if there is a terminal.
         token: As of `huggingface_hub`: None for the one of the usual places, False for none.
 
@@ -105,6 +108,8 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent, token: b
             "{name}: what fetches models of the hub is not installed; pip install 'glassformer[hf]' brings it.",
             name=alone,
         )
+    if not again and (there := cached(f"{alone}@{revision}")) is not None:
+        return there
     from huggingface_hub import HfApi, hf_hub_download
 
     with _sentences(alone, revision):
@@ -121,13 +126,13 @@ def pull(name: str, *, revision: str = "", progress: Progress = silent, token: b
         _check_family(folder)
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}
         left = {file: sizes[file] for file in chosen(alone, sizes) if not (folder / file).exists()}
-        _check_disk(alone, folder, sum(left.values()))
-        done = 0
+        done, whole = 0, sum(left.values())
+        _check_disk(alone, folder, whole)
         for file, size in sorted(left.items(), key=lambda one: one[1]):
-            counted = _counted(done, sum(left.values()), progress)
+            counted = _counted(done, whole, progress)
             hf_hub_download(alone, file, revision=folder.name, token=token, **counted)
             done += size
-            progress(done, sum(left.values()))
+            progress(done, whole)
     return folder
 
 
@@ -212,7 +217,7 @@ class HubFormat(Format):
         device: Device = CPU,
     ) -> Checkpoint:
         """From the cache: a name means the same until it is pulled again; else it is downloaded."""
-        folder = cached(source.as_posix()) or pull(source.as_posix())
+        folder = pull(source.as_posix(), again=False)
         return opening.load(
             folder, answers=answers, given=given, inside=_root().resolve(), progress=progress, device=device
         )

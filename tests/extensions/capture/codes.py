@@ -15,6 +15,21 @@ class Kept(nn.Module):
     kept = None
 
 
+class Projected(Kept):
+    """Three projections, of a width that all heads share."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
+
+    def in_heads(self, query, key):
+        """Queries, keys and values, [text, head, place, width]."""
+        return (
+            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
+            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
+        )
+
+
 def scores_of(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
@@ -104,12 +119,8 @@ class HeadsInAList(Kept):
         return made
 
 
-class LoopOverHeads(Kept):
+class LoopOverHeads(Projected):
     """A loop over slices of one projection."""
-
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
 
     def forward(self, query, key, mask=None):
         q, k, v = self.q(query), self.k(key), self.v(key)
@@ -125,12 +136,8 @@ class LoopOverHeads(Kept):
         return torch.cat(made, -1)
 
 
-class Einsum(Kept):
+class Einsum(Projected):
     """Products as sums over letters, with heads between places and widths."""
-
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
 
     def forward(self, query, key, mask=None):
         q, k, v = (
@@ -144,12 +151,8 @@ class Einsum(Kept):
         return torch.einsum("nhql,nlhd->nqhd", [self.kept, v]).reshape(len(query), -1, D)
 
 
-class BatchOfHeads(Kept):
+class BatchOfHeads(Projected):
     """Heads folded into the batch, as in fairseq; the mask is added."""
-
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
 
     def forward(self, query, key, mask=None):
         n, t, s = len(query), query.shape[1], key.shape[1]
@@ -166,18 +169,11 @@ class BatchOfHeads(Kept):
         return torch.bmm(weights, v).view(n, H, t, D // H).transpose(1, 2).reshape(n, t, D)
 
 
-class OwnSoftmax(Kept):
+class OwnSoftmax(Projected):
     """Exponentials divided by their sum."""
 
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
-
     def forward(self, query, key, mask=None):
-        q, k, v = (
-            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
-            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
-        )
+        q, k, v = self.in_heads(query, key)
         scores = scores_of(q, k)
         if mask is not None:
             scores = scores.masked_fill(mask == 0, -1e9)
@@ -186,12 +182,8 @@ class OwnSoftmax(Kept):
         return (self.kept @ v).transpose(1, 2).reshape(len(query), -1, D)
 
 
-class KeysFirst(Kept):
+class KeysFirst(Projected):
     """Scores with the keys before the queries."""
-
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
 
     def forward(self, query, key, mask=None):
         q, k, v = (
@@ -206,18 +198,11 @@ class KeysFirst(Kept):
         return (v @ weights).permute(0, 3, 1, 2).reshape(len(query), -1, D)
 
 
-class ProductsOneByOne(Kept):
+class ProductsOneByOne(Projected):
     """Weights times values, summed, and a softmax by its logarithm."""
 
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
-
     def forward(self, query, key, mask=None):
-        q, k, v = (
-            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
-            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
-        )
+        q, k, v = self.in_heads(query, key)
         scores = scores_of(q, k)
         if mask is not None:
             scores = scores.masked_fill(mask == 0, -1e9)
@@ -225,19 +210,15 @@ class ProductsOneByOne(Kept):
         return (self.kept.unsqueeze(-1) * v.unsqueeze(2)).sum(dim=3).transpose(1, 2).reshape(len(query), -1, D)
 
 
-class TalkingHeads(Kept):
+class TalkingHeads(Projected):
     """Weights of the heads are mixed before they are multiplied with values."""
 
     def __init__(self):
         super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
         self.mix = nn.Linear(H, H, bias=False)
 
     def forward(self, query, key, mask=None):
-        q, k, v = (
-            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
-            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
-        )
+        q, k, v = self.in_heads(query, key)
         scores = scores_of(q, k)
         if mask is not None:
             scores = scores.masked_fill(mask == 0, -1e9)
@@ -246,18 +227,11 @@ class TalkingHeads(Kept):
         return (mixed @ v).transpose(1, 2).reshape(len(query), -1, D)
 
 
-class Fused(Kept):
+class Fused(Projected):
     """Torch's scaled dot product, which makes no weights."""
 
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
-
     def forward(self, query, key, mask=None):
-        q, k, v = (
-            lin(x).view(len(x), -1, H, D // H).transpose(1, 2)
-            for lin, x in zip((self.q, self.k, self.v), (query, key, key), strict=True)
-        )
+        q, k, v = self.in_heads(query, key)
         with torch.no_grad():
             scores = scores_of(q, k)
             scores = scores if mask is None else scores.masked_fill(mask == 0, -torch.inf)

@@ -13,7 +13,6 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 import torch.nn.functional as F
@@ -26,7 +25,7 @@ from glassformer.extensions.weight_files import weights
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.consistency import Places, Shapes, check_shapes, digest_of, fill, hash_of
 from transformer.checkpoint.load import CONFIG, Checkpoint
-from transformer.checkpoint.opening import load
+from transformer.checkpoint.opening import NO_ANSWERS, load
 from transformer.checkpoint.parameter_layout import NO_HALVES, Halves
 from transformer.errors import CheckpointError, shown
 from transformer.model.transformer import Transformer
@@ -212,11 +211,8 @@ def _given(pair: Sequence[Any]) -> Iterator[ImportInputs]:
         yield NOTHING if not paths else ImportInputs(pieces=paths[0]) if len(paths) == 1 else ImportInputs(*paths[:2])
 
 
-_NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
-
-
 def from_memory(
-    model: object, tokenizer: object = None, *, answers: Mapping[str, Any] = _NO_ANSWERS, name: str = ""
+    model: object, tokenizer: object = None, *, answers: Mapping[str, Any] = NO_ANSWERS, name: str = ""
 ) -> Checkpoint:
     """A model that is in memory, as a checkpoint, with the parameters that it has now.
 
@@ -238,7 +234,7 @@ def show(
     text: str,
     picture: str = "",
     *,
-    answers: Mapping[str, Any] = _NO_ANSWERS,
+    answers: Mapping[str, Any] = NO_ANSWERS,
     **view: object,
 ) -> NotebookDisplay:
     """What a model in memory makes of a text, for the last line of a notebook's cell; see `Trace.show`.
