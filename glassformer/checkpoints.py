@@ -40,11 +40,15 @@ def card(checkpoint: Checkpoint) -> None:
     st.write(drawing.plain(about.description))
     for warning in checkpoint.warnings:
         st.warning(drawing.plain(warning), icon=":material/warning:")
-    to_the_doctor(address(checkpoint, session.asked()))
+    link, is_saved = address(checkpoint, session.asked()), checkpoint.only_query is not None
+    if is_saved:
+        menu.link("attention", say("Look at this run"), link, icon=":material/visibility:")
+    else:
+        to_the_doctor(link)
     rows = {
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
-        say("Parameters"): say("{n:,}", n=sum(one.parameters for one in holdings(checkpoint.model).values())),
+        say("Parameters"): "" if is_saved else _parameters(checkpoint),
         say("Trained for"): "" if cover_box.covered(TRAINED_FOR) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): about.attribution(),
@@ -54,6 +58,10 @@ def card(checkpoint: Checkpoint) -> None:
     }
     with st.container(key=page_style.CARD):
         st.table(table(rows), hide_header=True)
+
+
+def _parameters(checkpoint: Checkpoint) -> str:
+    return say("{n:,}", n=sum(one.parameters for one in holdings(checkpoint.model).values()))
 
 
 def in_short(config: ModelConfig) -> str:
@@ -107,7 +115,9 @@ def features(checkpoint: Checkpoint) -> None:
 
 
 def further(checkpoint: Checkpoint) -> None:
-    """Draw the ways to its training and to its tensors."""
+    """Draw the ways to its training and to its tensors; a saved run has neither."""
+    if checkpoint.only_query is not None:
+        return
     asked = session.asked()
     menu.link("training", say("How it was trained"), address(checkpoint, asked), icon=":material/show_chart:")
     leads_to = address(checkpoint, asked, doctor_panel="parameters")

@@ -31,7 +31,7 @@ _SETTINGS = re.compile(
 _DRAWS = re.compile(r"(st|drawing)(\.|$)")
 _NO_TEXT = re.compile(r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context|get_option)")
 _SAID_ELSEWHERE = ast.Name | ast.Attribute | ast.Subscript | ast.Call  # what an error may be given as a sentence
-_NOTATION = {"BLEU", "chrF", "PE", "glassformer"}
+_NOTATION = {"BLEU", "chrF", "PE", "glassformer", "pyarrow"}
 # Values that are stored and compared; who shows one says a sentence for it.
 _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate", "Joey NMT"}
 # Read in a terminal, a log or a report, which are English; their errors are sentences all the same.

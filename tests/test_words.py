@@ -21,6 +21,7 @@ CODE = (
     "glassformer/extensions/classroom/panel.py",
     "glassformer/extensions/corpus/library/joint_space.py",
     "glassformer/extensions/corpus/library/queries.py",
+    "glassformer/extensions/saving/text_pictures.py",
     "glassformer/extensions/corpus/library/scores.py",
     "glassformer/extensions/corpus/open_corpus_run.py",
     "glassformer/extensions/maps/source.py",

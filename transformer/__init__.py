@@ -25,6 +25,7 @@ _OWN = {
     "model.config": ("ModelConfig",),
     "model.transformer": ("Transformer",),
     "runs.query": ("Beam", "Greedy", "Query", "Sampling"),
+    "runs.run_file": ("load_run",),
     "runs.running": ("run", "run_batch"),
     "runs.teacher_forcing": ("Score", "score"),
     "runs.trace": ("RowLabel", "Step", "Trace"),

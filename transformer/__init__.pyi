@@ -13,6 +13,7 @@ from transformer.runs.query import Beam as Beam
 from transformer.runs.query import Greedy as Greedy
 from transformer.runs.query import Query as Query
 from transformer.runs.query import Sampling as Sampling
+from transformer.runs.run_file import load_run as load_run
 from transformer.runs.running import run as run
 from transformer.runs.running import run_batch as run_batch
 from transformer.runs.teacher_forcing import Score as Score

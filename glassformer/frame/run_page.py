@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from glassformer.frame.decoding import in_class, limit_output
 from glassformer.frame.source_box import head, of_a_sentence
 from glassformer.runs import loading, sources
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.picture import Page
 from glassformer.runs.run_address import address, publish
@@ -76,15 +77,23 @@ NEEDS_A_MODEL = say(
 _Opened = TypeVar("_Opened")
 
 
-def sidebar(title: str = "", *, decodes: bool = False) -> Checkpoint:
+def sidebar(title: str = "", *, decodes: bool = False, of_run: bool = False) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
+
+    A page `of_run` shows what a run has, so a saved run is enough for it.
 
     The title is that of a page that has not drawn it yet: it stands above the reason why there is none. A page that
     `decodes` has `glassformer.frame.decoding.decoding_line`.
     """
     found = checkpoint_or_maps(title, decodes=decodes)
     if isinstance(found, LabelledMaps):
-        _needs_a_model(title, found)
+        _needs_a_model(title, found, NEEDS_A_MODEL, say("Look at these maps"))
+    if found.only_query is not None and not of_run:
+        said = say(
+            "This page needs a model, but you chose a saved run of one. View the run on the Attention page, or choose "
+            "a checkpoint in the sidebar."
+        )
+        _needs_a_model(title, found, said, say("Look at this run"))
     return found
 
 
@@ -162,14 +171,13 @@ def _open_maps(name: str, title: str) -> LabelledMaps:
     return maps
 
 
-def _needs_a_model(title: str, maps: LabelledMaps) -> NoReturn:
+def _needs_a_model(title: str, found: Checkpoint | LabelledMaps, why: Sentence, label: Sentence) -> NoReturn:
     """Say on a page that needs a model why it is empty, and keep the choice for the other pages."""
     if title:
         head(title)
-    st.info(NEEDS_A_MODEL, icon=":material/info:")
-    link = address(maps, session.asked())
-    menu.link("attention", say("Look at these maps"), link, icon=":material/visibility:")
-    publish(maps)
+    st.info(why, icon=":material/info:")
+    menu.link("attention", label, address(found, session.asked()), icon=":material/visibility:")
+    publish(found)
     st.stop()
 
 
@@ -251,7 +259,7 @@ def run_page(
     With `kind` the checkpoint, and not the view, says of which attention layer and head are.
     """
     session.begin(page.path)
-    checkpoint = sidebar(page.title, decodes=decodes)
+    checkpoint = sidebar(page.title, decodes=decodes, of_run=True)
     of_a_sentence(page.title, checkpoint, partial(below, page, draw, kind))
 
 
@@ -262,7 +270,7 @@ def below(
     """Draw what is below the source box, if there is a run; a step or a click runs this again, alone."""
     run = open_run(checkpoint, kind=kind(checkpoint) if kind else page.kind(session.view()))
     if run is not None:
-        draw(run)
+        attempt(partial(draw, run))  # a saved run has no model that a page may need
         for blocks in page_blocks():
             blocks.below_run(page, run)
         run.publish()

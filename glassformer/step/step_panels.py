@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.state.view import MAIN
-from glassformer.step import StepLook, hidden_piece_panels, step_pictures
+from glassformer.step import StepLook, step_pictures
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import Kind, Stack, anatomy
@@ -421,9 +422,15 @@ def strip(run: OpenRun, shown: ModelBlock) -> None:
                 menu.link(shown.page, label, leads_to, icon=":material/open_in_new:")
 
 
+def _hidden_pieces() -> ModuleType:
+    """The panels of a model that writes nothing, which most visitors never open: imported when one does."""
+    return import_module("glassformer.step.hidden_piece_panels")
+
+
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how it is decoded, the parts below it, and what can be done with the head that is chosen."""
-    sentence(run, chosen=hidden_piece_panels.chosen(run), asks=was_refused(run), large=True)
+    chosen = None if run.trace.n_steps else _hidden_pieces().chosen(run)
+    sentence(run, chosen=chosen, asks=was_refused(run), large=True)
     if run.trace.n_steps and run.slot == MAIN:
         decoding_line(run.checkpoint)
     cover_box.part(lambda: parts(run))
@@ -435,7 +442,7 @@ def parts(run: OpenRun) -> None:
     """Draw all of them."""
     shown = shown_block(run)
     if not run.trace.n_steps:
-        hidden_piece_panels.draw(run)
+        _hidden_pieces().draw(run)
         _looked_at(run, shown)
         strip(run, shown)
     else:

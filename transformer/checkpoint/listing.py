@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.snapshot_names import FOLDER, SnapshotInfo
@@ -46,6 +46,8 @@ class Entry:
 class Format:
     """A format of files and folders: checkpoint folders, or one of an extension's `formats`; empty by default."""
 
+    suffix: str = ""  # the ending that means it and no other format; "" if its files are known by what is in them
+
     def names(self) -> Iterable[str]:
         """The files whose change makes `look` say something else; "" is the folder itself."""
         return ("",)
@@ -61,6 +63,13 @@ class Format:
     def look(self, place: Path, name: str, root: Path) -> Entry | None:
         """The entry of a file or of a folder in this format; None if it is in another."""
         return None
+
+    def takes(self, name: str, file: BinaryIO, size: int) -> bool:
+        """Whether an uploaded file, open at its start, is whole in this format and is kept as it is.
+
+        A GlassformerError says what is wrong with a file that means to be.
+        """
+        return False
 
     def reads(self, source: Path, *, inside: Path | None) -> bool:
         """Whether `load` opens it. Raises `CheckpointError` if that cannot be said."""
@@ -167,5 +176,7 @@ def _look(place: Path, name: str, root: Path) -> Entry:
     own = own_format().look(place, name, root)
     if own is not None and own.error is None:
         return own
-    others = [entry for one in provided("formats") if (entry := one.look(place, name, root)) is not None]
+    formats = provided("formats")
+    meant = [one for one in formats if one.suffix and one.suffix == place.suffix]
+    others = [entry for one in meant or formats if (entry := one.look(place, name, root)) is not None]
     return min([*others, own] if own is not None else others, key=lambda entry: entry.error is not None)

@@ -103,6 +103,11 @@ class Checkpoint:
         """Where the model computes."""
         return self.model.device
 
+    @property
+    def only_query(self) -> Query | None:
+        """The only query that it answers; None for a model, which answers any."""
+        return None
+
     def __hash__(self) -> int:
         return hash(self.content_hash)
 

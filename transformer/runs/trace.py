@@ -16,6 +16,7 @@ same. Nothing is checked there. Each attention has its own labels, because maps 
 Axes: maps are [layer, head, query, key].
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,17 +27,19 @@ import numpy as np
 import torch
 
 from transformer.errors import GlassformerError, QueryError
-from transformer.extensions import provided
+from transformer.extensions import imported, provided
 from transformer.i18n import say
+from transformer.model.anatomy import EVERY_PART, StackName
 from transformer.model.anatomy import Kind as Kind
-from transformer.model.anatomy import StackName
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import RuleChange, Rules, best, change, drawn_from, entropy
+from transformer.runs.map_tables import MapTables
 from transformer.runs.query import Query
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
-import hashlib
 
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 BY_STEPS = say(
@@ -116,7 +119,7 @@ class NotebookDisplay(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace(ArrayRecord):
+class Trace(MapTables, ArrayRecord):
     """One run. Its arrays are read-only."""
 
     query: Query  # the query
@@ -350,6 +353,19 @@ class Trace(ArrayRecord):
             }
         )
 
+    def labels(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tokens of an attention's rows and columns."""
+        tokens: dict[StackName, tuple[str, ...]] = {"encoder": self.src_tokens, "decoder": self.read_tokens}
+        attention = EVERY_PART.attention(kind)
+        return tokens[attention.stack], tokens[attention.keys_from]
+
+    def save(self, path: "Path | str") -> None:
+        """Write the run to a file, such as `run.glass`, that `transformer.load_run` and the app open without the model.
+
+        An OSError if it cannot be written; an old file is then unchanged.
+        """
+        imported("transformer.runs.run_file:save_run")(self, path)  # which reads traces, too
+
     def _candidates(self, index: int, ids: Sequence[int]) -> tuple[Candidate, ...]:
         row, scores = self.log_probs[index], self.scores_at(index)
         drawn = drawn_from(scores, self.query.decoding)
@@ -407,7 +423,7 @@ class LabelledAttention:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledMaps:
+class LabelledMaps(MapTables):
     """The maps of one sentence."""
 
     attentions: tuple[LabelledAttention, ...]  # one or more, of different kinds
@@ -438,6 +454,10 @@ class LabelledMaps:
     def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
         """The mask of one kind, bool [query, key]; True = may attend. All layers have the same."""
         return self.of(kind).mask
+
+    def labels(self, kind: Kind) -> tuple[Sequence[str], Sequence[str]]:
+        """The labels of an attention's rows and columns."""
+        return self.of(kind).queries, self.of(kind).keys
 
     def show(self, picture: str = "attention.overview", **view: object) -> NotebookDisplay:
         """The maps in a notebook; `picture` may be "attention.head" too, with a layer and a head; as `Trace.show`."""

@@ -5,14 +5,22 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="saving",
     names={"compare": "glassformer.extensions.saving.picture_command:compare"},
+    formats="glassformer.extensions.saving.run_format:FORMAT",
+    sources="glassformer.extensions.saving.run_source:SOURCE",
     blocks="glassformer.extensions.saving.saved_run:BLOCKS",
     shows="glassformer.extensions.saving.picture_command:show",
     commands=(
         Command(
             60,
             "picture",
-            "draw a picture of a run: SVG or PNG for print, or HTML that steps",
+            "draw a picture of a run: SVG, PDF or PNG for print, HTML that steps, DOT, LaTeX",
             "glassformer.extensions.saving.picture_command:add",
+        ),
+        Command(
+            65,
+            "verify",
+            "run a saved run again on its model, and say what differs",
+            "glassformer.extensions.saving.verify_command:add",
         ),
     ),
 )

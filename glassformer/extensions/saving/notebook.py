@@ -22,7 +22,9 @@ import plotly.graph_objects as go
 
 from glassformer.charts.grid import unpacked
 from glassformer.charts.theme import Spec, figure_in
+from glassformer.extensions.saving.recorded_checkpoint import recorded_of
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
+from glassformer.extensions.saving.text_pictures import WRITERS
 from glassformer.runs.map_axes import fit_given
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, PICTURES, Picture, Plot, declare_all
@@ -37,7 +39,7 @@ from transformer.runs.trace import LabelledMaps, Trace
 
 declare_all()
 
-Format = Literal["png", "svg"]
+Format = Literal["png", "svg", "pdf"]
 MM_PER_INCH: Final = 25.4
 CSS_DPI: Final = 96  # pixels of a browser in an inch
 LEAST_MM, MOST_MM = 30, 1000
@@ -185,12 +187,7 @@ def compare(left: Trace, right: Trace, name: str, view: Mapping[str, object]) ->
 
 def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> SavedRunContent:
     pictures, link = pictures_named(name), link_of(trace, looked_at(view))
-    checkpoint = in_memory(trace.query.checkpoint)
-    if checkpoint is None:
-        raise GlassformerError(
-            "the checkpoint {name} of this run is no longer in memory; keep it in a variable, or load it again.",
-            name=trace.checkpoint,
-        )
+    checkpoint = in_memory(trace.query.checkpoint) or recorded_of(trace)
     run, notes = run_of(trace, checkpoint, link, pictures[0])
     for note in notes:
         warn(str(note), stacklevel=5)
@@ -210,7 +207,7 @@ def picture_file(
     parameters: Mapping[str, Sequence[str]],
     name: str,
     *,
-    form: Format | Literal["html"],
+    form: Format | Literal["html", "dot", "tex"],
     language: str,
     width: float,
     height: float | None,
@@ -220,9 +217,9 @@ def picture_file(
     """The content of a file with a picture of a run, and a note for each selected thing that does not exist.
 
     `folder` is a checkpoint's; `parameters` are other query parameters of the app, for the run and the view; `name` is
-    as of `pictures_named`: of several the first is drawn, in HTML, which is a saved run, all. `language` is for PNG and
-    SVG; `width`, `height` and `dpi` are as of `images`. A GlassformerError if the folder, the query, a name or a size
-    is invalid, or PNG and SVG cannot be drawn.
+    as of `pictures_named`: of several the first is drawn, in HTML, which is a saved run, all. `language` is for PNG,
+    PDF and SVG; `width`, `height` and `dpi` are as of `images`. A GlassformerError if the folder, the query, a name or
+    a size is invalid, or the picture cannot be drawn in that form.
     """
     if language not in languages():
         raise _unknown("language", language, languages())
@@ -237,7 +234,10 @@ def picture_file(
     run, more = run_of(trace, checkpoint, link, pictures[0])
     if form == "html":
         return file_of(_with_stepper(run, pictures)).encode(), (*notes, *more)
-    [content] = images([plot_of(pictures[0], run).spec], language, form=form, width=width, height=height, dpi=dpi)
+    plot = plot_of(pictures[0], run)
+    if form == "dot" or form == "tex":
+        return WRITERS[form](pictures[0], run, plot).encode(), (*notes, *more)
+    [content] = images([plot.spec], language, form=form, width=width, height=height, dpi=dpi)
     return content, (*notes, *more)
 
 
@@ -278,7 +278,7 @@ def figure_of(spec: Spec, language: str) -> go.Figure:
 def images(
     specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
 ) -> list[bytes]:
-    """Draw what `..._spec` of `charts` returned, as PNG, or as SVG with text as text.
+    """Draw what `..._spec` of `charts` returned, as PNG, or as SVG or PDF with text as text.
 
     Width and height are in millimetres, without a height the default of each picture; `dpi` is for PNG. A
     GlassformerError if a size is out of range, kaleido or a browser is missing, or the browser fails.
@@ -304,8 +304,8 @@ def images(
         from kaleido import Kaleido
     except ModuleNotFoundError as error:
         raise GlassformerError(
-            "PNG and SVG files need {name}; install it with `pip install 'glassformer[pictures]'`. HTML files need "
-            "nothing extra.",
+            "PNG, SVG and PDF files need {name}; install it with `pip install 'glassformer[pictures]'`. Other files "
+            "need nothing extra.",
             name=error.name,
         ) from error
 

@@ -12,6 +12,7 @@ from transformer.commands import add_device
 from transformer.errors import DataError, GlassformerError, shown
 from transformer.runs.trace import LabelledMaps, NotebookDisplay, Trace
 
+_ENDINGS = (".svg", ".pdf", ".png", ".html", ".dot", ".tex")
 _DRAWS = "glassformer.extensions.saving.notebook"
 
 
@@ -47,9 +48,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="what to show, as in the app's address: step=2 layer=3 head=1 how=beam beam=4; counted from 1",
     )  # fmt: skip
     parser.add_argument("--panel", default="attention.head_map", help="the picture, such as step.candidates")
-    parser.add_argument("--out", type=Path, required=True, help="the file: .svg, .png or .html")
-    parser.add_argument("--width", type=float, default=160, help="width of SVG and PNG, in mm (160)")
-    parser.add_argument("--height", type=float, help="height of SVG and PNG, in mm (default: the picture's own)")
+    parser.add_argument("--out", type=Path, required=True, help=f"the file: {', '.join(_ENDINGS)}")
+    parser.add_argument("--width", type=float, default=160, help="width of SVG, PDF and PNG, in mm (160)")
+    parser.add_argument("--height", type=float, help="height of SVG, PDF and PNG, in mm (default: the picture's own)")
     parser.add_argument("--dpi", type=float, default=300, help="resolution of PNG (300)")
     parser.add_argument("--language", default="en", help="en or zh")
     add_device(parser)
@@ -57,8 +58,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     form = options.out.suffix.lower().removeprefix(".")
-    if form not in ("svg", "png", "html"):
-        raise DataError("{file}: a picture must be .svg, .png or .html.", file=str(options.out))
+    if options.out.suffix.lower() not in _ENDINGS:
+        raise DataError("{file}: a picture must be {endings}.", file=str(options.out), endings=", ".join(_ENDINGS))
     pairs = [look.partition("=") for look in options.looks]
     for word, equals, _ in pairs:
         if not equals:

@@ -7,6 +7,8 @@ Left out, but listed, are pictures that need the model at each step or would mak
 page that are not pictures. All text is inserted as JSON and displayed as text.
 """
 
+from __future__ import annotations
+
 import base64
 import gzip
 import json
@@ -14,13 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as but
 from functools import cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from plotly.offline import get_plotlyjs
 
 from glassformer.components.custom_component import read_asset, script
 from glassformer.components.stepper_view import StepperRun
+from glassformer.extensions.saving.run_source import show_only
 from glassformer.frame.sentence_stepper import SAVES
 from glassformer.runs.open_run import OpenRun, seen
 from glassformer.runs.picture import PAGES, Page, Picture, declare_all
@@ -39,6 +42,10 @@ from glassformer.state.session import STEPPER
 from transformer.errors import GlassformerError
 from transformer.i18n import ENGLISH, joined, languages, name_of, say
 from transformer.i18n.catalogue import browser_words
+from transformer.runs.run_file import SUFFIX, run_bytes
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MOST_STEPS: Final = 64  # of a run whose file may have all pages: 30 steps take some seconds of the processor
 NO_TABLE: Final = "none"  # in place of a button: what the browser has is rounded, so it saves no table of it
@@ -170,6 +177,11 @@ def saved_run(kept: SavedRunRequest, *, more: bool = False) -> bytes:
     return file_of(SavedRunContent(run, kept.stepper, kept.page, more=more, address=kept.address)).encode()
 
 
+def run_data(kept: SavedRunRequest) -> bytes:
+    """The run as data, for `transformer.load_run`; errors as of `RunRef.run`."""
+    return run_bytes(kept.again.run().trace)
+
+
 def file_of(*shown: SavedRunContent) -> str:
     """The file, of one run or of two beside each other; errors as of `ModelAccess`."""
     runs = list(zip(shown, SLOTS, strict=False))
@@ -259,7 +271,12 @@ def _about(run: ViewedRun) -> Mapping[str, str]:
 
 
 class SavingBlocks(PageBlocks):
-    """The menu "Save this run"."""
+    """The menu "Save this run"; a saved run in the place of what else is asked for."""
+
+    def opened(self, checkpoint: Checkpoint) -> None:
+        """A saved run has one sentence, which is put into the box and decoded as it was."""
+        if (only := checkpoint.only_query) is not None:
+            show_only(checkpoint, only)
 
     def below_run(self, page: Page, run: OpenRun) -> None:
         """Draw it, unless something is yet to be guessed."""
@@ -270,7 +287,7 @@ class SavingBlocks(PageBlocks):
         kept = SavedRunRequest(RunRef.of(run), page, run.stepper, opens)
         st.session_state[SAVES] = kept
         with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
-            st.caption(say("One file with the sentence, its steps and its pictures. It opens offline."))
+            st.caption(say("One HTML file with the sentence, its steps and its pictures; or the data of the run."))
             this, every = say("Pictures of this page"), say("Pictures of all pages")
             long = say(
                 "Available only for outputs of at most {most} steps, because longer ones would take too long.",
@@ -287,6 +304,16 @@ class SavingBlocks(PageBlocks):
                     on_click="ignore",
                     disabled=refused,
                     help=long if refused else None,
+                )
+            if run.checkpoint.only_query is None:  # else the file is there already
+                st.download_button(
+                    say("Data of this run (.glass)"),
+                    partial(run_data, kept),
+                    file_name=f"{origin(run).stem('run')}{SUFFIX}",
+                    mime="application/octet-stream",
+                    key=run.key("save_data"),
+                    on_click="ignore",
+                    help=say("Opens here and in Python (`transformer.load_run`) without the model."),
                 )
 
 

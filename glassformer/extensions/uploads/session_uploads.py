@@ -33,6 +33,7 @@ from transformer.errors import CheckpointError
 from transformer.files.kinds import BESIDE
 
 NAME: Final = "upload:"
+IMPORTED: Final = ("model", "foreign")  # `Entry.holds` of what importers open; others have a source of their own
 OWN: Final = "handed_in"
 MOST_OWN: Final = 8
 SWEEP_SECONDS: Final = 30.0
@@ -143,8 +144,11 @@ def at(name: str) -> Entry | None:
     if upload is None:
         return None
     found = entry_at(upload.made, name, upload.made)
-    known = {"holds": "model"} if upload.native else {"holds": "foreign", "title": upload.title}
-    return replace(found, error=None, **known)  # type: ignore[arg-type]  # two words of the three that it may hold
+    if upload.native:
+        return replace(found, error=None, holds="model")
+    if found.holds in IMPORTED:
+        return replace(found, error=None, holds="foreign", title=upload.title)
+    return found
 
 
 def own() -> dict[str, Entry]:

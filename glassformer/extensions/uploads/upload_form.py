@@ -221,7 +221,7 @@ class UploadsSource(ImportersSource):
 
     def opens(self, entry: Entry) -> bool:
         """Uploads, of which some are checkpoints of this program."""
-        return session_uploads.is_name(entry.name)
+        return session_uploads.is_name(entry.name) and entry.holds in session_uploads.IMPORTED
 
     def brought(self, name: str) -> bool:
         """All of them."""

@@ -22,4 +22,4 @@ def follow(checkpoint: Checkpoint) -> None:
     publish(checkpoint)
 
 
-of_a_sentence(TITLE, sidebar(TITLE), follow)
+of_a_sentence(TITLE, sidebar(TITLE, of_run=True), follow)

@@ -30,7 +30,7 @@ if entry is None:
     st.stop()
 for way in ways():
     way.about(entry)
-if entry.holds == "model":  # an uploaded checkpoint of this program: nothing is asked
+if entry.holds != "foreign":  # an uploaded checkpoint of this program, or a saved run: nothing is asked
     if imported_model.trying(entry) is not None:
         imported_model.links(entry)
     st.stop()

@@ -39,6 +39,7 @@ from glassformer.extensions.weight_files.weights import OUTLINE, TENSORS, WHOLE
 from transformer.checkpoint.load import load as native_load
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, shown, within
+from transformer.extensions import provided
 from transformer.files import kinds, strictjson, tensorfile
 from transformer.files.kinds import PICKLED, is_archive, looked_at
 from transformer.i18n import Sentence, joined, say, say_n
@@ -221,6 +222,9 @@ def read(
     """
     files, left_out = _files(received, work, limits)
     _check_sizes(files, limits)
+    if whole := [name for name, path in files.items() if _is_whole(name, path)]:
+        shutil.copyfile(files[whole[0]], folder / whole[0])
+        return Read(False, (*left_out, *(name for name in files if name != whole[0])))
     chosen = {name: path for name, path in files.items() if is_opened(name, path)}
     left_out += [name for name in files if name not in chosen and not is_junk(name)]
     _check_kinds(files, chosen, left_out, pickles=pickles)
@@ -233,6 +237,13 @@ def read(
         shutil.rmtree(with_room)
     progress(len(order), len(order) + 1, folder.name)
     return Read(_opens(folder), tuple(left_out))
+
+
+def _is_whole(name: str, path: Path) -> bool:
+    """Whether a file is all that there is to open, such as a saved run; raises what is wrong with it."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        return any(one.takes(name, file, size) for one in provided("formats"))
 
 
 def _files(received: Sequence[Received], work: Path, limits: UploadLimits) -> tuple[dict[str, Path], list[str]]:

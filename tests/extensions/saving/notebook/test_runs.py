@@ -125,14 +125,6 @@ def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images, tmp_path, ca
     assert chart["name"] == "saved-candidates"
 
 
-def test_a_run_whose_checkpoint_is_gone_says_so(reverse, no_images, monkeypatch):
-    trace = reverse.run("stone")
-    monkeypatch.setattr(notebook, "in_memory", lambda content_hash: None)
-    with pytest.raises(GlassformerError, match="no longer in memory; keep it in a variable"):
-        trace.show()
-    assert "no longer in memory" in trace._repr_html_()
-
-
 def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
     monkeypatch.setattr(saved_run, "_plotly", lambda: "PLOTLY")
     monkeypatch.setattr(saved_run, "script", str)
@@ -213,7 +205,7 @@ def test_pictures_are_sized_for_print(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--out", "map.gif"], "map.gif: a picture must be .svg, .png or .html."),
+        (["--out", "map.gif"], "map.gif: a picture must be .svg, .pdf, .png, .html, .dot, .tex."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
         (["layr=1", "--out", "map.svg"], "parameters: there is no 'layr'; choose from layer"),
         (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),

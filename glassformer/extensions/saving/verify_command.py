@@ -1,0 +1,94 @@
+"""`python -m transformer verify`: a saved run once more on its model, and what differs from the file."""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.named import named
+from transformer.checkpoint.opening import load
+from transformer.commands import add_device
+from transformer.errors import CheckpointError, shown
+from transformer.runs.run_file import RunFile, open_run_file
+from transformer.runs.trace import Trace
+
+ROUNDING = 1e-4  # by which numbers of equal models may differ: machines sum in another order
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    parser.add_argument("file", type=Path, metavar="RUN", help="a file that `Trace.save` or the app wrote")
+    parser.add_argument("--checkpoint", type=named, help="the model (default: the one that the file names)")
+    add_device(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Status 0 if the run is the same up to rounding, 1 if not, 2 if that cannot be said."""
+    found = open_run_file(options.file)
+    saved = found.trace
+    print(f"saved: {saved.checkpoint}, {shown(saved.query.source)} -> {shown(saved.output_text)}")
+    print("made with: " + ", ".join(f"{name} {version}" for name, version in found.made_with.items()))
+    checkpoint = _model(found, options)
+    status = 0
+    if checkpoint.content_hash != saved.query.checkpoint:
+        print(f"the model is another: its content hash is {checkpoint.content_hash[:12]}, not {_hash(saved)}")
+        status = 1
+    now = checkpoint.run(replace(saved.query, checkpoint=checkpoint.content_hash))
+    lines = list(differences(saved, now))
+    print("\n".join(lines) or "output, probabilities, maps and masks are the same")
+    print(f"largest difference of a number: {largest(saved, now):.1e}")
+    return 1 if lines else status
+
+
+def _hash(saved: Trace) -> str:
+    return saved.query.checkpoint[:12]
+
+
+def _model(found: RunFile, options: argparse.Namespace) -> Checkpoint:
+    try:
+        return load(options.checkpoint or found.trace.checkpoint, device=options.device)
+    except CheckpointError as error:
+        if options.checkpoint:
+            raise
+        raise CheckpointError(
+            "the model {name} of this run cannot be opened; name it with --checkpoint. ({problem})",
+            name=found.trace.checkpoint,
+            problem=error.sentence,
+        ) from error
+
+
+def differences(saved: Trace, now: Trace) -> Iterator[str]:
+    """A line for each thing that is not the same, but for rounding."""
+    if saved.src_ids != now.src_ids:
+        yield f"source: {' '.join(saved.src_tokens)} is read as {' '.join(now.src_tokens)}"
+    if saved.tgt_ids != now.tgt_ids:
+        step = next((i for i, (a, b) in enumerate(zip(saved.tgt_ids, now.tgt_ids, strict=False)) if a != b), None)
+        where = f"step {step + 1}" if step is not None else "the end"
+        yield f"output: {shown(saved.output_text)} becomes {shown(now.output_text)}, from {where} on"
+    for name, one, other in _arrays(saved, now):
+        if one.shape != other.shape:
+            yield f"{name}: {one.shape} becomes {other.shape}"
+        elif (gap := _gap(one, other)) > ROUNDING:
+            yield f"{name}: differs by up to {gap:.1e}"
+
+
+def largest(saved: Trace, now: Trace) -> float:
+    """The largest difference of two numbers in arrays of one size."""
+    return max((_gap(one, other) for _, one, other in _arrays(saved, now) if one.shape == other.shape), default=0.0)
+
+
+def _arrays(saved: Trace, now: Trace) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    yield "log-probabilities", saved.log_probs, now.log_probs
+    for kind in saved.kinds:
+        if kind in now.kinds:
+            yield f"maps, {kind}", saved.maps(kind), now.maps(kind)
+            yield f"mask, {kind}", saved.masks[kind].astype(float), now.masks[kind].astype(float)
+
+
+def _gap(one: np.ndarray, other: np.ndarray) -> float:
+    same = one == other  # closed pieces have an infinite one on both sides
+    return float(np.abs(np.where(same, 0, one) - np.where(same, 0, other)).max(initial=0.0))
