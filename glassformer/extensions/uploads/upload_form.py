@@ -88,7 +88,8 @@ def _what_is_taken() -> str:
         " ",
         [
             say(
-                "Upload all files of one model (weights, `config.json`, tokenizers), or a zip archive of them. "
+                "Upload all files of one model (weights, `config.json`, tokenizers), a zip archive of them, or a "
+                "saved run. "
                 "Each file can have at most {most:,} MB, and all files together at most {all:,} MB.",
                 most=server_options.megabytes_of_a_file(),
                 all=OURS.unpacked // MEGABYTE,

@@ -31,7 +31,7 @@ if entry is None:
 for way in ways():
     way.about(entry)
 if entry.holds != "foreign":  # an uploaded checkpoint of this program, or a saved run: nothing is asked
-    if imported_model.trying(entry) is not None:
+    if entry.holds != "model" or imported_model.trying(entry) is not None:
         imported_model.links(entry)
     st.stop()
 found = import_report.examined(entry)

@@ -223,7 +223,8 @@ def read(
     files, left_out = _files(received, work, limits)
     _check_sizes(files, limits)
     if whole := [name for name, path in files.items() if _is_whole(name, path)]:
-        shutil.copyfile(files[whole[0]], folder / whole[0])
+        with files[whole[0]].open("rb") as file, (folder / whole[0]).open("xb") as made:
+            shutil.copyfileobj(file, made)  # `copyfile` has the kernel copy, which the sandbox forbids
         return Read(False, (*left_out, *(name for name in files if name != whole[0])))
     chosen = {name: path for name, path in files.items() if is_opened(name, path)}
     left_out += [name for name in files if name not in chosen and not is_junk(name)]

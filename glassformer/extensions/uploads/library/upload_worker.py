@@ -145,7 +145,7 @@ def main() -> None:
     """Serve requests until the input ends."""
     sandbox.die_with_parent()
     _adopt()
-    for field in ("readers", "tokenizers", "formats"):
+    for field in ("readers", "tokenizers", "formats", "changes"):
         provided(field)  # a confined process can import nothing
     lines = _Lines()
     _answer("ready")

@@ -26,6 +26,7 @@ from glassformer.extensions.weight_files.pickles import KEPT
 from glassformer.extensions.weight_files.weights import TENSORS
 from transformer import sandbox
 from transformer.errors import CheckpointError, ClauseError
+from transformer.extensions import provided
 from transformer.files import strictjson
 from transformer.files.untrusted_folder import FolderFiles
 
@@ -201,7 +202,8 @@ def _check_made(made: Path, limits: UploadLimits) -> None:
     """Check that there are only plain files of the kinds that `upload_folder` writes, within the limits."""
     files = FolderFiles(made, inside=made.parents[1].resolve())
     names = os.listdir(made)
-    endings = {TENSORS, ".json", *upload_folder.SENTENCEPIECE, *upload_folder.TEXTS}
+    whole = (one.suffix for one in provided("formats") if one.suffix)
+    endings = {TENSORS, ".json", *upload_folder.SENTENCEPIECE, *upload_folder.TEXTS, *whole}
     if len(names) > 2 * limits.files or any(Path(name).suffix.lower() not in endings for name in names):
         raise CheckpointError(upload_worker.CRASHED)
     for name in names:

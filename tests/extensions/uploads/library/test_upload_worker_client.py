@@ -27,6 +27,7 @@ from tests.extensions.uploads.files import contents, zipped
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
 from transformer.i18n import joined, said, say, say_n
+from transformer.runs.run_file import run_bytes
 
 REVERSE = foreign_models.REVERSE
 
@@ -59,6 +60,15 @@ def read(worker, tmp_path):
 
 
 OURS, WEIGHTS = contents(REVERSE), "model.safetensors"
+
+
+def test_a_saved_run_is_checked_and_kept_as_it_is(read):
+    content = run_bytes(native.load(REVERSE).run("glass"))
+    result, made = read({"mine.glass": content})
+    assert not result.native
+    assert contents(made) == {"mine.glass": content}
+    with pytest.raises(CheckpointError, match=r"mine\.glass: is cut off"):
+        read({"mine.glass": content[:-9]})
 
 
 def test_a_checkpoint_of_ours(read):
