@@ -93,7 +93,10 @@ def _which(run: AnyRun) -> str:
 def below(run: AnyRun, draw: Callable[[], object]) -> None:
     """Draw what a part has below its controls."""
     if isinstance(run, OpenMaps):
-        draw()
+        if run.trace.of(run.view.kind).signed and ATTENTION.entry(run).name not in ("overview", "head"):
+            st.info(say("These are attributions, which may be below 0. All heads and One map show them."))
+        else:
+            draw()
         return
     otherwise(run)
     cover_box.part(lambda: attempt(draw))

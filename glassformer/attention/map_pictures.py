@@ -48,7 +48,7 @@ from glassformer.charts.heatmap import (
     part_map,
     too_many,
 )
-from glassformer.charts.theme import Spec
+from glassformer.charts.theme import Colour, Spec
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.runs.map_axes import KIND_NAMES, MapAxes, mask_reason, own_masks, prompt_row, shared_by, sides, size_of
 from glassformer.runs.picture import Part, Picture, Plot
@@ -181,7 +181,7 @@ def _figure(run: Viewed, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
         allowed=allowed,
         mask_reason=mask_reason(run.checkpoint, kind),
         chosen=(view.layer, view.head) if kind == view.kind else (None, None),
-        colour=of.key_side,
+        colour=_colour(run, kind, of.key_side),
         own_scale=view.own_scale,
         log=bool(view.log_scale),
         show_scale=large,
@@ -190,6 +190,12 @@ def _figure(run: Viewed, kind: Kind, of: MapAxes, *, large: bool) -> Spec:
         note=run.trace.rows_note(kind) if large and isinstance(run, ViewedRun) else "",
         **size,
     )
+
+
+def _colour(run: Viewed, kind: Kind, usual: Colour) -> Colour:
+    """That of attributions, or the usual one."""
+    maps = run.visible.trace
+    return "signed" if isinstance(maps, LabelledMaps) and maps.of(kind).signed else usual
 
 
 def _maps(run: Viewed, kind: Kind, of: MapAxes, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
@@ -244,7 +250,9 @@ def one_map(one: OneMap) -> Plot:
     """The map; a click on a cell looks at its pieces, here and in the other parts."""
     run, drawn, view = one.run, one.drawn, one.run.view
     shared = "" if view.head is None or run.checkpoint is None else shared_by(view.head, run.checkpoint.config)
-    largest = float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
+    colour = _colour(run, view.kind, drawn.sides.key_side)
+    largest = float(np.abs(np.where(drawn.allowed, drawn.weights, 0.0)).max()) or 1.0
+    limits = (-largest, largest) if colour == "signed" else (0.0, largest if view.own_scale else 1.0)
     figure = heatmap_spec(
         drawn.weights,
         queries=drawn.queries,
@@ -255,9 +263,9 @@ def one_map(one: OneMap) -> Plot:
         allowed=drawn.allowed,
         mask_reason=mask_reason(run.checkpoint, view.kind),
         marked_cell=one.cell,
-        colour=drawn.sides.key_side,
-        limits=(0.0, largest if view.own_scale else 1.0),
-        log=is_spread_thin(run.visible) if view.log_scale is None else view.log_scale,
+        colour=colour,
+        limits=limits,
+        log=colour != "signed" and (is_spread_thin(run.visible) if view.log_scale is None else view.log_scale),
         rows_sum_to_one=drawn.sums_to_one,
         note=joined("; ", [*drawn.notes, *([shared] if shared else [])]),
     )

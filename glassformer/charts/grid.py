@@ -64,11 +64,16 @@ def block_size(shape: tuple[int, ...], most_cells: int) -> int:
     return size
 
 
-def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
+def pooled(weights: np.ndarray, allowed: np.ndarray, size: int, *, signed: bool = False) -> Blocks:
     """Merge blocks of `size` × `size` cells of weights [layer, head, query, key], which are not empty.
 
-    `allowed` is bool [query, key] or [layer, query, key], True = may attend.
+    `allowed` is bool [query, key] or [layer, query, key], True = may attend. Of `signed` numbers, a block has the
+    one that is furthest from 0.
     """
+    if signed:
+        below, above = (pooled(np.maximum(sign * weights, 0), allowed, size) for sign in (-1, 1))
+        furthest = np.where(below.weights > above.weights, -below.weights, above.weights)
+        return Blocks(furthest, above.allowed, size)
     n_queries, n_keys = weights.shape[2:]
     seen = weights
     with np.errstate(invalid="ignore"):
@@ -90,29 +95,33 @@ def open_blocks(allowed: np.ndarray, size: int) -> np.ndarray:
 
 
 def _tops(blocks: Blocks) -> np.ndarray:
-    """The largest weight of each head [layer, head]."""
-    tops: np.ndarray = np.nanmax(np.nan_to_num(blocks.weights), axis=(2, 3))
+    """The largest weight of each head [layer, head], or the furthest from 0."""
+    tops: np.ndarray = np.nanmax(np.abs(np.nan_to_num(blocks.weights)), axis=(2, 3))
     return np.where(tops > 0, tops, 1).astype(np.float32)
 
 
-def pack(blocks: Blocks, *, own_scale: bool, least: float) -> Spec:
+def pack(blocks: Blocks, *, own_scale: bool, least: float, signed: bool = False) -> Spec:
     """Write maps as one byte per cell.
 
     `own_scale`: each map has its own scale, up to its largest weight, instead of 0 to 1 for all. `least` is the
-    start of a logarithmic scale as a share of its end, 0 for a linear scale.
+    start of a logarithmic scale as a share of its end, 0 for a linear scale. A `signed` scale goes from minus its
+    end to its end, the furthest number from 0.
 
     Returns `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one per map;
     `least`.
     """
-    tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
-    codes = base64.b64encode(_codes(blocks, tops, least).tobytes()).decode("ascii")
-    return {"codes": codes, "tops": [float(top) for top in tops.ravel()], "least": least}
+    tops = _tops(blocks) if own_scale or signed else np.ones((1, 1), dtype=np.float32)
+    tops = tops.max(keepdims=True) if signed and not own_scale else tops
+    codes = base64.b64encode(_codes(blocks, tops, least, signed=signed).tobytes()).decode("ascii")
+    return {"codes": codes, "tops": [float(top) for top in tops.ravel()], "least": least, "signed": signed}
 
 
-def _codes(blocks: Blocks, tops: np.ndarray, least: float) -> np.ndarray:
+def _codes(blocks: Blocks, tops: np.ndarray, least: float, *, signed: bool) -> np.ndarray:
     """A byte for each cell, [layer row, head column]: its weight in steps of the scale, or why there is none."""
     share = np.nan_to_num(blocks.weights / tops[:, :, None, None])
-    if least:
+    if signed:
+        share = (share + 1) / 2
+    elif least:
         share = 1 - np.log10(np.maximum(share, least)) / np.log10(least)
     codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
     codes[np.isnan(blocks.weights)] = _NO_NUMBER
@@ -136,7 +145,8 @@ def unpacked(spec: Spec) -> Spec:
     shares = np.where(codes <= _STEPS, codes / _STEPS, np.nan)
     tops = np.resize(packed["tops"], (len(packed["layers"]), len(packed["heads"])))  # one may be that of all
     each_top = np.kron(tops, np.ones((len(packed["queries"]), len(packed["keys"]))))
-    values = each_top * (packed["least"] ** (1 - shares) if packed["least"] else shares)
+    own = 2 * shares - 1 if packed["signed"] else packed["least"] ** (1 - shares) if packed["least"] else shares
+    values = each_top * own
     labels = np.empty((*codes.shape, 3), dtype=object)
     for row, row_names in enumerate(rows):
         for column, column_names in enumerate(columns):
@@ -218,6 +228,8 @@ def grid_spec(
 ) -> Spec:
     """Draw all heads of all layers: weights [layer, head, query, key], 0 to 1, or blocks of them if too many.
 
+    With the colour "signed", they are any numbers, and 0 is in the middle of the colours.
+
     `allowed` is [query, key], or [layer, query, key] if layers differ; with blocks, it and `most_cells` are ignored.
     `chosen` is the layer and head whose tile is framed; a layer alone frames its row. `own_scale`: each head's
     colours go up to its own largest weight; `log`: they follow the logarithm, from `LOG_FLOOR`. Tiles get a height to
@@ -227,12 +239,13 @@ def grid_spec(
     """
     shape = (*(maps.weights if isinstance(maps, Blocks) else maps).shape[:2], len(queries), len(keys))
     layout = _layout(shape, title, width)
-    blocks = maps if isinstance(maps, Blocks) else _pooled(maps, shape, allowed, most_cells)
+    signed, log = colour == "signed", log and colour != "signed"
+    blocks = maps if isinstance(maps, Blocks) else _pooled(maps, shape, allowed, most_cells, signed=signed)
     if blocks is None:
         return {"data": [], "layout": layout}
     layout["meta"] = {
         GRID: {
-            **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0),
+            **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0, signed=signed),
             "layers": [say("Layer {number}", number=number) for number in range(1, shape[0] + 1)],
             "heads": [head_named(head, group) for head in range(shape[1])],
             "queries": _labels(queries, blocks.size),
@@ -247,20 +260,23 @@ def grid_spec(
         part_tiles(layout, blocks.weights.shape, row=prompt / blocks.size, column=(prompt + 1) / blocks.size)
     _say(layout, blocks, note, own_scale=own_scale, log=log)
     names = (query_axis, key_axis)
-    data = [_tiles(names, colour, blocks.size, own_scale=own_scale, log=log, show_scale=show_scale)]
+    top = max(layout["meta"][GRID]["tops"])
+    data = [_tiles(names, colour, blocks.size, top, own_scale=own_scale, log=log, show_scale=show_scale)]
     if not blocks.allowed.all():
         data.append(_packed(GRID_CLOSED, GREY, _hover(names, italic(mask_reason)), show_scale=False))
     return {"data": data, "layout": layout}
 
 
-def _pooled(maps: np.ndarray, shape: tuple[int, ...], allowed: np.ndarray | None, most_cells: int) -> Blocks | None:
+def _pooled(
+    maps: np.ndarray, shape: tuple[int, ...], allowed: np.ndarray | None, most_cells: int, *, signed: bool
+) -> Blocks | None:
     """The blocks of maps; None if there is nothing to draw."""
     open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
     if maps.ndim != 4 or maps.shape != shape or open_cells.shape not in (shape[2:], (shape[0], *shape[2:])):
         raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {shape[2]} x {shape[3]} labels.")
     if not maps.size:
         return None
-    return pooled(np.asarray(maps, dtype=np.float32), open_cells, block_size(shape, most_cells))
+    return pooled(np.asarray(maps, dtype=np.float32), open_cells, block_size(shape, most_cells), signed=signed)
 
 
 def _whole_spec(*args: Any, **options: Any) -> Spec:
@@ -357,10 +373,14 @@ def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool)
     subtitle(layout, said)
 
 
-def _tiles(names: tuple[str, str], colour: Colour, size: int, *, own_scale: bool, log: bool, show_scale: bool) -> Spec:
+def _tiles(
+    names: tuple[str, str], colour: Colour, size: int, top: float, *, own_scale: bool, log: bool, show_scale: bool
+) -> Spec:
     shares = (1, 0.1, 0.01, 0.001, LOG_FLOOR) if log else (1, 0.75, 0.5, 0.25, 0)
     places = [1 - np.log10(share) / np.log10(LOG_FLOOR) for share in shares] if log else list(shares)
     ends = [f"{share:g}" for share in shares]
+    if colour == "signed":
+        ends = [f"{(2 * share - 1) * (1 if own_scale else top):.3g}" for share in shares]
     value = say("largest weight") if size > 1 else WEIGHT
     about = say("{value}: about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
     title = say("fraction of the head's largest weight") if own_scale else WEIGHT
@@ -407,6 +427,10 @@ class Attention(Protocol):
     def sums_to_one(self) -> bool:
         """Whether rows should sum to 1."""
 
+    @property
+    def signed(self) -> bool:
+        """Whether the numbers are attributions, on both sides of 0."""
+
 
 def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False, log: bool = False) -> go.Figure:
     """Draw every head of every layer as a small map.
@@ -420,6 +444,7 @@ def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False,
         keys=attention.keys,
         title=title or say("{layers} layers × {heads} heads", layers=layers, heads=heads),
         allowed=attention.allowed,
+        colour="signed" if attention.signed else "neutral",
         own_scale=own_scale,
         log=log,
     )
@@ -450,12 +475,15 @@ def one_map(
             attention.weights[layer, head],
             say("layer {layer}, head {head}", layer=layer + 1, head=head + 1),
         )
+    most = float(np.abs(weights).max(initial=0.0)) or 1.0
     return as_figure(heatmap_spec)(
         weights,
         queries=attention.queries,
         keys=attention.keys,
         title=title or name,
         allowed=attention.allowed,
-        log=log,
+        colour="signed" if attention.signed else "neutral",
+        limits=(-most, most) if attention.signed else (0.0, 1.0),
+        log=log and not attention.signed,
         rows_sum_to_one=attention.sums_to_one,
     )

@@ -48,7 +48,7 @@ The hues of Okabe and Ito's set, but as dark on paper as a line must be to stand
 yellow, sky blue and purple do not have), ink for its black, and four more; they stay apart for colour-blind readers.
 """
 
-Colour = Literal["source", "target", "neutral"]
+Colour = Literal["source", "target", "neutral", "signed"]
 Spec = dict[str, Any]
 """A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them; `how_to_read`, in sentences;
 and, where what is drawn was rounded, `table`, which makes the columns of a table with all that it was made of."""
@@ -74,6 +74,7 @@ SCALES: dict[str, list[list[Any]]] = {
 }
 SIGNED_SCALE = [[index / 8, shade] for index, shade in enumerate((*_BELOW_ZERO, *_SCALES["neutral"]))]
 """For numbers on both sides of 0, which is its middle: green below, purple above, darker the further away."""
+SCALES["signed"] = SIGNED_SCALE
 
 DARK_COLORS: dict[str, str] = {
     SOURCE_COLOR: "#56B4E9",

@@ -414,6 +414,7 @@ class LabelledAttention:
     allowed: np.ndarray | None = None
     # Whether every row must sum to 1; False if rows are known not to, such as after dropout or a cut.
     sums_to_one: bool = True
+    signed: bool = False  # whether the numbers are attributions, on both sides of 0, and no weights
 
     @property
     def mask(self) -> np.ndarray:
@@ -475,6 +476,7 @@ class LabelledMaps(MapTables):
         digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
         for one in self.attentions:
             digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())
+            digest.update(b"signed" * one.signed)
             digest.update(np.ascontiguousarray(one.weights).data)
             digest.update(one.mask.tobytes())
         return digest.hexdigest()

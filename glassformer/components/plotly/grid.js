@@ -9,12 +9,14 @@ const STEPS = 250;
 const CLOSED = 255;
 
 /**
- * The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one.
- * @param {number} code @param {number} top @param {number} least
+ * The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one, and a signed
+ * scale goes from minus its end to its end.
+ * @param {number} code @param {number} top @param {number} least @param {boolean} [signed]
  */
-export function gridNumber(code, top, least) {
+export function gridNumber(code, top, least, signed) {
   const share = code / STEPS;
-  return code > STEPS ? null : top * (least ? least ** (1 - share) : share);
+  if (code > STEPS) return null;
+  return top * (signed ? 2 * share - 1 : least ? least ** (1 - share) : share);
 }
 
 /**
@@ -38,7 +40,7 @@ export function restoreGrid(trace, grid) {
     }));
     names.push(columns.map((column, j) => {
       const top = grid.tops.length === 1 ? grid.tops[0] : tops[Math.floor(j / grid.keys.length)];
-      return [row, column, gridNumber(codes[j], top, grid.least)];
+      return [row, column, gridNumber(codes[j], top, grid.least, grid.signed)];
     }));
   });
   trace.z = z;

@@ -25,6 +25,7 @@ export interface Grid {
   codes: string;
   tops: number[];
   least: number;
+  signed?: boolean;
   layers: string[];
   heads: string[];
   queries: string[];

@@ -32,6 +32,7 @@ ARRAYS: Final[dict[str, str]] = {
     "encoder_keys": say("a label for each column"),
     "encoder_allowed": say("optional: the mask, bool [query, key], True where a query may attend"),
     "encoder_sums_to_one": say("optional: False if rows need not sum to 1"),
+    "encoder_signed": say("optional: True for attributions, which may be below 0"),
     "checkpoint": say("optional: the model's name"),
     "sentence": say("optional: the sentence that the model read"),
     "special": say("optional: the labels of special tokens, so they can be hidden"),

@@ -57,6 +57,7 @@ const GRID = {
 test("a byte stands for a share of its scale", () => {
   equal([125, 250, 254, 255].map((code) => gridNumber(code, 0.5, 0)), [0.25, 0.5, null, null]);
   close(gridNumber(125, 1, 1e-4) ?? NaN, 1e-2);
+  equal([0, 125, 250, 255].map((code) => gridNumber(code, 2, 0, true)), [-2, 0, 2, null]);
 });
 
 test("a map of maps gets its numbers, its names and its closed cells", () => {

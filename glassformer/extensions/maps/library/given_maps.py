@@ -107,7 +107,9 @@ class GivenAttention(LabelledAttention):
         weights = np.array(self.weights, dtype=np.float32)
         for name, count in (("queries", weights.shape[2]), ("keys", weights.shape[3])):
             object.__setattr__(self, name, _labels(self.kind, name, getattr(self, name), count))
-        _check_weights(self.kind, weights)
+        if self.signed:
+            object.__setattr__(self, "sums_to_one", False)
+        _check_weights(self.kind, weights, signed=self.signed)
         allowed = _mask(self.kind, weights, self.allowed)
         _check_closed(self.kind, weights, allowed)
         if self.sums_to_one:
@@ -163,13 +165,22 @@ def _labels(kind: Kind, name: str, labels: Sequence[str], count: int) -> tuple[s
     return tuple(map(str, labels))  # numpy has a kind of text of its own
 
 
-def _check_weights(kind: Kind, weights: np.ndarray) -> None:
+def _check_weights(kind: Kind, weights: np.ndarray, *, signed: bool) -> None:
+    if signed:
+        if not (finite := np.isfinite(weights)).all():
+            raise MapsError(
+                "{kind}: the number in {where} is {found}; attributions must be finite.",
+                kind=kind,
+                where=_where(~finite),
+                found=_first(~finite, weights),
+            )
+        return
     if not (weights.min() >= -_NOTHING and weights.max() <= 1 + _NOTHING):  # true for NaN, too
         wrong = ~((weights >= -_NOTHING) & (weights <= 1 + _NOTHING))
         raise MapsError(
             "{kind}: a weight in {where} is {found}, not a number from 0 to 1. Give the weights after the softmax, "
-            "not the scores before it. Compute them in float32, and leave out tokens that were not computed, for "
-            "example padding.",
+            "not the scores before it, or set `signed=True` for attributions. Compute them in float32, and leave out "
+            "tokens that were not computed, for example padding.",
             kind=kind,
             where=_where(wrong),
             found=_first(wrong, weights),
@@ -198,8 +209,8 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
 
 
 def _check_closed(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
-    if ((weights.max(axis=(0, 1)) > _NOTHING) & ~allowed).any():
-        wrong = (weights > _NOTHING) & ~allowed
+    if ((np.abs(weights).max(axis=(0, 1)) > _NOTHING) & ~allowed).any():
+        wrong = (np.abs(weights) > _NOTHING) & ~allowed
         raise MapsError(
             "{kind}: the weight in {where} is {found}, but the mask does not allow any weight there. In a mask, "
             "True means that the query may attend to the key; is your mask inverted?",
@@ -249,6 +260,7 @@ def given_maps(
     row: int = 0,
     skip: Collection[str] = (),
     sums_to_one: bool = True,
+    signed: bool = False,
     checkpoint: str = "",
     sentence: str = "",
     special: Sequence[str] = (),
@@ -264,6 +276,7 @@ def given_maps(
         row: The sentence of the batch, from 0.
         skip: Tokens whose rows and columns to leave out, such as "[PAD]".
         sums_to_one: False if rows are known not to sum to 1.
+        signed: True for attributions (captum, inseq): any finite numbers, drawn with 0 in the middle of the colours.
         special: Tokens that are not text, such as "[CLS]".
 
     Raises:
@@ -277,7 +290,7 @@ def given_maps(
             with within(kind, MapsError):
                 queries, keys = (labels or {}).get(kind) or _token_labels(kind, tokens)
                 one = _stacked(kind, weights, row), (allowed or {}).get(kind)
-                found.append(_without(kind, *one, queries, keys, skip=skip, sums_to_one=sums_to_one))
+                found.append(_without(kind, *one, queries, keys, skip=skip, sums_to_one=sums_to_one, signed=signed))
     return GivenMaps(tuple(found), checkpoint=checkpoint, sentence=sentence, special=tuple(special))
 
 
@@ -367,12 +380,13 @@ def _without(
     *,
     skip: Collection[str],
     sums_to_one: bool,
+    signed: bool,
 ) -> GivenAttention:
     """Remove the rows and columns of some tokens."""
     if (
         not skip or weights.ndim != 4 or weights.shape[2:] != (len(queries), len(keys))
     ):  # invalid shapes are reported later
-        return GivenAttention(kind, weights, queries, keys, allowed, sums_to_one)
+        return GivenAttention(kind, weights, queries, keys, allowed, sums_to_one, signed)
     rows, columns = ([place for place, label in enumerate(labels) if label not in skip] for labels in (queries, keys))
     mask = None if allowed is None else np.asarray(allowed)
     if mask is not None and mask.shape == weights.shape[2:]:
@@ -384,4 +398,5 @@ def _without(
         tuple(keys[place] for place in columns),
         mask,
         sums_to_one,
+        signed,
     )

@@ -3,7 +3,7 @@
     np.savez("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)
 
 For each of `encoder`, `decoder` and `cross` that exists: `_weights` [layer, head, query, key], `_queries` and
-`_keys`; optionally `_allowed`, bool [query, key], and `_sums_to_one`, bool. Optional for the whole file:
+`_keys`; optionally `_allowed`, bool [query, key], and `_sums_to_one` and `_signed`, bool. Optional for the whole file:
 `checkpoint`, `sentence`, `special`. `GivenAttention` and `GivenMaps` explain each.
 
 An `.npz` is a ZIP archive of arrays. The file is not trusted, and a small one may unpack to any size. Every size that
@@ -72,6 +72,7 @@ _PARTS: Final = {
     "keys": _TOKENS,
     "allowed": _Form("b", 2, 1, MOST_TOKENS**2, say("an array of bools [query, key]")),
     "sums_to_one": _Form("b", 0, 1, 1, say("one bool")),
+    "signed": _Form("b", 0, 1, 1, say("one bool")),
 }
 _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PARTS.items()} | {
     "checkpoint": _ONE_TEXT,
@@ -236,6 +237,7 @@ def _arrays(maps: GivenMaps) -> dict[str, Any]:
             "keys": np.array(one.keys),
             "allowed": one.mask,
             "sums_to_one": np.array(one.sums_to_one),
+            **({"signed": np.array(True)} if one.signed else {}),
         }
         arrays |= {f"{one.kind}_{part}": value for part, value in parts.items()}
     return arrays
@@ -257,6 +259,7 @@ def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
                 values[f"{kind}_keys"],
                 values.get(f"{kind}_allowed"),
                 bool(values.get(f"{kind}_sums_to_one", True)),
+                bool(values.get(f"{kind}_signed", False)),
             )
             for kind in KINDS
             if f"{kind}_weights" in values

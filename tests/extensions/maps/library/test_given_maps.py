@@ -6,7 +6,7 @@ import torch
 
 from glassformer.extensions.maps.library import given_maps as checked
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
-from transformer import GivenMaps, given_maps
+from transformer import GivenMaps, given_maps, load_maps, save_maps
 from transformer.errors import MapsError, QueryError
 
 
@@ -17,6 +17,25 @@ def test_given_maps_are_what_was_given():
     assert (maps.of("cross").queries, maps.of("cross").keys) == (TARGET, SOURCE)
     assert maps.of("encoder").queries == maps.of("encoder").keys == SOURCE
     assert not maps.maps("encoder").flags.writeable
+
+
+def test_attributions_may_be_any_finite_numbers(tmp_path):
+    numbers = np.random.default_rng(0).normal(size=(1, 2, 4, 5)).astype(np.float32) * 9
+    with pytest.raises(MapsError, match="set `signed=True` for attributions"):
+        given_maps(cross=numbers, source=SOURCE, target=TARGET)
+    maps = given_maps(cross=numbers, source=SOURCE, target=TARGET, signed=True)
+    assert (maps.of("cross").signed, maps.of("cross").sums_to_one) == (True, False)
+    save_maps(maps, tmp_path / "x.npz")
+    again = load_maps(tmp_path / "x.npz")
+    assert again.of("cross").signed
+    assert again.content_hash == maps.content_hash
+    numbers[0, 1, 2, 3] = np.nan
+    with pytest.raises(MapsError, match="layer 1, head 2, row 3, column 4 is nan; attributions must be finite"):
+        given_maps(cross=numbers, source=SOURCE, target=TARGET, signed=True)
+    closed = np.ones((4, 5), bool)
+    closed[2, 3] = False
+    with pytest.raises(MapsError, match="the mask does not allow"):
+        given_maps(cross=-np.ones((1, 1, 4, 5)), source=SOURCE, target=TARGET, signed=True, allowed={"cross": closed})
 
 
 def test_any_kinds_will_do_but_one_there_must_be():
