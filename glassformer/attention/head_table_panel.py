@@ -116,7 +116,7 @@ def _measures(run: AnyRun, row: Any) -> None:
     _table(measured, added)
     for one in more:
         one.under_table(measured)
-    _chosen(measured)
+    _chosen(run, measured)
     asked = run.view.of(AttentionLook).measure
     others = [one for one in more if asked in one.measures(run)]
     for one in others:
@@ -131,9 +131,9 @@ def _measures(run: AnyRun, row: Any) -> None:
     drawing.explain(HOW_TO_USE, _scope(measured), A_WEIGHT_IS_NO_CAUSE)
 
 
-def _chosen(found: pictures.Heads) -> None:
+def _chosen(run: AnyRun, found: pictures.Heads) -> None:
     """Say what the chosen head looks at, lead to its map, and offer what can be done with it."""
-    view, run = found.run.view, found.run
+    view = run.view
     if view.layer is None or view.head is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=run.key(CHOSEN)):

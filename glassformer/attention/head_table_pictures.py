@@ -81,12 +81,14 @@ class Heads(Scene):
             return None
         of = self._looked_at[layer][head]
         (first, n), *others = of.keys
-        of_head = {"head": head_name(layer, head), "n": n, "all": of.n_rows}
+        name = head_name(layer, head)
         if not others:
-            return say("{head} mostly looks at {first} ({n} of {all} rows).", first=first, **of_head)
+            return say(
+                "{head} mostly looks at {first} ({n} of {all} rows).", head=name, first=first, n=n, all=of.n_rows
+            )
         other, m = others[0]
-        return say("{head} mostly looks at {first} ({n} of {all} rows), then at {other} ({m}).", first=first,
-                   other=other, m=m, **of_head)  # fmt: skip
+        return say("{head} mostly looks at {first} ({n} of {all} rows), then at {other} ({m}).", head=name, first=first,
+                   n=n, all=of.n_rows, other=other, m=m)  # fmt: skip
 
     @cached_property
     def _looked_at(self) -> list[list[LookedAt]] | None:
