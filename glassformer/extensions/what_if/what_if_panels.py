@@ -87,14 +87,31 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
     changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)
     gone = own in changes
     others = tuple(one for one in changes if one != own)
+    after = others if gone else (*others, own)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=run.key("of_head")):
         st.button(
             say("Put this head back") if gone else say("Take this head away"),
             key=run.key("take_head"),
             icon=":material/undo:" if gone else ":material/content_cut:",
             help=say("Taking the head away sets its output to 0, and the model generates a new output."),
-            on_click=partial(session.change, run.slot, others if gone else (*others, own)),
+            on_click=partial(session.change, run.slot, after),
         )
+        if (becomes := _becomes(run, after)) is not None:
+            st.markdown(drawing.plain(becomes), width="content")
+
+
+def _becomes(run: OpenRun, changes: tuple[Intervention, ...]) -> Sentence | None:
+    """What the output becomes with these changes; None if it cannot be known, or may not be."""
+    if run.view.guess or cover_box.is_on() or not run.trace.n_steps:
+        return None
+    after = _trace(run.checkpoint, run.slot, changes)
+    return None if after is None else _output(run.trace, after)
+
+
+def _output(before: Trace, after: Trace) -> Sentence:
+    if before.tgt_ids == after.tgt_ids:
+        return say("The output stays “{before}”.", before=before.output_text)
+    return say("Output: “{before}” → “{after}”", before=before.output_text, after=after.output_text)
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
@@ -194,12 +211,9 @@ def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Int
     after = _trace(checkpoint, slot, changes)
     if after is None or not trace.n_steps:
         return  # the page says it once the change is made
-    n = first_difference(trace.tgt_ids, after.tgt_ids)
+    n, said = first_difference(trace.tgt_ids, after.tgt_ids), _output(trace, after)
     if n is None:
         n = int(np.abs(np.exp(own_log_probs(after)) - np.exp(own_log_probs(trace))).argmax())
-        said = say("The output stays “{before}”.", before=trace.output_text)
-    else:
-        said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
     before, now = (float(np.exp(run.log_probs[n, trace.tgt_ids[n]])) for run in (trace, after))
     moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_tokens[n], n=n + 1, before=before,
                 after=now)  # fmt: skip
