@@ -6,6 +6,7 @@ language a model was trained on it does not know; of two languages that share a 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import islice
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
 N_IDS: Final = 4
-MOST_A_WORD: Final = 6  # tokens; a tokenizer that has more spells the text in letters or bytes
+MOST_A_WORD: Final = 7  # tokens; a tokenizer that has more spells the text in letters or bytes
 LETTERS_A_WORD: Final = 2  # of a text without spaces
+_PARTS: Final = re.compile(r"\w+|[^\w\s]")
 
 
 def suggested(checkpoint: Checkpoint, others: Iterable[str]) -> str:
@@ -41,4 +43,5 @@ def _tokens_a_word(tokenizer: AnyTokenizer, text: str) -> float:
     if found.unread or not found.ids or any(map(tokenizer.is_special, found.ids)):
         return float("inf")
     unspaced = sum(unicodedata.category(letter) == "Lo" for letter in text)  # such as ideographs
-    return len(found.ids) / max(unspaced / LETTERS_A_WORD, len(text.split()))
+    parts = len(_PARTS.findall(text)) - bool(unspaced)
+    return (len(found.ids) + 1) / (unspaced / LETTERS_A_WORD + parts)  # one more: of two alike the longer

@@ -86,7 +86,7 @@ class HeadEffectColumns(HeadColumns):
             f"{name}{ending}": HeadColumn(
                 values(effects, run.view.kind, name, n_steps=n_steps, step=step),
                 say("Without it"),
-                joined(" ", [say("{what}.", what=_heading(name)), WORDS[name].meaning]),
+                joined("\n\n", [_heading(name), WORDS[name].meaning]),
                 "%d" if name == "pieces" else "%.3f",
                 in_table=step == chosen and name == (asked if asked in names else names[0]),
             )
