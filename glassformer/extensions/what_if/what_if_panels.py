@@ -105,13 +105,11 @@ def _becomes(run: OpenRun, changes: tuple[Intervention, ...]) -> Sentence | None
     if run.view.guess or cover_box.is_on() or not run.trace.n_steps:
         return None
     after = _trace(run.checkpoint, run.slot, changes)
-    return None if after is None else _output(run.trace, after)
-
-
-def _output(before: Trace, after: Trace) -> Sentence:
-    if before.tgt_ids == after.tgt_ids:
-        return say("The output stays “{before}”.", before=before.output_text)
-    return say("Output: “{before}” → “{after}”", before=before.output_text, after=after.output_text)
+    if after is None:
+        return None
+    if after.tgt_ids == run.trace.tgt_ids:  # which is in sight
+        return say("The output stays the same.")
+    return say("“{before}” → “{after}”", before=run.trace.output_text, after=after.output_text)
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
@@ -211,9 +209,12 @@ def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Int
     after = _trace(checkpoint, slot, changes)
     if after is None or not trace.n_steps:
         return  # the page says it once the change is made
-    n, said = first_difference(trace.tgt_ids, after.tgt_ids), _output(trace, after)
+    n = first_difference(trace.tgt_ids, after.tgt_ids)
     if n is None:
         n = int(np.abs(np.exp(own_log_probs(after)) - np.exp(own_log_probs(trace))).argmax())
+        said = say("The output stays “{before}”.", before=trace.output_text)
+    else:
+        said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
     before, now = (float(np.exp(run.log_probs[n, trace.tgt_ids[n]])) for run in (trace, after))
     moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_tokens[n], n=n + 1, before=before,
                 after=now)  # fmt: skip
