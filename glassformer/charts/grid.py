@@ -184,7 +184,7 @@ def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
 
 
 HOW_TO_READ = say(
-    "Each tile is one head's map: a row is a token that reads (query), a column a token that is read (key), and the "
+    "Each tile is one head's map: a row is a token that reads (query), a column is a token that is read (key). The "
     "stronger the colour, the more the row takes from the column. A weight is softmax(q·k / √d_head) over the keys."
 )
 HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")

@@ -53,7 +53,7 @@ def _three_bytes(drawn: np.ndarray) -> np.ndarray:
 
 
 ROWS_AND_COLUMNS = say(
-    "Each row is a token that reads (query), each column a token that is read (key): the stronger a cell's colour, "
+    "Each row is a token that reads (query), each column is a token that is read (key): the stronger a cell's colour, "
     "the more the row takes from the column."
 )
 HOW_TO_READ = joined(" ", [ROWS_AND_COLUMNS, say("A row's weights sum to 1.")])

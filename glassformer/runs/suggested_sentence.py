@@ -1,4 +1,4 @@
-"""A first sentence for a model whose card has none: an example of another that its tokenizer reads, or ids of its own.
+"""Suggested sentence for a model without examples: one of another model that its tokenizer reads, or own tokens.
 
 How well a tokenizer reads a text is measured by what it makes of it: nothing unknown, and few tokens a word. What
 language a model was trained on it does not know; of two languages that share a vocabulary either may be suggested.

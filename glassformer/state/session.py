@@ -10,8 +10,8 @@ is set from the URL. Otherwise `publish` writes the URL from the session at the 
 Three traps. Every written URL becomes a history entry, so a URL that was just opened is never corrected at once: the
 correction would trap everybody who goes back to it. A user may hit a key before the browser has received the newest
 URL: the next run then comes with an older one, which does not mean the Back button. And a user may go to another URL
-before that: then ours would replace it in the address bar, so what was opened is written once more as it was, which is
-no entry where the bar says it already.
+before that: then ours would replace it in the address bar, so what was opened is written once more as it was; where
+the bar says it already, that adds nothing to the history.
 Where a step needs no drawing the browser writes the URL itself (`components/stepper/settled-step.js`).
 """
 

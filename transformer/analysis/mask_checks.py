@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -109,12 +109,12 @@ def changed_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids, tap: Tap) -> B
         return {name: mask[:, :1].numpy(force=True) for name, mask in there.items()}
 
     before, after = passed(NO_TAP), passed(tap)
-    masks = {name: np.where(before[name] != mask, mask, own.own(name)) for name, mask in after.items()}
+    masks: Any = {name: np.where(before[name] != mask, mask, own.own(name)) for name, mask in after.items()}
     if model.anatomy.writes:
         masks["causal"] = tap.child("decoder").setting("causal", causal_mask(tgt.size(1))).numpy(force=True)
         padding = tap.child("decoder").setting("padding", torch.tensor(own.target)).numpy(force=True)
         masks["target"] = np.broadcast_to(padding, (*padding.shape[:-1], tgt.size(1)))
-    return replace(own, **cast("dict[str, Any]", masks))
+    return replace(own, **masks)
 
 
 def additive(mask: np.ndarray) -> np.ndarray:
