@@ -15,10 +15,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import transformer
-from glassformer import APP, SHIPPED
+from glassformer import APP
 from transformer import __version__
 from transformer.__main__ import main as command
+from transformer.checkpoint.named import check_name, names
 from transformer.errors import CheckpointError, GlassformerError
+from transformer.extensions import provided
 
 OPTIONS = """
 without a command the app starts; its options:
@@ -63,24 +65,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _is_model(word: str) -> bool:
     """Whether a word is that of a model and not of a command: a path, or a name of the hub."""
-    return not word.startswith("-") and (os.sep in word or "/" in word or Path(word).suffix != "" or word in _shipped())
-
-
-def _shipped() -> set[str]:
-    return {one.parent.name for one in SHIPPED.glob("*/config.json")}
+    return not word.startswith("-") and (os.sep in word or "/" in word or Path(word).suffix != "" or word in names())
 
 
 def _opening(word: str) -> list[str]:
     """The app's options that open a model; one of the hub is in the cache then."""
-    if word in _shipped():
+    if word in names():
         return ["--open", word]
     place = Path(word).expanduser()
     if place.exists():
         return ["--checkpoints", str(place.absolute().parent), "--open", place.absolute().name]
-    pull = getattr(transformer, "pull", None)  # an extension's
-    if pull is None:
+    check_name(place)
+    typed_as_path = place.as_posix() != word  # such as ./a/b
+    if typed_as_path or not any(one.reads(place, inside=None) for one in provided("formats")):  # nor has it the hub
         raise CheckpointError("{path}: there is no such file or folder.", path=word)
-    pull(word, again=False)
+    transformer.pull(word, again=False)
     return ["--open", word]
 
 

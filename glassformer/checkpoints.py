@@ -141,8 +141,8 @@ def folders() -> None:
         st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.plain(said)]))
     st.caption(
         say(
-            "To see your own checkpoints here, start the app with `-- {option} DIR` or set the environment "
-            "variable `{variable}`.",
+            "To see your own checkpoints here, start the app with `glassformer {option} DIR` or set the "
+            "environment variable `{variable}`.",
             option=loading.OPTION,
             variable=loading.ENVIRONMENT,
         )

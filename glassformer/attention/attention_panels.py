@@ -100,7 +100,7 @@ def below(run: AnyRun, draw: Callable[[], object]) -> None:
         return
     otherwise(run)
     cover_box.part(lambda: attempt(draw))
-    if ATTENTION.entry(run).name != "walk":  # that chooses a head by itself
+    if ATTENTION.entry(run).name not in ("walk", "table"):  # these draw it by themselves
         for_head(run, run.view.layer, run.view.head)
 
 

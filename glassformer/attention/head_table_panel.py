@@ -10,7 +10,7 @@ import pandas as pd
 
 from glassformer.attention import AttentionLook
 from glassformer.attention import head_table_pictures as pictures
-from glassformer.attention.attention_panels import below, map_controls
+from glassformer.attention.attention_panels import below, for_head, map_controls
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -29,20 +29,23 @@ from transformer.i18n import joined, say, say_n
 
 TABLE = "head_table"
 OPEN = "head_table_open"
+CHOSEN, OPEN_MAP = "head_table_chosen", "head_table_open_map"
 OPEN_BY_MEASURE = "head_table_open_by_measure"
 MEASURE = "head_table_measure"
 CSV = "head_table_csv"
 
-OPEN_WIDTH = 118  # pixels
-WORDS_WIDTH = 190
-_LEAST_COLUMN = 74
+OPEN_WIDTH = 124  # pixels
+WORDS_WIDTH = 176
+_LEAST_COLUMN = 66
+ALIKE: frozenset[Name] = frozenset({"entropy", "entropy_share", "largest", "distance"})
+"""How far a head spreads. The table has one of these, as on 1280 pixels all columns are in sight; the file has all."""
 LARGEST_ON = say("Largest weight on")
 HOW_TO_READ_LARGEST = say(
     "The keys that have the largest weight of most rows, and in how many of the rows; of neighbours, how far away."
 )
-MOST_WITHOUT_SCROLLING = 24  # heads
+MOST_WITHOUT_SCROLLING = 12  # heads
 HOW_TO_USE = say(
-    "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for its formula."
+    "Click a name to choose that head; ● marks the chosen head. Click a heading to sort; hover over it for its formula."
 )
 A_WEIGHT_IS_NO_CAUSE = say(
     "These numbers show where a head puts its weights and how large its output is, for this sentence only; another "
@@ -60,7 +63,7 @@ class HeadColumn:
     heading: str
     meaning: str  # how the numbers are made
     form: str = "%.4f"
-    in_table: bool = True  # else it is in the file alone
+    in_table: bool = True  # else it is in the file alone; the table has room for one
 
 
 class HeadColumns:
@@ -110,6 +113,10 @@ def _measures(run: AnyRun, row: Any) -> None:
             one.controls(run)
         _open_by_measure(measured)
     added = {name: column for one in more for name, column in one.columns(measured).items()}
+    _table(measured, added)
+    for one in more:
+        one.under_table(measured)
+    _chosen(run, measured)
     asked = run.view.of(AttentionLook).measure
     others = [one for one in more if asked in one.measures(run)]
     for one in others:
@@ -121,10 +128,24 @@ def _measures(run: AnyRun, row: Any) -> None:
             widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
         )
     draw_below(measured)
-    _table(measured, added)
-    for one in more:
-        one.under_table(measured)
     drawing.explain(HOW_TO_USE, _scope(measured), A_WEIGHT_IS_NO_CAUSE)
+
+
+def _chosen(run: AnyRun, found: pictures.Heads) -> None:
+    """Say what the chosen head looks at, lead to its map, and offer what can be done with it."""
+    view = run.view
+    if view.layer is None or view.head is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=run.key(CHOSEN)):
+        if found.of_chosen is not None:
+            st.markdown(drawing.plain(found.of_chosen), width="content")
+        st.button(
+            say("Open its map"),
+            key=run.key(OPEN_MAP),
+            icon=":material/arrow_forward:",
+            on_click=partial(session.replace, found.slot, panel="head"),
+        )
+    for_head(run, view.layer, view.head)
 
 
 def _scope(found: pictures.Heads) -> str:
@@ -217,7 +238,7 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     def go() -> None:
         click = st.session_state.get(key)
         if click is not None:
-            session.replace(slot, **pictures.opened(kind, *divmod(int(click["row"]), n_heads)))
+            session.replace(slot, **pictures.chosen(kind, *divmod(int(click["row"]), n_heads)))
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
@@ -234,9 +255,10 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
     if words is not None:
         numbers = numbers.assign(in_words=here([said for layer in words for said in layer]))
         columns["in_words"] = st.column_config.TextColumn(LARGEST_ON, help=HOW_TO_READ_LARGEST, width=WORDS_WIDTH)
-    columns |= {name: _column(found.spoken[name]) for name in found.measures}
+    alike = found.name if found.name in ALIKE else pictures.OTHERWISE
+    columns |= {name: _column(found.spoken[name]) for name in found.measures if name == alike or name not in ALIKE}
     columns |= {
-        name: st.column_config.NumberColumn(one.heading, help=one.meaning, format=one.form)
+        name: st.column_config.NumberColumn(one.heading, help=one.meaning, format=one.form, width=_wide(one.heading))
         for name, one in added.items()
         if one.in_table
     }
@@ -253,9 +275,13 @@ def _table(found: pictures.Heads, added: Mapping[str, HeadColumn]) -> None:
 
 
 def _column(said: MeasureLabels) -> Any:
-    width = max(_LEAST_COLUMN, 18 + 6 * len(said.heading))  # all columns are in sight on a screen of 1280 pixels
+    width = _wide(said.heading)
     if said.share:
         return st.column_config.ProgressColumn(
             said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=width
         )
     return st.column_config.NumberColumn(said.heading, help=said.meaning, format="%.2f", width=width)
+
+
+def _wide(heading: str) -> int:
+    return max(_LEAST_COLUMN, 18 + 6 * len(heading))

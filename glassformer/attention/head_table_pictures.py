@@ -55,6 +55,14 @@ NOT_CHOSEN = say(
 
 
 @dataclass(frozen=True)
+class LookedAt:
+    """The keys on which most rows of one head have their largest weight."""
+
+    keys: list[tuple[str, int]]  # each as it is called, and of how many rows
+    n_rows: int
+
+
+@dataclass(frozen=True)
 class Heads(Scene):
     """All measures of the heads of the selected attention."""
 
@@ -63,13 +71,34 @@ class Heads(Scene):
     @cached_property
     def in_words(self) -> list[list[Sentence]] | None:
         """Where each head has the largest weights of its rows [layer][head]; None for a run that keeps no maps."""
+        return None if self._looked_at is None else [[_short(one) for one in layer] for layer in self._looked_at]
+
+    @cached_property
+    def of_chosen(self) -> Sentence | None:
+        """The same of the head that is chosen, as a sentence; None if there is none."""
+        layer, head = self.run.view.layer, self.run.view.head
+        if layer is None or head is None or self._looked_at is None:
+            return None
+        of = self._looked_at[layer][head]
+        (first, n), *others = of.keys
+        name = head_name(layer, head)
+        if not others:
+            return say(
+                "{head} mostly looks at {first} ({n} of {all} rows).", head=name, first=first, n=n, all=of.n_rows
+            )
+        other, m = others[0]
+        return say("{head} mostly looks at {first} ({n} of {all} rows), then at {other} ({m}).", head=name, first=first,
+                   n=n, all=of.n_rows, other=other, m=m)  # fmt: skip
+
+    @cached_property
+    def _looked_at(self) -> list[list[LookedAt]] | None:
         run, trace = self.run, self.run.visible.trace
         if not getattr(trace, "keeps_maps", True):
             return None
         axes, rows = sides(run.visible, run.view.kind), self.measures["largest"].rows
         strongest = trace.maps(run.view.kind)[:, :, : len(rows), : len(axes.keys)].argmax(axis=-1)
         is_own = run.view.kind != "cross"
-        return [[_in_words(keys, rows, axes.keys, is_own) for keys in layer] for layer in strongest]
+        return [[_looked_at(keys, rows, axes.keys, is_own) for keys in layer] for layer in strongest]
 
     @cached_property
     def spoken(self) -> dict[Name, MeasureLabels]:
@@ -157,8 +186,8 @@ def hides(run: Viewed) -> bool:
     return isinstance(run, ViewedRun) and run.view.guess and of_decoder
 
 
-def _in_words(strongest: np.ndarray, rows: np.ndarray, keys: Sequence[str], is_own: bool) -> Sentence:
-    """On which keys most rows of one head have their largest weight: neighbours where they are half of them."""
+def _looked_at(strongest: np.ndarray, rows: np.ndarray, keys: Sequence[str], is_own: bool) -> LookedAt:
+    """Of one head; neighbours are named where they are half of the rows."""
     places = np.flatnonzero(rows)
     apart = Counter((strongest[places] - places).tolist())
     near = {by for by in NEIGHBOURS if is_own and 2 * apart[by] >= len(places) > 1}
@@ -166,8 +195,11 @@ def _in_words(strongest: np.ndarray, rows: np.ndarray, keys: Sequence[str], is_o
     for place in map(int, places):
         key = int(strongest[place])
         found[NEIGHBOURS[key - place] if key - place in near else say("“{key}”", key=keys[key])] += 1
-    most = [say("{key} {n}/{all}", key=key, n=n, all=len(places)) for key, n in found.most_common(MOST_NAMED)]
-    return joined(", ", most)
+    return LookedAt(found.most_common(MOST_NAMED), len(places))
+
+
+def _short(of: LookedAt) -> Sentence:
+    return joined(", ", [say("{key} {n}/{all}", key=key, n=n, all=of.n_rows) for key, n in of.keys])
 
 
 TABLE = ATTENTION.part("table", open_heads)
@@ -183,7 +215,7 @@ def head_name(layer: int, head: int) -> str:
 
 @TABLE.picture("head_table_map", say("Measure in the charts"), follows="still")
 def all_heads(found: Heads) -> Plot:
-    """One measure of all heads; a click opens a head."""
+    """One measure of all heads; a click chooses a head."""
     kind, said, group = found.run.view.kind, found.spoken[found.name], size_of(found.run)
     n_layers, n_heads = found.means.shape
     drawn = heat(
@@ -208,16 +240,21 @@ def all_heads(found: Heads) -> Plot:
             HOW_TO_READ_HEADS,
             said.meaning,
             *[HOW_TO_READ_GROUPS] * (group > 1),
-            say("Click a cell to open the map of that head."),
+            say("Click a cell to look at its head."),
         ],
     )
-    clicked = fields(cell_of, lambda cell: opened(kind, *cell))
+    clicked = fields(cell_of, lambda cell: chosen(kind, *cell))
     return Plot(spec=drawn["spec"], alt=alt, how_to_read=read, clicked=clicked)
 
 
+def chosen(kind: Kind, layer: int, head: int) -> dict[str, Any]:
+    """What is looked at when a head is chosen."""
+    return {"kind": kind, "layer": layer, "head": head, "heads": ()}
+
+
 def opened(kind: Kind, layer: int, head: int) -> dict[str, Any]:
-    """What is looked at when a head's map is opened."""
-    return {"kind": kind, "layer": layer, "head": head, "heads": (), "panel": "head"}
+    """The same when its map is opened, too."""
+    return {**chosen(kind, layer, head), "panel": "head"}
 
 
 @TABLE.picture("head_table_rows", say("One row"))

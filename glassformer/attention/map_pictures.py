@@ -42,6 +42,7 @@ from glassformer.charts.heatmap import (
     HOW_TO_READ_CLOSED,
     HOW_TO_READ_MARK,
     HOW_TO_READ_PROMPT,
+    ROWS_AND_COLUMNS,
     follow_steps,
     heads_columns,
     heatmap_spec,
@@ -61,20 +62,14 @@ from transformer.model.anatomy import Kind
 from transformer.runs.trace import LabelledMaps, Trace
 
 LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
-HOW_TO_READ: Final = say(
-    "Each row is a query; its weights over the keys, softmax(q·k / √d_head), sum to 1. The stronger a cell's "
-    "colour, the more of that key's value the query receives."
+HOW_TO_READ: Final = joined(
+    " ", [ROWS_AND_COLUMNS, say("A row's weights are softmax(q·k / √d_head) over the keys and sum to 1.")]
 )
-HOW_TO_READ_MEAN: Final = say(
-    "Each row is a query. Its weights over the keys are the mean of softmax(q·k / √d_head) over the heads and sum "
-    "to 1. The stronger a cell's colour, the more of that key's values the query receives."
+HOW_TO_READ_MEAN: Final = joined(
+    " ", [ROWS_AND_COLUMNS, say("A row's weights are the mean of softmax(q·k / √d_head) over the heads and sum to 1.")]
 )
-HOW_TO_READ_MAX: Final = say(
-    "Each cell shows the largest weight, softmax(q·k / √d_head), that the row's query gives to the column's key in "
-    "any head."
-)
-HOW_TO_READ_OTHER_SUMS: Final = say(
-    "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
+HOW_TO_READ_MAX: Final = joined(
+    " ", [ROWS_AND_COLUMNS, say("A cell shows the largest weight, softmax(q·k / √d_head), in any head.")]
 )
 HOW_TO_READ_CELL: Final = say("Click a cell to take a closer look.")
 
@@ -301,7 +296,7 @@ def _how_to_read(run: Viewed, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
     trace = run.visible.trace
     if isinstance(trace, LabelledMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
-        how = HOW_TO_READ_GIVEN if trace.of(run.view.kind).sums_to_one else HOW_TO_READ_OTHER_SUMS
+        how = HOW_TO_READ_GIVEN if trace.of(run.view.kind).sums_to_one else ROWS_AND_COLUMNS
     parts = [rollout_note(trace, run.view, run.view.kind) or how]
     parts += [words_note(run.visible, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (
         not drawn.allowed.all()

@@ -194,8 +194,8 @@ def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
 
 
 HOW_TO_READ = say(
-    "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
-    "colour, the larger the weight: softmax(q·k / √d_head) over the keys."
+    "Each tile is one head's map: a row is a token that reads (query), a column is a token that is read (key). The "
+    "stronger the colour, the more the row takes from the column. A weight is softmax(q·k / √d_head) over the keys."
 )
 HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 

@@ -52,10 +52,11 @@ def _three_bytes(drawn: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(drawn) & np.isfinite(rounded), rounded, drawn)
 
 
-HOW_TO_READ = say(
-    "Each row is one query; its weights over the keys sum to 1. The stronger the colour, the larger the weight of "
-    "that key."
+ROWS_AND_COLUMNS = say(
+    "Each row is a token that reads (query), each column is a token that is read (key): the stronger a cell's colour, "
+    "the more the row takes from the column."
 )
+HOW_TO_READ = joined(" ", [ROWS_AND_COLUMNS, say("A row's weights sum to 1.")])
 HOW_TO_READ_CLOSED = say("Hatched cells are closed by the mask.")
 
 LOG_FLOOR = 1e-4

@@ -31,6 +31,7 @@ HOW_TO_READ: dict[Convention, str] = {
         "exactly 0."
     ),
 }
+HOW_TO_READ_CHANGED = say("A ring marks a cell that a change to the model has opened or closed.")
 
 _PADDING = say("padding")
 _MOST_WRITTEN = 20  # above this many columns a letter or a sign in each cell is too small to read
@@ -80,6 +81,7 @@ def mask_map_spec(
     mask: np.ndarray,
     *,
     reasons: Mapping[str, np.ndarray],
+    changed: np.ndarray,
     queries: Sequence[str],
     keys: Sequence[str],
     title: str,
@@ -91,8 +93,8 @@ def mask_map_spec(
     """Draw one sentence's mask after broadcasting, bool [query, key], True = may attend.
 
     `reasons` maps each reason to the cells that it closes, bool [query, key]; ValueError if together they are not all
-    closed cells. `axes` are the names of rows and columns, the chosen `cell` is framed, `colour` is the side of the
-    keys.
+    closed cells. Cells that are `changed`, bool [query, key], have a ring. `axes` are the names of rows and columns,
+    the chosen `cell` is framed, `colour` is the side of the keys.
     """
     layout, hatching = _frame_of(mask, queries, keys, title, axes, None)
     if not np.array_equal(np.sum([*reasons.values(), np.zeros(mask.shape)], axis=0), ~mask):
@@ -114,7 +116,19 @@ def mask_map_spec(
         closed = words[1] if convention == "bool" or len(keys) <= _MOST_INFINITE else ""
         text = [[words[0] if may else closed for may in line] for line in mask]
         data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": theme.MARK_COLOR}}
-    return {"data": [*data, *hatching], "layout": layout, "how_to_read": HOW_TO_READ[convention]}
+    rings = [_rings(changed)] if changed.any() else []
+    how_to_read = joined(" ", [HOW_TO_READ[convention], *[HOW_TO_READ_CHANGED] * len(rings)])
+    return {"data": [*data, *hatching, *rings], "layout": layout, "how_to_read": how_to_read}
+
+
+def _rings(cells: np.ndarray) -> Spec:
+    """A ring in each of these cells; hover and clicks go to the cell."""
+    rows, columns = np.nonzero(cells)
+    size = 18 if max(cells.shape) <= _MOST_WRITTEN else 7
+    marker = {"symbol": "circle-open", "size": size, "color": theme.MARK_COLOR, "line": {"width": 1.5}}
+    return {"type": "scatter", "mode": "markers", "x": columns, "y": rows, "marker": marker, "hoverinfo": "skip"} | {
+        "showlegend": False
+    }
 
 
 def _frame_of(

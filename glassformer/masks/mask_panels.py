@@ -158,8 +158,6 @@ def draw(run: OpenRun) -> None:
         return
     if run.view.guess and batch.parts.writes:
         st.info(mask_texts.GUESSING, icon=":material/visibility_off:")
-    if run.trace.query.interventions:
-        st.info(mask_texts.UNCHANGED, icon=":material/info:")
     scene = scene_of(run, batch)
     choose_mask(scene, row)
     if special := mask_texts.about_special(run.checkpoint.config, scene.name):
@@ -185,7 +183,22 @@ def _unfold(slot: Slot, name: str, key: str) -> None:
     session.replace(slot, masks_panel=name if st.session_state[key] else "masks")
 
 
+def _changed(scene: MasksScene) -> None:
+    """Say what the run's change does to the mask, and lead to what later tokens do in one pass."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=scene.run.key("mask_changed_row")):
+        st.markdown(mask_texts.about_changed(scene.changed, scene.whole), width="content")
+        if scene.kind == "decoder" and (scene.changed & scene.whole).any():
+            st.button(
+                say("See what later tokens do"),
+                key=scene.run.key("mask_to_checks"),
+                icon=":material/arrow_downward:",
+                on_click=partial(session.replace, scene.slot, masks_panel="checks"),
+            )
+
+
 def _masks(scene: MasksScene) -> None:
+    if scene.run.trace.query.interventions:
+        _changed(scene)
     cell(scene)
     if len(scene.axes.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
@@ -215,6 +228,8 @@ def _masks(scene: MasksScene) -> None:
 def _differences(scene: MasksScene) -> tuple[int, int]:
     """How many cells the run recorded for its attentions, and how many of them these masks have otherwise."""
     cells = different = 0
+    if scene.used is not scene.masks:
+        return 0, 0  # a change acts on a run that is written step by step otherwise than on one pass
     for name in (name for name in ATTENTIONS if name in scene.masks.names):
         whole = scene.masks.whole(name)
         for place, trace in enumerate(scene.batch.traces):
@@ -265,6 +280,8 @@ def _numbers(row: mask_pictures.MaskedRow, keys: list[str]) -> pd.DataFrame:
 
 def _checks(scene: MasksScene) -> None:
     """Run both checks on the selected sentence and draw what they found."""
+    if scene.run.trace.query.interventions:
+        st.caption(mask_texts.CHECKS_UNCHANGED)
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
         drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved)))

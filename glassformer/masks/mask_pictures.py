@@ -53,7 +53,8 @@ def _map(scene: MasksScene, convention: charts.Convention, title: str, written: 
     place, whole, found = scene.batch.sentence, scene.whole, scene.axes
     spec = charts.mask_map_spec(
         whole,
-        reasons=closed_for(scene.name, scene.masks, place),
+        reasons=scene.reasons,
+        changed=scene.changed,
         queries=found.queries,
         keys=found.keys,
         title=title,

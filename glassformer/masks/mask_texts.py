@@ -27,10 +27,7 @@ TORCH = say(
     "*may attend*; in torch's own `nn.MultiheadAttention`, True means *may not attend*. If the `~` is missing, the "
     "mask opens exactly what it should close, and no error is raised."
 )
-UNCHANGED = say(
-    "This run changes something inside the model. The masks and checks on this page are those of the unchanged "
-    "model; only *One row* shows the changed run."
-)
+CHECKS_UNCHANGED = say("Both checks run the model without the change.")
 MINUS_INFINITY = "−∞"
 CLOSED_OTHERWISE = say("closed by a change to the model, or by a layer's window")
 MISTAKES = joined(
@@ -379,3 +376,21 @@ def _rows(first: int, end: int) -> str:
     if end - first == 1:
         return say("row {n}", n=end)
     return say("rows {first} to {last}", first=first + 1, last=end)
+
+
+def about_changed(changed: np.ndarray, allowed: np.ndarray) -> str:
+    """What a change of the run does to a mask, cells [query, key] that it changes and that are open now."""
+    opened, closed = int((changed & allowed).sum()), int((changed & ~allowed).sum())
+    if not changed.any():
+        return say("The change leaves this mask as it was.")
+    if not closed:
+        return say_n(
+            "The ring marks the cell that the change opens.", "Rings mark the {n} cells that the change opens.", opened
+        )
+    if not opened:
+        return say_n(
+            "The ring marks the cell that the change closes.",
+            "Rings mark the {n} cells that the change closes.",
+            closed,
+        )
+    return say("Rings mark what the change opens ({opened}) and closes ({closed}).", opened=opened, closed=closed)

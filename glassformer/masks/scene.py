@@ -18,10 +18,11 @@ from glassformer.masks import MasksLook
 from glassformer.runs.map_axes import SOURCE_COLUMNS, SOURCE_ROWS, TARGET_COLUMNS, TARGET_ROWS
 from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.viewed_run import RunScene, ViewedRun, row_labels
-from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
+from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks, changed_masks
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import Anatomy, anatomy
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 
@@ -49,6 +50,7 @@ PADDING, FUTURE, BOTH = (
     say("the key comes after the query (the future)"),
     say("the key is padding and comes after the query (the future)"),
 )
+BY_CHANGE = say("a change to the model closes it")
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,26 @@ class MasksScene(RunScene):
     """One mask of a batch, as the page looks at it."""
 
     batch: Batch
-    masks: BatchMasks
+    masks: BatchMasks  # of the unchanged model
+    used: BatchMasks  # of the model as the run changes it
     name: MaskName
 
     @property
     def whole(self) -> np.ndarray:
         """The mask of the selected sentence, bool [query, key]."""
-        return self.masks.whole(self.name)[self.batch.sentence]
+        return self.used.whole(self.name)[self.batch.sentence]
+
+    @property
+    def changed(self) -> np.ndarray:
+        """Where a change of the run opens or closes it, bool [query, key]."""
+        return self.whole != self.masks.whole(self.name)[self.batch.sentence]
+
+    @property
+    def reasons(self) -> dict[str, np.ndarray]:
+        """Why its closed cells are closed, as of `closed_for`."""
+        closed = ~self.whole
+        own = {why: at & closed for why, at in closed_for(self.name, self.masks, self.batch.sentence).items()}
+        return own | {BY_CHANGE: closed & self.changed}
 
     @cached_property
     def axes(self) -> Axes:
@@ -145,8 +160,12 @@ class MasksScene(RunScene):
 
     @property
     def cell(self) -> tuple[int, int]:
-        """The selected row and column."""
-        return fit_cell(self.run.view.query, self.run.view.key, self.whole, self.axes.real_queries)[0]
+        """The selected row and column; as long as none is, the first that is changed, if one is."""
+        view, changed = self.run.view, self.changed
+        if view.query is None and view.key is None and changed.any():
+            row, column = np.unravel_index(changed.argmax(), changed.shape)
+            return int(row), int(column)
+        return fit_cell(view.query, view.key, self.whole, self.axes.real_queries)[0]
 
 
 def scene(run: ViewedRun) -> MasksScene:
@@ -156,10 +175,16 @@ def scene(run: ViewedRun) -> MasksScene:
 
 def scene_of(run: ViewedRun, batch: Batch) -> MasksScene:
     """The selected mask of a batch: of those that the model uses, the one that the view names."""
-    masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
+    masks = used = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
+    if changes := run.trace.query.interventions:
+        used = run.work.compute(
+            ("changed_masks", run.checkpoint.content_hash, changes, batch.src_ids, batch.tgt_ids),
+            lambda: changed_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids, tap_for(changes, run.checkpoint)),
+            nbytes=lambda found: found.decoder.nbytes + found.source.nbytes,
+        )
     there = [name for name in NAMES if name in masks.names]
     wanted: tuple[MaskName, ...] = (run.view.of(MasksLook).mask, MasksLook.mask)
-    return MasksScene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
+    return MasksScene(run, batch, masks, used, next(name for name in (*wanted, *there) if name in there))
 
 
 def batch_of(run: ViewedRun) -> tuple[Batch, list[str]]:
@@ -255,9 +280,11 @@ def verdict(scene: MasksScene) -> tuple[bool, str]:
     """Whether the selected query may see its key, and why, in a sentence or two."""
     name, masks, batch, found, cell = scene.name, scene.masks, scene.batch, scene.axes, scene.cell
     query, key = cell
-    allowed = bool(masks.whole(name)[batch.sentence, query, key])
+    allowed = bool(scene.whole[cell])
     future = name in ("causal", "decoder") and key > query
-    if allowed and key == 0 and name in ("target", "decoder") and batch.parts.reads:  # a prompt has no start piece
+    if scene.changed[cell]:
+        why = say("Yes: a change to the model opens it.") if allowed else say("No: a change to the model closes it.")
+    elif allowed and key == 0 and name in ("target", "decoder") and batch.parts.reads:  # a prompt has no start piece
         why = say("Yes: key {key} is the start mark, which every query may read.", key=key + 1)
     elif allowed:
         why = _why_open(name, query, key, batch.sentence)

@@ -14,6 +14,7 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import fit_aggregate, fit_parts
 from glassformer.runs.run_address import REVISION_LENGTH, RunUrl, address
 from glassformer.runs.stepper_run import _stepper_run
+from glassformer.runs.suggested_sentence import suggested
 from glassformer.runs.viewed_run import ViewedRun, VisibleTrace, fit_view, own_choice
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
@@ -31,6 +32,8 @@ from transformer.runs.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+SUGGESTED = "suggested"
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ def open_run(
         drawing.notes(here.notes)
         if not has_source:
             st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
+            _suggest(checkpoint, slot)
         return None
     if trace is None:
         st.caption(say("The previous result is still shown below."))
@@ -177,6 +181,15 @@ def _last_trace(checkpoint: Checkpoint, here: SlotState) -> Trace | None:
         return loading.run(checkpoint, query)
     except (GlassformerError, BusyError):
         return None
+
+
+def _suggest(checkpoint: Checkpoint, slot: Slot) -> None:
+    """Offer a sentence that the model can read."""
+    others = [entry.examples[0] for entry in loading.usable().values() if entry.examples]
+    if text := suggested(checkpoint, others):
+        label = drawing.plain(say("Try “{sentence}”", sentence=text))
+        take = partial(session.use_example, text)
+        st.button(label, key=f"{slot}{SUGGESTED}", icon=":material/lightbulb:", on_click=take)
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:

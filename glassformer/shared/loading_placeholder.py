@@ -36,6 +36,7 @@ _SIGHT: Final = styled("""
   animation: gf-loading-comes 0.3s 0.3s backwards;
 }
 .gf-loading p { margin: 0; }
+@media (max-width: 768px) { .gf-loading p { padding-left: 2.5rem; } }  /* beside the button of the menu */
 .gf-loading i {
   display: block; height: 1.6rem; margin-top: 0.6rem; border-radius: 0.25rem;
   background: color-mix(in srgb, var(--line) 8%, transparent); animation: gf-loading-waits 2.4s ease-in-out infinite;

@@ -35,12 +35,12 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
         page.get_by_text("Table as CSV").click()
     download.value.save_as(tmp_path / "heads.csv")
     first, *lines = csv.reader((tmp_path / "heads.csv").read_text(encoding="utf-8-sig").splitlines())
-    assert first[:6] == ["checkpoint", "sentence", "chart", "layer", "head", "entropy"]
+    assert first[:7] == ["checkpoint", "sentence", "chart", "layer", "head", "entropy", "entropy_share"]
     assert lines[0][:3] == ["reverse", "abcdef", "heads of Encoder self-attention"]
     assert download.value.suggested_filename == "reverse_abcdef_heads-of-encoder-self-attention.csv"
     for line, row in zip(lines, table_rows(page, TABLE), strict=True):
         assert row[0].removeprefix("● ") == f"Layer {line[3]}, head {line[4]}"
-        assert float(row[2]) == pytest.approx(float(line[5]), abs=1e-4)
+        assert float(row[2]) == pytest.approx(float(line[6]), abs=1e-4)
     press_table(page, TABLE, -1, 340)
     expect(page.locator(f".st-key-{TABLE} [role=columnheader]").nth(2)).to_contain_text("↑", timeout=SETTLED_MS)
     numbers = lambda: [float(row[2]) for row in table_rows(page, TABLE)]  # noqa: E731
@@ -48,13 +48,14 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
     layer, head = (names()[0].removeprefix("● ").split(" ")[place].strip(",") for place in (1, 3))
     assert (layer, head) != ("1", "1")
     press_table(page, TABLE, 0, 60)
+    comes_to(page, lambda: shown_head(page), ("table", layer, head))
+    expect(page.get_by_text(f"Layer {layer}, head {head} mostly looks at")).to_be_visible(timeout=SETTLED_MS)
+    page.get_by_role("button", name="Open its map").click()
     comes_to(page, lambda: shown_head(page), ("head", layer, head))
-    for _ in range(2):  # unsorted again, the first row is another head; then the same head once more
-        back(page)
-        press_table(page, TABLE, 0, 60)
-        comes_to(page, lambda: shown_head(page), ("head", "1", "1"))
-    back(page)
-    lowest = min(table_rows(page, TABLE), key=lambda row: float(row[3]))[0].removeprefix("● ")
+    back(page)  # unsorted again, the first row is another head
+    press_table(page, TABLE, 0, 60)
+    comes_to(page, lambda: shown_head(page), ("table", "1", "1"))
+    lowest = min(table_rows(page, TABLE), key=lambda row: float(row[2]))[0].removeprefix("● ")
     page.locator(".st-key-which").get_by_role("button").click()
     page.get_by_label("Open a head's map").focus()  # without a mouse
     page.keyboard.press("ArrowDown")
@@ -68,5 +69,4 @@ def test_a_head_is_opened_from_table_map_and_menu_and_the_file_has_their_numbers
     expect(page.locator(f".st-key-{TABLE} [role=gridcell][aria-selected=true]")).to_have_count(1)
     assert "Layer 1" in hover(page, MAP, 1, 0)
     click_chart(page, MAP, 1, 0)
-    page.wait_for_url("**panel=head**")
-    expect_address(page, layer="1", head="2")
+    expect_address(page, panel="table", layer="1", head="2")

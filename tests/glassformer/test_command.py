@@ -92,6 +92,14 @@ def test_a_name_that_nothing_has_is_refused_with_those_that_there_are(tmp_path, 
     assert capsys.readouterr().out == "abc\tcba\n"
 
 
+@pytest.mark.parametrize("missing", ["missing.pt", "runs/missing.pt", "runs/two/model", "./zh-en/x"])
+def test_a_model_that_is_not_there_is_said_to_be_missing(tmp_path, monkeypatch, capsys, started, missing):
+    monkeypatch.chdir(tmp_path)
+    assert main([missing]) == 2
+    assert f"{missing}: there is no such file or folder" in capsys.readouterr().err
+    assert started == []
+
+
 def test_another_package_called_transformer_is_named_with_a_remedy(tmp_path):
     (tmp_path / "transformer").mkdir()
     (tmp_path / "transformer" / "__init__.py").write_text("raise RuntimeError('imported')\n")

@@ -37,10 +37,13 @@ def shown(test):
 )
 def test_neighbours_are_named_where_half_of_the_rows_look_at_them(strongest, said):
     rows = np.ones(5, bool)
-    assert head_table_pictures._in_words(np.array(strongest), rows, "abcde", True) == said
-    assert "token" not in head_table_pictures._in_words(np.array(strongest), rows, "abcde", False)
-    only = head_table_pictures._in_words(np.array(strongest), np.arange(5) < 1, "abcde", True)
-    assert only == f"“{'abcde'[strongest[0]]}” 1/1"
+
+    def in_words(rows, is_own):
+        return head_table_pictures._short(head_table_pictures._looked_at(np.array(strongest), rows, "abcde", is_own))
+
+    assert in_words(rows, True) == said
+    assert "token" not in in_words(rows, False)
+    assert in_words(np.arange(5) < 1, True) == f"“{'abcde'[strongest[0]]}” 1/1"
 
 
 def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(table):

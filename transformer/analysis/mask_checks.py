@@ -12,8 +12,8 @@ S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
-from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
+from transformer.model.taps import NO_TAP, Recorder, Replacer, Tap, both, tap_of
 from transformer.runs import recording_pass
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.recording_pass import check_recorded
@@ -90,6 +90,31 @@ def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
         cross=source,
         names=tuple(name for name in get_args(MaskName) if used.get(name, parts.writes)),
     )
+
+
+@torch.inference_mode()
+def changed_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids, tap: Tap) -> BatchMasks:
+    """The same as `tap` changes them: as the first layers get them when everything is read in one pass.
+
+    While a model writes, no row gets its mask for later tokens, as there are none.
+    """
+    own, src, tgt = batch_masks(model, src_ids, tgt_ids), torch.tensor(src_ids), torch.tensor(tgt_ids)
+    kinds: dict[MaskName, Kind] = {"source": "encoder", "decoder": "decoder", "cross": "cross"}
+    sites = {name: model.anatomy.attention(kind).site(0, "mask") for name, kind in kinds.items() if name in own.names}
+
+    def passed(changes: Tap) -> dict[MaskName, np.ndarray]:
+        recorder = Recorder(sites.values())
+        _result(model, src, tgt, both(changes, tap_of(recorder)))
+        there = {name: recorder.values[site] for name, site in sites.items() if site in recorder.values}
+        return {name: mask[:, :1].numpy(force=True) for name, mask in there.items()}
+
+    before, after = passed(NO_TAP), passed(tap)
+    masks: Any = {name: np.where(before[name] != mask, mask, own.own(name)) for name, mask in after.items()}
+    if model.anatomy.writes:
+        masks["causal"] = tap.child("decoder").setting("causal", causal_mask(tgt.size(1))).numpy(force=True)
+        padding = tap.child("decoder").setting("padding", torch.tensor(own.target)).numpy(force=True)
+        masks["target"] = np.broadcast_to(padding, (*padding.shape[:-1], tgt.size(1)))
+    return replace(own, **masks)
 
 
 def additive(mask: np.ndarray) -> np.ndarray:

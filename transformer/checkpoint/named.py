@@ -9,6 +9,12 @@ from transformer.files.atomic_saves import replaced
 from transformer.files.untrusted_folder import as_typed
 
 
+def names() -> list[str]:
+    """The checkpoints that come along."""
+    folder = shipped()
+    return [] if folder is None else sorted(one.parent.name for one in folder.glob("*/config.json"))
+
+
 def named(source: Path | str) -> Path:
     """The place that is meant: what is there, else the checkpoint of this name that comes along, else as it was."""
     place, folder = Path(source), shipped()
@@ -19,13 +25,12 @@ def named(source: Path | str) -> Path:
 
 def check_name(place: Path) -> None:
     """A `CheckpointError` for a name without a folder that nothing has, with the names that come along."""
-    folder = shipped()
-    if folder is None or place.parent != Path() or _is_there(place) or replaced(place):
+    if shipped() is None or place.parent != Path() or _is_there(place) or replaced(place):
         return
     raise CheckpointError(
         "{path}: there is no such file or folder, and no checkpoint of this name comes along; there are {names}.",
         path=as_typed(place, None),
-        names=", ".join(sorted(one.parent.name for one in folder.glob("*/config.json"))),
+        names=", ".join(names()),
     )
 
 

@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 BY_STEPS = say(
-    "With this change, what the decoder computes for a token also depends on later tokens. Each row of the maps "
-    "was computed at its own step, when its token was still the last one, so reading the whole output in one pass "
-    "would give different rows."
+    "While the model writes, each row is computed at its own step, before any later token exists. Read in one pass, "
+    "as in training, the rows would be different."
 )
 ROWS_BY_STEPS = say("each decoder row was computed at its own step")
 

@@ -279,8 +279,7 @@ def effects(heads: Heads) -> Plot | None:
     return Plot(
         spec=head_effects_spec(blocks, title=title, value_name=words.unit, signed=signed, chosen=chosen, group=group),
         alt=say(
-            "{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
-            title=title,
+            "{title}, by layer and head, one block per kind of attention. The table has the same numbers.", title=title
         ),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),
         clicked=partial(_head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),

@@ -6,6 +6,7 @@ from typing import Final, cast
 
 import numpy as np
 
+from glassformer.attention import AttentionLook
 from glassformer.attention.head_table_panel import HeadColumn, HeadColumns
 from glassformer.attention.head_table_pictures import Heads
 from glassformer.extensions.effects import head_effect_pictures as pictures
@@ -38,7 +39,7 @@ from glassformer.runs.viewed_run import Viewed
 from glassformer.server.jobs import JobStatus
 from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
-from transformer.i18n import Sentence, say
+from transformer.i18n import Sentence, joined, say
 
 MEASURE, STOP, REVEAL, VERDICT = "matters_measure", "matters_stop", "matters_heads_reveal", "matters_verdict"
 LOOK_SECONDS: Final = 0.5
@@ -74,22 +75,23 @@ class HeadEffectColumns(HeadColumns):
             attempt(lambda: _verdict(run, effects, cast("Shown", measure)))
 
     def columns(self, found: Heads) -> Mapping[str, HeadColumn]:
-        """One for each measure, of the whole output or of the step; the file has both."""
+        """The measure of the charts, else the first, of the whole output or of the step; the file has all of both."""
         run = found.run
         if not isinstance(run, OpenRun) or run.visible.covered or (effects := _result(_begun(run))) is None:
             return {}
-        chosen, n_steps = step_of(run.visible), run.visible.n_steps
+        chosen, n_steps, names = step_of(run.visible), run.visible.n_steps, names_of(run)
+        asked = run.view.of(AttentionLook).measure
         both = {"": None} | ({"_step": run.view.step} if run.trace.n_steps else {})
         return {
             f"{name}{ending}": HeadColumn(
                 values(effects, run.view.kind, name, n_steps=n_steps, step=step),
-                _heading(name),
-                WORDS[name].meaning,
-                "%d" if name == "pieces" else "%.4f",
-                in_table=step == chosen,
+                say("Without it"),
+                joined("\n\n", [_heading(name), WORDS[name].meaning]),
+                "%d" if name == "pieces" else "%.3f",
+                in_table=step == chosen and name == (asked if asked in names else names[0]),
             )
             for ending, step in both.items()
-            for name in names_of(run)
+            for name in names
         }
 
     def under_table(self, found: Heads) -> None:

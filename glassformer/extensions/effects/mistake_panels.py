@@ -97,9 +97,29 @@ def effects(side: Side, job: Job) -> np.ndarray:
 
 
 def opening(side: Side) -> Card:
-    """The first mistake that changes the output; if none does, the first that can be made; errors as of `look`."""
+    """The mistake that the reader has made by a change, else the first that changes the output; errors as of `look`.
+
+    If none changes it, the first that can be made.
+    """
+    if (made := of_changes(side)) is not None:
+        return made
     there = [card for card in CARDS if why_not(card, side) is None]
     return next((card for card in there if changes(card, side)), (*there, CARDS[0])[0])
+
+
+def of_changes(side: Side) -> Card | None:
+    """The card of what is changed in the run, even where another model has to show it; else a card of its kind."""
+    made = side.query.interventions
+    kinds = {type(one) for one in made}
+    whole: list[Card] = []
+    alike: list[Card] = []
+    for card in CARDS if made else ():
+        changed = card.change(side.checkpoint.config)
+        if set(changed) <= set(made):
+            whole.append(card)
+        elif not kinds.isdisjoint(map(type, changed)) and why_not(card, side) is None:
+            alike.append(card)
+    return next(iter((*whole, *alike)), None)
 
 
 def outcome_of(right: Trace, wrong: Trace) -> Outcome:

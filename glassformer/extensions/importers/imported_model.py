@@ -302,7 +302,7 @@ def source(chosen: Entry) -> Entry | None:
 def how_to_bring_one() -> None:
     """Say where files and folders have to lie, and which can be opened."""
     said = say(
-        "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
+        "Put the file or folder into one of the folders of checkpoints below, or start the app with `glassformer "
         "{option} DIR`. Only what is in these folders can be opened:",
         option=loading.OPTION,
     )

@@ -87,14 +87,29 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
     changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)
     gone = own in changes
     others = tuple(one for one in changes if one != own)
+    after = others if gone else (*others, own)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=run.key("of_head")):
         st.button(
             say("Put this head back") if gone else say("Take this head away"),
             key=run.key("take_head"),
             icon=":material/undo:" if gone else ":material/content_cut:",
             help=say("Taking the head away sets its output to 0, and the model generates a new output."),
-            on_click=partial(session.change, run.slot, others if gone else (*others, own)),
+            on_click=partial(session.change, run.slot, after),
         )
+        if (becomes := _becomes(run, after)) is not None:
+            st.markdown(drawing.plain(becomes), width="content")
+
+
+def _becomes(run: OpenRun, changes: tuple[Intervention, ...]) -> Sentence | None:
+    """What the output becomes with these changes; None if it cannot be known, or may not be."""
+    if run.view.guess or cover_box.is_on() or not run.trace.n_steps:
+        return None
+    after = _trace(run.checkpoint, run.slot, changes)
+    if after is None:
+        return None
+    if after.tgt_ids == run.trace.tgt_ids:  # which is in sight
+        return say("The same output.")
+    return say("“{before}” → “{after}”", before=run.trace.output_text, after=after.output_text)
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:

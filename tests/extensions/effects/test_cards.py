@@ -106,6 +106,18 @@ def test_the_page_opens_on_the_first_mistake_that_changes_the_output(sides, look
     assert mistake_panels.opening(sides["zh-en"]) is CARDS[0]
 
 
+@pytest.mark.parametrize(
+    ("do", "card"),
+    [("causal-off", "leak"), ("causal-peek", "inverted"), ("unplaced-all", "positions"), ("zero-cross.1.1", "")],
+)
+def test_the_page_opens_on_the_card_of_what_is_changed(sides, do, card):
+    side = sides["zh-en"]
+    found = mistake_panels.of_changes(side.changed(parse(do)))
+    assert (found.mistake if found else "") == card
+    if found:
+        assert mistake_panels.opening(side.changed(parse(do))) is found
+
+
 def test_the_first_difference_is_that_of_the_pieces(looks):
     found = looks["scale", "reverse"]
     pairs = list(zip(found.right.tgt_ids, found.wrong.tgt_ids, strict=False))

@@ -11,12 +11,15 @@ from transformer.analysis.mask_checks import (
     Movement,
     additive,
     batch_masks,
+    changed_masks,
     check_causality,
     check_padding,
     record_attention,
 )  # fmt: skip
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
+from transformer.runs.apply_interventions import tap_for
+from transformer.runs.interventions import parse
 from transformer.runs.running import run_batch
 
 
@@ -58,6 +61,33 @@ def test_masks_are_those_of_the_ids_and_those_that_the_run_recorded(batch):
     for name in missing:
         with pytest.raises(QueryError, match=f"has no mask named '{name}'; its masks are"):
             masks.own(name)
+
+
+@pytest.mark.parametrize(
+    ("do", "sees"),
+    [
+        ("causal-off", lambda q, k: True),
+        ("causal-peek", lambda q, k: k <= q + 1),
+        ("causal-inverted", lambda q, k: k > q),
+        ("window-decoder.1", lambda q, k: q - 1 <= k <= q),
+    ],
+)
+def test_a_change_opens_and_closes_what_it_says_for_a_pass_over_the_whole_output(batch, do, sees):
+    checkpoint, _, src, tgt = batch
+    masks = changed_masks(checkpoint.model, src, tgt, tap_for(parse(do), checkpoint))
+    places, pad = range(len(tgt[0])), checkpoint.config.pad_id
+    expected = [[[(row[k] != pad or k == 0) and sees(q, k) for k in places] for q in places] for row in tgt]
+    assert masks.whole("decoder").tolist() == expected
+    own = plain_masks(src, tgt, pad)
+    for name in set(masks.names) - {"decoder", "causal"}:
+        assert masks.whole(name).tolist() == own[name], name
+
+
+def test_padding_that_is_read_is_open_in_all_masks_of_it(batch):
+    checkpoint, _, src, tgt = batch
+    masks = changed_masks(checkpoint.model, src, tgt, tap_for(parse("padding-all.off"), checkpoint))
+    np.testing.assert_array_equal(masks.whole("decoder"), masks.whole("causal"))
+    assert all(masks.whole(name).all() for name in {"source", "target", "cross"} & set(masks.names))
 
 
 def test_the_start_id_is_seen_even_where_it_is_the_padding_id():

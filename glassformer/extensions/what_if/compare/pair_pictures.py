@@ -62,12 +62,23 @@ def title(pair: Pair[ViewedRun]) -> str:
     return say("Outputs of the same model, run in two ways")
 
 
+LEAST_SAID: Final = 0.005  # of a difference of probabilities, which are written in hundredths
+
+
 def verdict(pair: Pair[ViewedRun]) -> str:
     """Where the outputs part, in a sentence or two."""
     left, right = pair.left.trace, pair.right.trace
     first = first_difference(left.tgt_tokens, right.tgt_tokens)
     if first is None:
-        return say_n("Both outputs are the same: {n} token.", "Both outputs are the same: {n} tokens.", left.n_steps)
+        same = say_n("Both outputs are the same: {n} token.", "Both outputs are the same: {n} tokens.", left.n_steps)
+        before, after = (np.exp(own_log_probs(one)) for one in (left, right))
+        apart = np.abs(after - before)
+        if not apart.size or apart.max() < LEAST_SAID:
+            return same
+        most = int(apart.argmax())
+        moved = say("Most different: {piece} in step {n}, with probability {left:.2f} and {right:.2f}.",
+                    piece=left.tgt_tokens[most], n=most + 1, left=before[most], right=after[most])  # fmt: skip
+        return joined(" ", [same, moved])
     n = min(left.n_steps, right.n_steps)
     if first == n:
         if n == left.n_steps:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.pages.conftest import ROOT
-from tests.pages.reading import everything, figure, told
+from tests.pages.reading import everything, figure, numbers, told
 from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse
 from transformer.runs.running import run_batch
@@ -14,7 +14,7 @@ from transformer.runs.running import run_batch
 text = partial(told, kinds=("markdown",))
 
 
-def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(masks):
+def test_one_row_is_that_of_the_changed_run_and_the_checks_say_that_they_are_not(masks):
     given = {"src": "glass", "with": "lanterns", "do": "fill-all.m1"}
     test = masks(masks="one_row", mask="source", sentence=1, layer=1, head=2, query=2, key=8, **given)
     checkpoint = load(Path(ROOT) / "checkpoints" / "reverse")
@@ -27,9 +27,18 @@ def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(mas
     later = masks(masks="one_row", mask="decoder", query=2, key=4, **given)
     assert figure(later, "mask_row")["layout"]["meta"]["table"]["rows"][3][2:5] == [None] * 3
     assert "and key 4 comes later" in text(later)
-    for section in ("masks", "checks"):
-        assert "of the unchanged model" in everything(masks(masks=section, **given))
-        assert "of the unchanged model" not in everything(masks(masks=section, src="glass"))
+    assert "without the change" in everything(masks(masks="checks", **given))
+    assert "without the change" not in everything(masks(masks="checks", src="glass"))
+
+
+def test_the_masks_are_those_of_the_changed_run_and_say_what_is_changed(masks):
+    test = masks(src="glass", do="causal-off", mask="decoder", **{"with": ""})
+    n = len("glass") + 1
+    rings = figure(test, "mask_bool")["data"][-1]
+    assert len(numbers(rings["x"])) == n * (n - 1) // 2
+    assert f"Rings mark the {n * (n - 1) // 2} cells that the change opens." in text(test)
+    assert "Yes: a change to the model opens it." in text(test)
+    assert "The change leaves this mask as it was." in text(masks(src="glass", do="fill-all.m1", mask="decoder"))
 
 
 def test_a_key_that_a_change_closes_has_a_reason(masks):
