@@ -246,8 +246,8 @@ def one_map(one: OneMap) -> Plot:
     run, drawn, view = one.run, one.drawn, one.run.view
     shared = "" if view.head is None or run.checkpoint is None else shared_by(view.head, run.checkpoint.config)
     colour = _colour(run, view.kind, drawn.sides.key_side)
-    largest = float(np.abs(np.where(drawn.allowed, drawn.weights, 0.0)).max()) or 1.0
-    limits = (-largest, largest) if colour == "signed" else (0.0, largest if view.own_scale else 1.0)
+    most = float(np.abs(drawn.weights[drawn.allowed]).max(initial=0.0)) or 1.0
+    limits = (-most, most) if colour == "signed" else (0.0, most if view.own_scale else 1.0)
     figure = heatmap_spec(
         drawn.weights,
         queries=drawn.queries,

@@ -71,8 +71,8 @@ def settle_defaults(usable: Mapping[str, Entry]) -> None:
 
 ONLY_MAPS = say("These are attention maps without a model. Open the Attention page to see them.")
 NEEDS_A_MODEL = say(
-    "This page needs a model, but you chose attention maps without one. View the maps on the Attention page, or "
-    "choose a checkpoint in the sidebar."
+    "This page needs a model, but you chose attention maps or a saved run, which have none. Look at them on the "
+    "Attention page, or choose a checkpoint in the sidebar."
 )
 _Opened = TypeVar("_Opened")
 
@@ -86,14 +86,8 @@ def sidebar(title: str = "", *, decodes: bool = False, of_run: bool = False) -> 
     `decodes` has `glassformer.frame.decoding.decoding_line`.
     """
     found = checkpoint_or_maps(title, decodes=decodes)
-    if isinstance(found, LabelledMaps):
-        _needs_a_model(title, found, NEEDS_A_MODEL, say("Look at these maps"))
-    if found.only_query is not None and not of_run:
-        said = say(
-            "This page needs a model, but you chose a saved run of one. View the run on the Attention page, or choose "
-            "a checkpoint in the sidebar."
-        )
-        _needs_a_model(title, found, said, say("Look at this run"))
+    if isinstance(found, LabelledMaps) or (found.only_query is not None and not of_run):
+        _needs_a_model(title, found)
     return found
 
 
@@ -171,11 +165,12 @@ def _open_maps(name: str, title: str) -> LabelledMaps:
     return maps
 
 
-def _needs_a_model(title: str, found: Checkpoint | LabelledMaps, why: Sentence, label: Sentence) -> NoReturn:
+def _needs_a_model(title: str, found: Checkpoint | LabelledMaps) -> NoReturn:
     """Say on a page that needs a model why it is empty, and keep the choice for the other pages."""
     if title:
         head(title)
-    st.info(why, icon=":material/info:")
+    st.info(NEEDS_A_MODEL, icon=":material/info:")
+    label = say("Look at these maps") if isinstance(found, LabelledMaps) else say("Look at this run")
     menu.link("attention", label, address(found, session.asked()), icon=":material/visibility:")
     publish(found)
     st.stop()

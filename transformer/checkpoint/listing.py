@@ -65,10 +65,7 @@ class Format:
         return None
 
     def takes(self, name: str, file: BinaryIO, size: int) -> bool:
-        """Whether an uploaded file, open at its start, is whole in this format and is kept as it is.
-
-        A GlassformerError says what is wrong with a file that means to be.
-        """
+        """Whether an uploaded file, open at its start, is kept as it is; raises what is wrong with it."""
         return False
 
     def reads(self, source: Path, *, inside: Path | None) -> bool:

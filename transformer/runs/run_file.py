@@ -43,6 +43,10 @@ MOST_RECORD: Final = 64_000_000
 MOST_NOTES, MOST_PIECE, MOST_NAME = 100, 4_000, 1_000  # notes; characters of a token, of a name
 RECORD: Final = "record"
 _FILES: Final = {"log_probs": "F32", "log_sums": "F32", "weights": "F32", "masks": "BOOL"}
+_PLAIN: Final = (
+    *("checkpoint", "source_text", "src_ids", "src_tokens", "tgt_ids", "tgt_tokens", "read_ids", "read_tokens"),
+    *("first_row", "texts", "stop_reason", "log_prob", "vocabulary", "seconds"),
+)
 _Side = Literal["source", "target"]
 
 
@@ -98,21 +102,19 @@ def _record(trace: Trace) -> dict[str, Any]:
     sides: dict[_Side, Any] = {}
     if checkpoint is not None:
         sides = {"source": checkpoint.src_tokenizer, "target": checkpoint.tgt_tokenizer}
-    plain = ("checkpoint", "source_text", "src_ids", "src_tokens", "tgt_ids", "tgt_tokens", "read_ids", "read_tokens",
-             "first_row", "texts", "stop_reason", "log_prob", "vocabulary", "seconds")  # fmt: skip
+    versions = {"glassformer": __version__, "torch": str(torch.__version__), "python": platform.python_version()}
     return {
         "version": VERSION,
-        "made_with": {"glassformer": __version__, "torch": str(torch.__version__), "python": platform.python_version(),
-                      "machine": platform.machine()},
+        "made_with": {**versions, "machine": platform.machine()},
         "query": json.loads(trace.query.to_json()),
         "notes": list(map(str, trace.notes)),
-        **{name: getattr(trace, name) for name in plain},
+        **{name: getattr(trace, name) for name in _PLAIN},
         "hypotheses": [vars(one) for one in trace.hypotheses],
         "rules": {"n_prompt": rules.n_prompt, "most": rules.most, "insisted": sorted(rules.insisted.items())},
         "config": json.loads(rules.config.to_json()),
         "card": {name: str(getattr(card, name)) for name in TEXTS},
         "special": {side: [i for i in range(one.size) if one.is_special(i)] for side, one in sides.items()},
-    }  # fmt: skip
+    }
 
 
 def load_run(path: Path | str) -> Trace:

@@ -29,8 +29,8 @@ import torch
 from transformer.errors import GlassformerError, QueryError
 from transformer.extensions import imported, provided
 from transformer.i18n import say
-from transformer.model.anatomy import EVERY_PART, StackName
 from transformer.model.anatomy import Kind as Kind
+from transformer.model.anatomy import StackName
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.distribution import RuleChange, Rules, best, change, drawn_from, entropy
 from transformer.runs.map_tables import MapTables
@@ -354,15 +354,11 @@ class Trace(MapTables, ArrayRecord):
 
     def labels(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The tokens of an attention's rows and columns."""
-        tokens: dict[StackName, tuple[str, ...]] = {"encoder": self.src_tokens, "decoder": self.read_tokens}
-        attention = EVERY_PART.attention(kind)
-        return tokens[attention.stack], tokens[attention.keys_from]
+        decoder, encoder = self.read_tokens, self.src_tokens
+        return encoder if kind == "encoder" else decoder, decoder if kind == "decoder" else encoder
 
     def save(self, path: "Path | str") -> None:
-        """Write the run to a file, such as `run.glass`, that `transformer.load_run` and the app open without the model.
-
-        An OSError if it cannot be written; an old file is then unchanged.
-        """
+        """Write a file, such as `run.glass`, that `transformer.load_run` and the app open; OSError: nothing changed."""
         imported("transformer.runs.run_file:save_run")(self, path)  # which reads traces, too
 
     def _candidates(self, index: int, ids: Sequence[int]) -> tuple[Candidate, ...]:
