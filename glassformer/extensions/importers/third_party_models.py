@@ -4,6 +4,7 @@ Only files inside those folders are touched, however the path was typed. A reade
 answers to the report's questions; they are kept like answers, so a URL has all of it.
 """
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ from glassformer.extensions.weight_files.weights import OUTLINE
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
 from glassformer.runs.run_address import publish_unopened
-from glassformer.runs.sources import Source, sources
+from glassformer.runs.sources import QUESTIONS, Source, sources
 from glassformer.server import server_options
 from glassformer.server.parts import ServerPart
 from glassformer.shared import drawing, menu
@@ -148,6 +149,11 @@ def forget(folder: Path) -> None:
             opened.pop(content_hash, None)
     _examine.clear()
     loading.let_go(lambda which: isinstance(which, tuple) and which[:2] == ("foreign", str(folder)))
+
+
+def version(entry: Entry, given: Answers) -> str:
+    """A hash of all that decides what an import makes of it."""
+    return hashlib.sha256(repr(_which(entry, given)).encode()).hexdigest()
 
 
 def has_own_tokenizer(entry: Entry) -> bool:
@@ -290,8 +296,8 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
         asked,
         name=entry.title,
     )
-    st.info(drawing.plain(said), icon=MORE)
-    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE)
+    st.info(drawing.with_code(said), icon=MORE)
+    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE, at=QUESTIONS)
     publish_unopened()
     st.stop()
 

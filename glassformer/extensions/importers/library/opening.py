@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
-from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled, zero_rows
 from glassformer.extensions.importers.library.kept_answers import (
     CONFIG_FIELDS,
     NO_ANSWERS,
@@ -47,6 +47,7 @@ from glassformer.extensions.importers.library.report import (
     Field,
     Imported,
     ImportReport,
+    UnopenedTensors,
     inferred,
 )
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
@@ -127,7 +128,7 @@ class _Import:
     def done(self) -> Imported:
         report, tokenizers = self._report()
         if not report.can_be_written or tokenizers is None:
-            return Imported(report, None)
+            return Imported(report, None, UnopenedTensors(self.understood.match, self.open_again))
         found, config = self.understood.match, self._config(report)
         sizes = keys.shapes(found, self.weights, {})
         check_agreement(found, self.weights, sizes, expected_shapes(config))
@@ -146,7 +147,7 @@ class _Import:
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
-        of_ids = settled(by_name, tokenizers or later, answers)
+        of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers)]
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
         named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in again]
@@ -154,6 +155,17 @@ class _Import:
         pieces = tokenizers.files if tokenizers else ()
         report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)
         return answered(report, answers), tokenizers
+
+    def _padding(self, field: Field) -> Field:
+        """The question for the id of padding with what is usual: the one row of zeros of the embeddings, or none."""
+        table, found = "src_table", self.understood.match
+        if field.name != "pad_id" or field.how != "asked" or table not in found.sources.keys() - found.standing_in:
+            return field
+        rows = zero_rows(self.weights.read(found.sources[table].source))
+        why = say("Usual: none, as for `nn.Embedding` without padding_idx, which would leave a row of zeros.")
+        if rows:
+            why = say("Usual: {id}, as this row of the embeddings is the only one that is all zeros.", id=rows[0])
+        return replace(field, usual=(rows[0] if rows else None,), evidence=joined(" ", [field.evidence, why]))
 
     def _tokenizers(self, fields: Mapping[str, Field], answers: Mapping[str, Any]) -> Tokenizers | None:
         if not {"src_vocab_size", "tgt_vocab_size", "shared_vocab"} <= fields.keys():

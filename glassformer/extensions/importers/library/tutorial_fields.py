@@ -35,7 +35,7 @@ from glassformer.extensions.importers.library.report import Field, ImportReport,
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
 from transformer.model.positions import sinusoidal_table
 
@@ -62,6 +62,34 @@ SAVED_AS = {
 BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
           "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
 _FIRST = "encoder.layers.0.ffn.up_proj.weight"
+
+
+@dataclass(frozen=True)
+class CodeDefaults:
+    """What code takes where it is not told otherwise, or always; its files are known by the names in a layer."""
+
+    name: Sentence  # of the code
+    names: tuple[str, ...]  # that its first layer has, from a dot on
+    values: Mapping[str, Any]  # by fields of config.json
+    of_both: Mapping[str, Any]  # further ones, of a model with an encoder and a decoder
+
+
+# PyTorch's documentation of `nn.Transformer`, whose layers alone have no default number of heads; `make_model` of
+# Rush et al. (2018 and 2022).
+DEFAULTS = (
+    CodeDefaults(
+        say("PyTorch’s nn.Transformer"),
+        (".0.self_attn.in_proj_weight", ".0.linear1.weight", ".0.norm1.weight"),
+        {"norm": "post", "activation": "relu", "norm_kind": "layer", "norm_eps": EPS},
+        {"n_heads": 8},
+    ),
+    CodeDefaults(
+        say("The Annotated Transformer"),
+        (".0.self_attn.linears.0.weight", ".0.feed_forward.w_1.weight", ".0.sublayer.0.norm.a_2"),
+        {"norm": "pre", "activation": "relu", "scale_embedding": True},
+        {"n_heads": 8},
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +131,8 @@ def understand(
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
-    fields = [_evident(one, weights.evidence, rows) for one in fields]
+    usual = _defaults(found)
+    fields = [_with_usual(_evident(one, weights.evidence, rows), *usual) for one in fields]
     needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
@@ -293,6 +322,25 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     yield ask("activation", why, "relu", "gelu", "gelu_tanh", "silu")
     for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
         yield ask(name, say("This id can be found only in the tokenizer or in the training code."))
+
+
+def _defaults(found: Match) -> tuple[Sentence | str, Mapping[str, Any]]:
+    """The code that such names come from, and its defaults; none if no code is known by them."""
+    names = [one.source for one in found.taken]
+    for code in DEFAULTS:
+        if all(any(name.endswith(end) for name in names) for end in code.names):
+            return code.name, {**code.values, **(code.of_both if all(map(found.n_layers, POSITION_OF)) else {})}
+    return "", {}
+
+
+def _with_usual(field: Field, code: Sentence | str, values: Mapping[str, Any]) -> Field:
+    """The field with the default of the code that the file seems to come from, if it is asked and can have it."""
+    usual = [one for one in field.choices if field.name in values and one.value == values[field.name]]
+    if field.how != "asked" or not usual:
+        return field
+    why = joined(" ", [field.evidence, say("Usual: the default of {code}.", code=code)])
+    choices = (*usual, *(one for one in field.choices if one not in usual))
+    return replace(field, choices=choices, usual=(usual[0].value,), evidence=why)
 
 
 def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
