@@ -41,6 +41,9 @@ ASKED = re.compile(r"Unsupported global: GLOBAL ([\w.]+) was not an allowed glob
 INERT = re.compile(
     r"(argparse|omegaconf|torchtext|onmt|fairseq|joeynmt|typing|pathlib|enum|numpy)\..+|functools\.partial"
     r"|(builtins\.)?(dict|list|tuple|str|int|float|bool|object|bytes|NoneType)"
+    r"|types\.SimpleNamespace|(easydict|addict|munch|box|ml_collections|yacs)\..+"
+    # What people call the settings of their model, in whatever module.
+    r"|[\w.]+\.(\w*(Config|Configuration|Args|Arguments|Params|Parameters|HParams|Hparams|Settings|Options)|AttributeDict)"
 )
 MAX_CLASSES = 200
 
@@ -122,6 +125,10 @@ class StoredRecord:
 
     def __init__(self, *_: object) -> None:
         """Take what a constructor is called with, and do nothing with it."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Take an item, as a dictionary of a class of its own has them."""
+        self.state[key] = value
 
     def __setstate__(self, state: object) -> None:
         """Take the attributes; some classes have a second dictionary of them."""

@@ -97,11 +97,9 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
         inside = content.get(name)
         if isinstance(inside, Mapping) and _has_tensors(inside):
             state, path = _state_of(inside)
-            named = {key: _named(other) for key, other in content.items()}
-            own = named[name]
-            again = [key for key, one in named.items() if own.keys() <= one.keys() and not own.items() <= one.items()]
+            again = dict(_copies({key: one for key, one in content.items() if key != name}, _named(state)))
             if again:
-                return {key: content[key] for key in (name, *again)}, ()
+                return {name: inside, **again}, ()
             output = content.get(OUTPUT)
             if isinstance(output, Mapping) and _has_tensors(output):
                 state = {**state, OUTPUT: output}
@@ -109,10 +107,21 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
     return content, ()
 
 
-def _named(content: Any) -> dict[str, str]:
-    """The tensors of a dictionary by name, without the prefixes of wrappers and savers."""
-    flat = _flat(_state_of(content)[0]) if isinstance(content, Mapping) else ()
-    there = {name.replace(COMPILED, ""): one.name for name, one in flat if isinstance(one, Tied)}
+def _copies(content: Mapping[str, Any], own: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Dictionaries, however deep, with other values for most names of a model, as averages of its weights are."""
+    for key, value in content.items():
+        if isinstance(value, Mapping) and _has_tensors(value):
+            named = _named(value)
+            shared = own.keys() & named.keys()
+            if 2 * len(shared) < len(own):
+                yield from ((f"{key}.{inside}", one) for inside, one in _copies(value, own))
+            elif any(own[name] != named[name] for name in shared):
+                yield key, value
+
+
+def _named(content: Mapping[str, Any]) -> dict[str, str]:
+    """The tensors of a dictionary by name, without the prefixes of wrappers."""
+    there = {name.replace(COMPILED, ""): one.name for name, one in _flat(content) if isinstance(one, Tied)}
     return {name.removeprefix(DATA_PARALLEL): one for name, one in there.items()}
 
 

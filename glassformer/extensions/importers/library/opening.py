@@ -11,7 +11,7 @@ among checkpoints.
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,8 @@ from glassformer.extensions.importers.library.tutorial_fields import Understandi
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
-from glassformer.extensions.weight_files.weights import INDEX, PICKLED, WHOLE, Weights, open_weights
+from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen
+from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
 from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
@@ -205,7 +206,13 @@ def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
 
 
 Kind = Literal["native", "weights"] | Reader
-OF_A_FOLDER = (CONFIG, WHOLE, INDEX, PICKLED)  # files that mean the folder around them; a reader's own do, too
+OF_A_FOLDER = (
+    CONFIG,
+    WHOLE,
+    INDEX,
+    PICKLED,
+    INDEX_OF_PICKLED,
+)  # files that mean the folder around them; a reader's own do, too
 _MOST = 8  # choices that a message lists
 
 
@@ -218,7 +225,11 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
     if meant(source)[1] is not None:
         return "native", source
     if not source.is_file():
-        return _of_folder(source, inside), source
+        kind, name = _of_folder(source, inside), ""
+        if kind == "weights":
+            with suppress(CheckpointError, OSError):  # opening it says what is wrong
+                name = chosen(FolderFiles(source, inside=inside), source)
+        return kind, source / name if "/" in name else source
     if source.name in OF_A_FOLDER or any(source.name in one.files for one in readers()):
         kind = _of_folder(source.parent, inside)
         if kind != "weights":

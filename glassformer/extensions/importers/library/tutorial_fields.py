@@ -32,6 +32,7 @@ from glassformer.extensions.importers.library.keys import (
 from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
+from glassformer.extensions.importers.library.training_settings import with_settings
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
@@ -48,17 +49,6 @@ EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
 # The scale of a norm has a name: gamma goes with the biased deviation.
 NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
 
-# Usual names of our fields, saved next to weights.
-SAVED_AS = {
-    "n_heads": ("n_heads", "num_heads", "nhead", "n_head", "heads", "h", "num_attention_heads"),
-    "pad_id": ("pad_id", "pad_idx", "pad_token_id", "src_pad_idx", "pad"),
-    "bos_id": ("bos_id", "bos_idx", "sos_idx", "sos_id", "bos_token_id"),
-    "eos_id": ("eos_id", "eos_idx", "eos_token_id"),
-    "unk_id": ("unk_id", "unk_idx", "unk_token_id"),
-    "activation": ("activation",),
-    "norm": ("norm_place",),
-    "scale_embedding": ("scale_embedding",),
-}
 BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
           "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
 _FIRST = "encoder.layers.0.ffn.up_proj.weight"
@@ -132,8 +122,10 @@ def understand(
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     usual = _defaults(found)
-    fields = [_with_usual(_evident(one, weights.settings, rows), *usual) for one in fields]
-    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
+    fields, others = with_settings(fields, weights.settings, rows)
+    fields = [_with_usual(one, *usual) for one in fields]
+    needed = list(_needed(found, {one.name: one.value for one in fields}))
+    notes = (*notes_of(found, weights, answers), *others)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
 
@@ -341,28 +333,6 @@ def _with_usual(field: Field, code: Sentence | str, values: Mapping[str, Any]) -
     why = joined(" ", [field.evidence, say("Usual: the default of {code}.", code=code)])
     choices = (*usual, *(one for one in field.choices if one not in usual))
     return replace(field, choices=choices, usual=(usual[0].value,), evidence=why)
-
-
-def _evident(field: Field, settings: Mapping[str, Any], rows: int) -> Field:
-    """The field as it was saved beside the weights, if it was asked and is a possible answer."""
-    if field.how != "asked":
-        return field
-    for key, value in settings.items():
-        possible = [choice.value for choice in field.choices]
-        wanted = type(possible[0]) if possible else int
-        fits = type(value) is wanted and (not possible or value in possible)
-        if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
-            if field.name.endswith("_id") and not 0 <= value < rows:
-                why = say(
-                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} tokens.",
-                    key=shown(key),
-                    found=value,
-                    size=rows,
-                )
-                return replace(field, evidence=why)
-            why = say("This value is saved with the weights as {key}.", key=shown(key))
-            return Field(field.name, "read", value, why, field.choices)
-    return field
 
 
 def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def test_usual_answers_are_taken_with_one_button_and_stay_marked(open_lesson, fo
     assert "4 questions still need an answer." in said(check(test.run()))
     assert test.query_params["answers"] == "n_heads=8,norm=post,activation=relu,pad_id=null"
     assert said(test).replace("\\", "").count("Your answer, which is the usual value.") == 4
-    assert all("usual_answers" != one.key for one in test.button)
+    assert all(one.key != "usual_answers" for one in test.button)
     box(test, "bos_id").set_value("null")
     assert box(check(test.run()), "decoder_start_id").options == ["0", "1", "2", "3"]
 
