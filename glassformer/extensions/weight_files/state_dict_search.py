@@ -14,13 +14,15 @@ loralib, bitsandbytes, GPTQ and AWQ write.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from glassformer.extensions.weight_files.pickles import Odd, Tied
-from transformer.errors import CheckpointError, shown
+from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import strictjson
 from transformer.files.kinds import SAVE_AGAIN
 from transformer.files.tensorfile import TensorInfo
 from transformer.i18n import Sentence, say
@@ -185,8 +187,11 @@ def _plain(value: Any) -> Any:
 
 
 def dotted(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, int | float | bool | str | None]]:
-    """The plain values of nested dictionaries by their path of keys, joined with dots."""
+    """The plain values of nested dictionaries, and of such in JSON, by their path of keys, joined with dots."""
     for key, value in values.items():
+        if isinstance(value, str) and value.startswith("{"):
+            with suppress(ClauseError):
+                value = strictjson.parse(value.encode())
         if isinstance(value, Mapping):
             yield from dotted(value, f"{before}{key}.")
         elif value is None or isinstance(value, int | float | str):

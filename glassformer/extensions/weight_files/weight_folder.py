@@ -4,8 +4,8 @@ A folder without weights of its own may hold them in a folder that programs make
 or Lightning's `checkpoints/last.ckpt`, whose `hparams.yaml` is one level up. Weights in several files are listed by an
 index, tensor -> file, or known by names such as `pytorch_model-00001-of-00002.bin`.
 
-Source: the files that `save_pretrained` of Hugging Face's transformers, `CSVLogger` of Lightning and `log_model` of
-MLflow write.
+Source: the files that `save_pretrained` of Hugging Face's transformers, Lightning's loggers and MLflow's `log_model`
+write.
 """
 
 import re

@@ -257,7 +257,8 @@ def _content(files: FolderFiles, name: str, stack: ExitStack) -> _Content:
         content, path = stack.enter_context(pickles.opened(files, name))
         return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=label)
     if kind != "arrays":
-        return _Content(label, _places(files, name, stack))
+        places = _places(files, name, stack)
+        return _Content(label, places, next((place.header.metadata for place in places.values()), {}))
     file, size = stack.enter_context(files.open(name))
     header, texts = read_arrays(file, size, label=label)
     return _Content(label, {tensor: _Place(file, header, tensor, label) for tensor in header.tensors}, texts)

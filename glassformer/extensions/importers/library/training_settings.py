@@ -1,10 +1,11 @@
-"""Settings of a training saved beside the weights: which keys answer which questions, and which contradict the tensors.
+"""Settings saved with the weights: which keys answer which questions, and which contradict the tensors.
 
     torch.save({"state_dict": ..., "hyper_parameters": {"nhead": 4, "norm_first": True}}, "last.ckpt")
 
-`Weights.settings` has them by dotted keys: dictionaries in the file, `args` of argparse, and what stands in a
-`hparams.yaml` or `config.json` next to it. Only names with one meaning in published code are read. Settings that give
-the model another size than its tensors have are another model's: none of their dictionary is used, and a note says so.
+`Weights.settings` has them by dotted keys: dictionaries in the file, `args` of argparse, and a `hparams.yaml` or
+`config.json` next to it. Only names with one meaning in published code are read, whatever their case and underscores.
+Settings that give the model another size than its tensors have are another model's: none of their dictionary is used,
+and a note says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +22,21 @@ Parse = Callable[[Any], Any]
 """The value of a field for that of a key; a ValueError where it means nothing here."""
 
 
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
 def _whole(value: Any) -> int:
-    if type(value) is not int:
+    if type(value) is not int and not (isinstance(value, str) and value.isdecimal()):
         raise ValueError
-    return value
+    return int(value)
 
 
 def _flag(value: Any) -> bool:
-    if type(value) is not bool:
+    found = {"true": True, "false": False}.get(str(value).lower())  # metadata are texts
+    if found is None:
         raise ValueError
-    return value
+    return found
 
 
 def _length(value: Any) -> int:
@@ -50,7 +56,7 @@ def _word(**meanings: Any) -> Parse:
     """A parser of words, whatever their case and marks."""
 
     def parse(value: Any) -> Any:
-        word = "".join(filter(str.isalnum, value.lower())) if isinstance(value, str) else ""
+        word = _plain(value) if isinstance(value, str) else ""
         if word not in meanings:
             raise ValueError
         return meanings[word]
@@ -58,7 +64,7 @@ def _word(**meanings: Any) -> Parse:
     return parse
 
 
-_ACTIVATION = _word(**{"".join(filter(str.isalnum, name)): ours for name, ours in ACTIVATIONS.items()})
+_ACTIVATION = _word(**{_plain(name): ours for name, ours in ACTIVATIONS.items()})
 _PLACE = _word(pre="pre", prenorm="pre", preln="pre", post="post", postnorm="post", postln="post")
 _KIND = _word(rms="rms", rmsnorm="rms", layer="layer", layernorm="layer")
 _POSITIONS = _word(sinusoidal="sinusoidal", sinusoid="sinusoidal", sine="sinusoidal", sin="sinusoidal", none="none")
@@ -134,7 +140,7 @@ def _of_others(known: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[st
     """The dictionaries that give the model another size -> a key that does, and the sizes by the tensors."""
     others: dict[str, tuple[str, list[int]]] = {}
     for key, found in settings.items():
-        names = next((names for names, keys in CHECKS.items() if _last(key) in keys), ())
+        names = next((names for names, keys in CHECKS.items() if _is(key, keys)), ())
         there = list(dict.fromkeys(known[name] for name in names if known.get(name)))
         if type(found) is int and there and found not in there:
             others.setdefault(key.rpartition(".")[0], (key, there))
@@ -148,7 +154,7 @@ def _settled(field: Field, settings: Mapping[str, Any], rows: int) -> Field:
         return field
     values, problems = dict[str, Any](), list[Sentence]()
     for parse, keys in ANSWERS.get(field.name, ()):
-        for key in (one for one in settings if _last(one) in keys and settings[one] is not None):
+        for key in (one for one in settings if _is(one, keys) and settings[one] is not None):
             try:
                 values[key] = _possible(field, parse(settings[key]), rows)
             except ValueError:
@@ -173,8 +179,9 @@ def _possible(field: Field, value: Any, rows: int) -> Any:
     return value
 
 
-def _last(key: str) -> str:
-    return key.rpartition(".")[2]
+def _is(key: str, names: Sequence[str]) -> bool:
+    """Whether the last part of a key is one of some names."""
+    return _plain(key.rpartition(".")[2]) in map(_plain, names)
 
 
 def _inside(key: str, place: str) -> bool:

@@ -6,6 +6,7 @@ import types
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library.opening import load, preview
 from tests.extensions.importers.library.tutorial_models import PADDED, TorchModel, at_random
@@ -27,7 +28,19 @@ class ModelConfig:
         self.__dict__.update(values)
 
 
-ModelConfig.__module__ = "my_code.model"
+class AttrDict(dict):
+    """The same as a dictionary, here with an attribute, too."""
+
+    heads = None
+
+
+ModelConfig.__module__ = AttrDict.__module__ = "my_code.model"
+
+
+def with_attribute(values):
+    made = AttrDict({name: value for name, value in values.items() if name != "nhead"})
+    made.heads = values["nhead"]
+    return made
 
 
 def model():
@@ -46,7 +59,7 @@ def same(theirs, ours):
 @pytest.fixture
 def their_class(monkeypatch):
     module = types.ModuleType("my_code.model")
-    module.ModelConfig = ModelConfig
+    module.ModelConfig, module.AttrDict = ModelConfig, AttrDict
     monkeypatch.setitem(__import__("sys").modules, "my_code", types.ModuleType("my_code"))
     monkeypatch.setitem(__import__("sys").modules, "my_code.model", module)
 
@@ -57,6 +70,12 @@ INSIDE = {
     "settings": lambda state: {"model_state_dict": state, "settings": types.SimpleNamespace(**WORDS)},
     "cfg": lambda state: {"net": state, "cfg": {"model": WORDS, "data": {"max_len": 9}}},
     "config": lambda state: {"state_dict": state, "config": ModelConfig(LIGHTNING)},
+    "hparams": lambda state: {"state_dict": state, "hparams": with_attribute(LIGHTNING)},
+    "model_args": lambda state: {"model": state, "model_args": LIGHTNING | {"activation": torch.nn.ReLU()}},
+    "options": lambda state: {"model": state, "options": LIGHTNING | {"activation": torch.nn.functional.relu}},
+    "json": lambda state: {"model": state, "json": json.dumps(LIGHTNING)},
+    "UPPER": lambda state: {"model": state, "UPPER": {name.upper(): one for name, one in LIGHTNING.items()}},
+    "texts": lambda state: {"model": state, "texts": LIGHTNING | {"nhead": "4"}},
     "beside them": lambda state: {"state_dict": state, **NAMESPACE},
 }
 
@@ -71,6 +90,19 @@ def test_settings_in_the_file_answer_and_say_from_where(tmp_path, their_class, n
     assert (heads.how, heads.value) == ("read", 4)
     assert (f"{name}." in heads.evidence) != (name == "beside them")
     same(theirs, load(tmp_path / "last.ckpt").model)
+
+
+def test_another_activation_than_its_name_is_not_read_as_that(tmp_path):
+    config = LIGHTNING | {"activation": torch.nn.GELU(approximate="tanh")}
+    torch.save({"model": model().state_dict(), "config": config}, tmp_path / "m.pt")
+    assert [one.name for one in preview(tmp_path / "m.pt").report.asked] == ["activation"]
+
+
+def test_metadata_of_safetensors_answer_too(tmp_path):
+    theirs = model()
+    values = {name: str(value) if name == "nhead" else json.dumps(value) for name, value in LIGHTNING.items()}
+    save_file(theirs.state_dict(), tmp_path / "m.safetensors", metadata={"config": json.dumps(LIGHTNING), **values})
+    same(theirs, load(tmp_path / "m.safetensors").model)
 
 
 @pytest.mark.parametrize("file", ["hparams.yaml", "config.yaml", "config.json", "args.json", "params.json"])
