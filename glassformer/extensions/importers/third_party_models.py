@@ -22,6 +22,7 @@ from glassformer.extensions.importers.library.opening import HOLDS, QuestionsErr
 from glassformer.extensions.importers.library.readers import SUFFIXES, Reader, readers
 from glassformer.extensions.importers.library.report import Imported, ImportReport
 from glassformer.extensions.weight_files import pickles
+from glassformer.extensions.weight_files.weight_folder import settings_files
 from glassformer.extensions.weight_files.weights import OUTLINE
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
@@ -184,10 +185,12 @@ _Which = tuple[str, str, Signature, str]
 def _which(entry: Entry, given: Answers) -> _Which:
     """All that decides what an import makes of it."""
     names = [""]
+    settings = list[Path]()
     with suppress(OSError):  # a file, or a folder that was removed
+        settings += settings_files(entry.folder, entry.root)
         names += sorted(os.listdir(entry.folder))[:MOST_FILES]
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
-    kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
+    kept = [one for path in (*paths_of(entry.folder), *settings) for one in signature(path, [""])]
     sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
     return str(entry.folder), str(entry.root), sign, write_answers(given)
 

@@ -174,21 +174,23 @@ def settings_beside(path: Path, inside: Path | None) -> tuple[dict[str, Any], li
     found, notes = dict[str, Any](), list[Sentence]()
     with suppress(OSError):
         alone = [one for one in _weights_among(sorted(path.parent.iterdir())) if not PART.fullmatch(one.name)]
-        for name, files in _settings_of(path, inside) if alone in ([], [path]) else ():
+        for file in settings_files(path, inside) if alone in ([], [path]) else ():
             try:
-                found.setdefault(name, _read(files, name))
+                found.setdefault(file.name, _read(FolderFiles(file.parent, inside=inside), file.name))
             except (CheckpointError, ClauseError) as error:
-                said = say("{file}, next to the weights, is not used: {problem}", file=name, problem=error.sentence)
+                said = say(
+                    "{file}, next to the weights, is not used: {problem}", file=file.name, problem=error.sentence
+                )
                 notes.append(said)
     return {name: said for name, said in found.items() if isinstance(said, dict)}, notes
 
 
-def _settings_of(path: Path, inside: Path | None) -> Iterator[tuple[str, FolderFiles]]:
+def settings_files(path: Path, inside: Path | None) -> Iterator[Path]:
+    """The files of settings next to one of weights, by their names."""
     for place in places_beside(path):
-        if inside is None or inside in (place.resolve(), *place.resolve().parents):
-            for one in sorted(place.iterdir())[:_MOST_LOOKED_AT]:
-                if _SETTINGS.fullmatch(one.name):
-                    yield one.name, FolderFiles(place, inside=inside)
+        if inside is None or place.resolve().is_relative_to(inside):
+            there = sorted(place.iterdir())[:_MOST_LOOKED_AT]
+            yield from (one for one in there if _SETTINGS.fullmatch(one.name))
 
 
 def _read(files: FolderFiles, name: str) -> Any:
