@@ -27,7 +27,9 @@ MAX_INDEX = 16_000_000
 MAX_FILES = 256
 HOLDERS = ("data", "checkpoints", "checkpoint", "weights", "models", "model", "ckpt", "extra_files")
 PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})((?:\.\w+)+)")
-_SETTINGS = re.compile(r"(hparams|hyper_?param(eter)?s|(model_|training_)?(config|args|params|settings))\.(json|ya?ml)")
+_SETTINGS = re.compile(
+    r"(hparams|hyper_?param(eter)?s|((model|train(ing)?|run|experiment)[_-])?(config|args|params|settings))\.(json|ya?ml)"
+)
 _MAX_SETTINGS = 4_000_000
 _MOST_LOOKED_AT = 1_000
 

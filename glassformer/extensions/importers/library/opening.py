@@ -105,7 +105,8 @@ def import_opened(
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
     if asked := parts.stacks(understood.match, answers):
-        return Imported(replace(understood.report, fields=tuple(asked)), None)
+        unopened = UnopenedTensors(understood.match, open_again)
+        return Imported(replace(understood.report, fields=tuple(asked)), None, unopened)
     raise CheckpointError(
         "{label}: no tensor has a name that is usual for a layer of a tutorial's Transformer or of "
         "torch.nn.Transformer; the file has {names}. A Hugging Face model needs its config.json in the same folder.",

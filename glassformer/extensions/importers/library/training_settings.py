@@ -10,6 +10,7 @@ and a note says so.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS
@@ -18,6 +19,7 @@ from transformer.errors import shown
 from transformer.i18n import Sentence, joined, say
 from transformer.model.config import MAX_LENGTH
 
+_FEW = 12  # entries of a dictionary that may all be whole numbers, each another one, without being a vocabulary
 Parse = Callable[[Any], Any]
 """The value of a field for that of a key; a ValueError where it means nothing here."""
 
@@ -117,10 +119,20 @@ CHECKS: Mapping[tuple[str, ...], tuple[str, ...]] = {
 }
 
 
+@cache
+def _names(keys: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(_plain, keys))
+
+
+_KNOWN = frozenset[str]().union(*map(_names, CHECKS.values()), *(_names(keys) for groups in ANSWERS.values()
+                                                                for _, keys in groups))  # fmt: skip
+
+
 def with_settings(
     fields: Sequence[Field], settings: Mapping[str, Any], rows: int
 ) -> tuple[list[Field], tuple[Sentence, ...]]:
     """The fields with what was saved beside the weights, and notes about what is not used; `rows` limits ids."""
+    settings = _of_models(settings)
     others = _of_others({one.name: one.value for one in fields}, settings)
     notes = [
         say(
@@ -136,11 +148,25 @@ def with_settings(
     return [_settled(one, own, rows) for one in fields], tuple(notes)
 
 
+def _of_models(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings whose names are known; of no dictionary that gives an id to many words, which may be “heads”."""
+    inside: dict[str, list[str]] = {}
+    for key in settings:
+        inside.setdefault(key.rpartition(".")[0], []).append(key)
+    found = dict[str, Any]()
+    for keys in inside.values():
+        known = [key for key in keys if _name(key) in _KNOWN]
+        ids = {settings[key] for key in keys if type(settings[key]) is int}
+        if len(keys) <= _FEW or len(ids) < len(keys) or 2 * len(known) >= len(keys):
+            found |= {key: settings[key] for key in known}
+    return found
+
+
 def _of_others(known: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
     """The dictionaries that give the model another size -> a key that does, and the sizes by the tensors."""
     others: dict[str, tuple[str, list[int]]] = {}
     for key, found in settings.items():
-        names = next((names for names, keys in CHECKS.items() if _is(key, keys)), ())
+        names = next((names for names, keys in CHECKS.items() if _name(key) in _names(keys)), ())
         there = list(dict.fromkeys(known[name] for name in names if known.get(name)))
         if type(found) is int and there and found not in there:
             others.setdefault(key.rpartition(".")[0], (key, there))
@@ -154,7 +180,7 @@ def _settled(field: Field, settings: Mapping[str, Any], rows: int) -> Field:
         return field
     values, problems = dict[str, Any](), list[Sentence]()
     for parse, keys in ANSWERS.get(field.name, ()):
-        for key in (one for one in settings if _is(one, keys) and settings[one] is not None):
+        for key in (one for one in settings if _name(one) in _names(keys) and settings[one] is not None):
             try:
                 values[key] = _possible(field, parse(settings[key]), rows)
             except ValueError:
@@ -179,9 +205,9 @@ def _possible(field: Field, value: Any, rows: int) -> Any:
     return value
 
 
-def _is(key: str, names: Sequence[str]) -> bool:
-    """Whether the last part of a key is one of some names."""
-    return _plain(key.rpartition(".")[2]) in map(_plain, names)
+def _name(key: str) -> str:
+    """The last part of a key, as the tables have it."""
+    return _plain(key.rpartition(".")[2])
 
 
 def _inside(key: str, place: str) -> bool:

@@ -145,6 +145,17 @@ def test_a_value_that_cannot_be_is_said_and_asked(tmp_path, settings, field, sai
     assert said in found.evidence
 
 
+def test_words_of_a_vocabulary_are_no_settings(tmp_path):
+    words = {
+        word: i
+        for i, word in enumerate(
+            ["<pad>", "<s>", "</s>", "<unk>", "a", "b", "c", "d", "heads", "e", "f", "g", "h", "pad_id", "i", "j", "k"]
+        )
+    }
+    torch.save({"model": model().state_dict(), "vocab": words}, tmp_path / "m.pt")
+    assert {"n_heads", "pad_id"} <= {one.name for one in preview(tmp_path / "m.pt").report.asked}
+
+
 @pytest.mark.parametrize("other", [{"d_model": 32}, {"n_layer": 6}, {"num_decoder_layers": 3}, {"dim_feedforward": 64}])
 def test_settings_that_contradict_the_tensors_are_not_used(tmp_path, other):
     torch.save({"state_dict": model().state_dict(), "config": {**LIGHTNING, **other}, "n_head": 8}, tmp_path / "m.pt")
