@@ -124,8 +124,9 @@ def _names(keys: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(_plain, keys))
 
 
-_KNOWN = frozenset[str]().union(*map(_names, CHECKS.values()), *(_names(keys) for groups in ANSWERS.values()
-                                                                for _, keys in groups))  # fmt: skip
+_KNOWN = _names(
+    (*sum(CHECKS.values(), ()), *(key for groups in ANSWERS.values() for _, keys in groups for key in keys))
+)
 
 
 def with_settings(
@@ -184,8 +185,12 @@ def _settled(field: Field, settings: Mapping[str, Any], rows: int) -> Field:
             try:
                 values[key] = _possible(field, parse(settings[key]), rows)
             except ValueError:
-                problems.append(say("{key}, saved with the weights, is {found}, which cannot be this model's.",
-                                    key=shown(key), found=shown(settings[key])))  # fmt: skip
+                problem = say(
+                    "{key}, saved with the weights, is {found}, which cannot be this model's.",
+                    key=shown(key),
+                    found=shown(settings[key]),
+                )
+                problems.append(problem)
     if len(set(values.values())) > 1:
         pairs = ", ".join(f"{key} = {settings[key]}" for key in values)
         problems = [say("The values saved with the weights differ: {pairs}.", pairs=pairs)]
