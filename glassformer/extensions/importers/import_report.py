@@ -182,7 +182,7 @@ def _usual(entry: Entry, report: ImportReport) -> None:
         st.button(
             say("Take what is usual"), key=USUAL, type="primary", on_click=_answer_all, args=(entry.name, answers)
         )
-        st.caption(drawing.plain(joined("; ", taken)))
+        st.caption(drawing.plain(say("Unless your code says otherwise: {answers}.", answers=joined("; ", taken))))
 
 
 def forget(entry: Entry, *, key: str = FORGET) -> None:
