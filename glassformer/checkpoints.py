@@ -39,7 +39,7 @@ def card(checkpoint: Checkpoint) -> None:
     st.subheader(drawing.plain(about.title or checkpoint.name))
     st.write(drawing.plain(about.description))
     for warning in checkpoint.warnings:
-        st.warning(drawing.plain(warning), icon=":material/warning:")
+        st.warning(drawing.with_code(warning), icon=":material/warning:")
     link, is_saved = address(checkpoint, session.asked()), checkpoint.only_query is not None
     if is_saved:
         menu.link("attention", say("Look at this run"), link, icon=":material/visibility:")
@@ -128,7 +128,7 @@ def broken() -> None:
     """Draw the errors of folders that cannot be opened."""
     for entry in loading.entries():
         if entry.error is not None:
-            said = joined(" ", [drawing.strong(entry.name), drawing.plain(entry.error)])
+            said = joined(" ", [drawing.strong(entry.name), drawing.with_code(entry.error)])
             st.error(said, icon=":material/error:")
 
 
@@ -138,7 +138,7 @@ def folders() -> None:
     for entry in loading.entries():
         own = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
         icon, said = sources.told(entry) or own
-        st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.plain(said)]))
+        st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.with_code(said)]))
     st.caption(
         say(
             "To see your own checkpoints here, start the app with `glassformer {option} DIR` or set the "

@@ -32,6 +32,7 @@ CODE = (
     "glassformer/start/diagram.py",
     "glassformer/state/view.py",
 )
+MESSAGES = {"error", "warning", "info"}  # that Streamlit draws
 SPEAKING = {"app", "main", "pages", "glassformer", "transformer"}
 
 
@@ -131,3 +132,17 @@ TRAINING = "glassformer/extensions/training/train_command.py"
 )
 def test_text_that_bypasses_say_is_found(path, text):
     assert len(list(bare(code(text, path)))) >= 1
+
+
+def without_code(source):
+    """Places that draw a message letter by letter, so that what it says of code has literal backticks."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in MESSAGES and node.args:
+            drawn = node.args[0]
+            if isinstance(drawn, ast.Call) and ast.unparse(drawn.func).rpartition(".")[2] == "plain":
+                yield f"{source.path}:{node.lineno} takes with_code"
+
+
+def test_messages_draw_code_as_code():
+    assert [place for source in sources(ROOT) if converted(source) for place in without_code(source)] == []
+    assert list(without_code(code("st.error(drawing.plain(error.sentence))")))

@@ -75,28 +75,35 @@ NEEDS_A_MODEL = say(
     "Attention page, or choose a checkpoint in the sidebar."
 )
 _Opened = TypeVar("_Opened")
+Unopened = Callable[[Entry, Callable[[], NoReturn]], NoReturn]
+"""Draws a page for a model with open questions; it calls the function, which asks them and stops the page."""
 
 
-def sidebar(title: str = "", *, decodes: bool = False, of_run: bool = False) -> Checkpoint:
+def sidebar(
+    title: str = "", *, decodes: bool = False, of_run: bool = False, unopened: Unopened | None = None
+) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     A page `of_run` shows what a run has, so a saved run is enough for it.
 
     The title is that of a page that has not drawn it yet: it stands above the reason why there is none. A page that
-    `decodes` has `glassformer.frame.decoding.decoding_line`.
+    `decodes` has `glassformer.frame.decoding.decoding_line`; `unopened` is for one that says something before a model
+    opens.
     """
-    found = checkpoint_or_maps(title, decodes=decodes)
+    found = checkpoint_or_maps(title, decodes=decodes, unopened=unopened)
     if isinstance(found, LabelledMaps) or (found.only_query is not None and not of_run):
         _needs_a_model(title, found)
     return found
 
 
-def checkpoint_or_maps(title: str = "", *, decodes: bool = False) -> Checkpoint | LabelledMaps:
+def checkpoint_or_maps(
+    title: str = "", *, decodes: bool = False, unopened: Unopened | None = None
+) -> Checkpoint | LabelledMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
     if not sources.has_model(entry):
         return _open_maps(entry.name, title)
-    checkpoint = _open(entry, title)
+    checkpoint = _open(entry, title, unopened)
     if anatomy(checkpoint.config).writes:
         limit_output(checkpoint)
     for blocks in page_blocks():
@@ -176,7 +183,7 @@ def _needs_a_model(title: str, found: Checkpoint | LabelledMaps) -> NoReturn:
     st.stop()
 
 
-def _open(entry: Entry, title: str) -> Checkpoint:
+def _open(entry: Entry, title: str, unopened: Unopened | None) -> Checkpoint:
     def opening() -> Checkpoint:
         source = sources.opens(entry)
         if source is None:
@@ -184,7 +191,10 @@ def _open(entry: Entry, title: str) -> Checkpoint:
         try:
             return source.open(entry)
         except UnansweredError as error:
-            source.ask(entry, title, error)
+            if unopened is None:
+                source.ask(entry, title, error)
+            head(title)
+            unopened(entry, partial(source.ask, entry, "", error))
 
     name = entry.title if ":" in entry.name else entry.name  # before a colon a token follows
     return _opened(name, title, opening, say("The checkpoint's folder cannot be read."))
@@ -197,7 +207,7 @@ def _opened(name: str, title: str, opening: Callable[[], _Opened], unread: Sente
     except (GlassformerError, OSError) as error:
         why = error.sentence if isinstance(error, GlassformerError) else unread
         said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=name, why=why)
-        _end(title, drawing.plain(said))
+        _end(title, drawing.with_code(said))
 
 
 def _end(title: str, why: str) -> NoReturn:

@@ -161,7 +161,7 @@ def draw(run: OpenRun) -> None:
     scene = scene_of(run, batch)
     choose_mask(scene, row)
     if special := mask_texts.about_special(run.checkpoint.config, scene.name):
-        st.info(drawing.plain(special))
+        st.info(drawing.with_code(special))
     _masks(scene)
     for name, draw_part in (("one_row", _one_row), ("checks", _checks)):
         key = run.key(f"mask_fold_{name}")

@@ -7,7 +7,7 @@ An extension's `sources` names a `Source`. The folders' own checkpoints come fir
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
     from transformer.errors import UnansweredError
 
+QUESTIONS: Final = "questions"  # the anchor of what a source asks, on the page `open`
 _Found = TypeVar("_Found")
 
 

@@ -60,7 +60,7 @@ def strong(text: str) -> str:
 def notes(sentences: Sequence[str]) -> None:
     """Say what a reader should know, one line each."""
     if sentences:
-        st.info(joined("  \n", map(plain, sentences)), icon=":material/info:")
+        st.info(joined("  \n", map(with_code, sentences)), icon=":material/info:")
 
 
 def explain(*said: str) -> None:

@@ -79,13 +79,16 @@ def above() -> Iterator[None]:
         yield
 
 
-def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> None:
-    """Draw a link to a page."""
+def link(path: str, label: str, leads_to: Link, *, icon: str | None = None, at: str = "") -> None:
+    """Draw a link to a page, or to a heading on it: `at` is the anchor of that."""
     menu: Menu | None = st.session_state.get(MENU)
     pages = [page for found in menu.pages.values() for page in found] if menu else []
     page = next((page for page in pages if page.url_path == path), None)
     if page is None:
         st.markdown(label)  # a page alone, as tests run it, has no others
+        return
+    if at:  # Streamlit's own links lose it
+        ways([(path, label, write_link(leads_to))], at=at)
         return
     st.page_link(page, label=label, icon=icon, query_params=global_params.beside(write_link(leads_to)))
 
@@ -118,14 +121,16 @@ def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
     return [path + _query(write_link(leads_to) | beside) for path, leads_to in places]
 
 
-def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = False) -> None:
+def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = False, at: str = "") -> None:
     """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
 
     (A page link of Streamlit's to the current page would not change the URL.) Each link: the path of a page, its
-    label, and the query parameters without the language. With `at_step` they lead to the current step, as the menu's.
+    label, and the query parameters without the language. With `at_step` they lead to the current step, as the menu's;
+    `at` is the anchor of a heading.
     """
+    where = f"#{at}" if at else ""
     lines = [
-        f'<a href="{escape(path + _query(global_params.beside(said)))}">{escape(here(label))}</a>'
+        f'<a href="{escape(path + _query(global_params.beside(said)) + where)}">{escape(here(label))}</a>'
         for path, label, said in links
     ]
     st.html(f'<nav class="gf-ways{" gf-at-step" * at_step}">{"".join(lines)}</nav>', width="content")

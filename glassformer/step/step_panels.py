@@ -232,7 +232,7 @@ def guess(run: OpenRun) -> None:
             if asked:
                 said = judge(guessed, run.visible, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
                 if said is not None and said.right is None:
-                    st.warning(drawing.plain(said.text))
+                    st.warning(drawing.with_code(said.text))
                 else:
                     session.reveal(run.slot, run.stepper.run_id, run.view.step, guessed)
                     is_over = True

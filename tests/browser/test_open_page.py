@@ -53,3 +53,12 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
     expect(page.get_by_role("button", name=NEXT)).to_be_visible(timeout=SETTLED_MS)
     assert processor_seconds(own_server) - before < 60
     expect(page).to_have_url(re.compile(r"model=lesson\.pt&answers=pieces%3Dletters\.model%2Cn_heads%3D4"))
+
+
+def test_the_way_to_the_questions_ends_at_them(own_server, page):
+    page.set_viewport_size({"width": 1280, "height": 480})  # they are below this at the top of the page
+    turn_to(page, f"{own_server.url}/doctor?model=lesson.pt")
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text("from its tensors alone", timeout=STARTS_MS)
+    main.get_by_role("link", name="Answer the questions").click()
+    expect(page.get_by_role("heading", name="Questions that the files leave open")).to_be_in_viewport()

@@ -206,7 +206,7 @@ def _not_here(here: LessonStepRef, why: Sentence, checkpoint: Checkpoint | None)
     """Say why there is no question, and offer sentences that have one."""
     if checkpoint is not None and predictions.open_up(here) and lesson.step_of(here).cover:
         st.rerun()  # there is nothing to cover
-    st.info(drawing.plain(why), icon=":material/info:")
+    st.info(drawing.with_code(why), icon=":material/info:")
     examples = () if checkpoint is None else checkpoint.card.tried()
     others = [one for one in examples if one != st.session_state.get(session.SOURCE)][:_MOST_EXAMPLES]
     if others:

@@ -94,7 +94,7 @@ def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, sour
         said = [say("Correct: “{predicted}”.", predicted=predicted)]
     if (misled := found.misled(given.choice)) is not None:
         said.append(misled)
-    (st.success if right else st.warning)(drawing.plain(joined(" ", said)))
+    (st.success if right else st.warning)(drawing.with_code(joined(" ", said)))
     st.markdown(drawing.plain(found.reveal))
     return True
 
@@ -112,7 +112,7 @@ def words_of(found: Posed) -> list[str]:
 def solution(found: Posed) -> None:
     """Say what the run says to who predicted nothing."""
     st.markdown(drawing.strong(found.question))
-    st.info(drawing.plain(true(found)))
+    st.info(drawing.with_code(true(found)))
     if found.step.ask.form != "piece":  # what is said there is about what was typed
         st.markdown(drawing.plain(found.reveal))
 
@@ -207,7 +207,7 @@ def _wait(here: LessonStepRef, found: Posed, checkpoint: Checkpoint, public: Pub
         said.append(say("Your teacher will show the votes when the class is ready."))
     else:
         said.append(say("Discuss the question with your neighbours; your teacher may ask again."))
-    st.info(drawing.plain(joined(" ", said)))
+    st.info(drawing.with_code(joined(" ", said)))
     polling.results(public)
 
 

@@ -127,7 +127,7 @@ def _start() -> LinkStart:
     if isinstance(found, LinkStart):
         return found
     if found is not None:
-        st.warning(drawing.plain(found))
+        st.warning(drawing.with_code(found))
     return LinkStart("", replace(session.asked(), revision=""))
 
 
@@ -156,7 +156,7 @@ def read_pasted(address: str) -> LinkStart | Sentence:
         parameters[name] = (*parameters.get(name, ()), value)
     link, notes = read_link(global_params.without(parameters))
     for note in notes:
-        st.warning(drawing.plain(note))
+        st.warning(drawing.with_code(note))
     covered = read_cover(next(iter(parameters.get(COVER, ())), ""))
     return LinkStart(page, replace(link, revision=""), covered, lesson.read(parameters)[0])
 

@@ -211,7 +211,7 @@ def _own(checkpoint: Checkpoint) -> None:
         titles = [one.title.said({}) for one in found.values()]
         st.markdown(drawing.plain(joined(" ", [said, *([joined(", ", titles)] if titles else [])])))
         for problem in problems:
-            st.warning(drawing.plain(problem), icon=":material/error:")
+            st.warning(drawing.with_code(problem), icon=":material/error:")
     with st.expander(say("What a lesson file looks like")):
         st.caption(
             say(
@@ -303,7 +303,7 @@ def _tried(name: str, checkpoint: Checkpoint) -> None:
     source = st.session_state.get(session.SOURCE) or ""
     found = lesson_questions.posed(LessonStepRef(lesson.name, number), checkpoint, source)
     if not isinstance(found, Posed):
-        st.info(drawing.plain(found))
+        st.info(drawing.with_code(found))
         return
     st.markdown(drawing.strong(found.question))
     right = found.answer.right

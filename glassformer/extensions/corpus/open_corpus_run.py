@@ -51,7 +51,7 @@ def draw(checkpoint: Checkpoint) -> None:
     """Draw the page; `checkpoint` is the one that is chosen, which need not be that of the corpus run."""
     found, problems = corpora.listed()
     for problem in problems:
-        st.warning(drawing.plain(problem), icon=":material/folder_off:")
+        st.warning(drawing.with_code(problem), icon=":material/folder_off:")
     if not found:
         _how_to_make_one(checkpoint)
         return
@@ -242,7 +242,7 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None
                 name=about.checkpoint,
                 hash=about.content_hash[:REVISION_LENGTH],
             )
-            st.info(drawing.plain(said), icon=":material/info:")
+            st.info(drawing.with_code(said), icon=":material/info:")
             return
         place = place or (None if one is None else one.place)
         _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))

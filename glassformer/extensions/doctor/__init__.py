@@ -9,11 +9,7 @@ EXTENSION = Extension(
         "transformer.doctor": "glassformer.extensions.doctor.library",
         "transformer.doctor.examination": "glassformer.extensions.doctor.library.report",
     },
-    names={
-        "examine": "glassformer.extensions.doctor.library.report:examine",
-        "from_memory": "glassformer.extensions.doctor.library.live_model:from_memory",
-        "show": "glassformer.extensions.doctor.library.live_model:show",
-    },
+    names={"examine": "glassformer.extensions.doctor.library.report:examine"},
     pages="glassformer.extensions.doctor.page:PAGES",
     commands=(
         Command(

@@ -3,10 +3,16 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from glassformer.extensions.importers.import_command import add_usual
 from transformer.checkpoint.named import named
 from transformer.commands import add_device
 from transformer.i18n import Sentence
+
+if TYPE_CHECKING:
+    from glassformer.extensions.doctor.library.report import Report
+    from glassformer.extensions.importers.library.report import Imported
 
 BROKEN, NOT_TESTED = 1, 3
 SMALL = 50_000_000  # parameters up to which threads wait for each other longer than they compute
@@ -46,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="answers",
         help="answer an open question, as in `import`; may be repeated",
     )
+    add_usual(foreign)
     foreign.add_argument("--source-pieces", type=Path, metavar="F", help="the source's tokenizer")
     foreign.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
     foreign.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
@@ -55,15 +62,21 @@ def _run(options: argparse.Namespace) -> int:
     import torch
 
     from glassformer.extensions.doctor.library.report import examine
-    from glassformer.extensions.importers.import_command import answers_of, keep_answers
+    from glassformer.extensions.importers.import_command import answers_of, keep_answers, with_usual
     from glassformer.extensions.importers.library.import_inputs import ImportInputs
+    from glassformer.extensions.importers.library.opening import QuestionsError, preview
     from transformer.analysis.losses import read_samples
     from transformer.checkpoint.opening import load
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces)
     answers = answers_of(options.answers)
-    checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
+    try:
+        if options.usual:
+            answers = with_usual(options.checkpoint, answers, given)
+        checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
+    except QuestionsError:
+        return _unopened(options, preview(options.checkpoint, answers=answers, given=given))
     if said := keep_answers(options.checkpoint, answers):
         print(said, file=sys.stderr)
     if checkpoint.config.count_parameters() <= SMALL:
@@ -71,11 +84,25 @@ def _run(options: argparse.Namespace) -> int:
     report = examine(checkpoint, pairs=pairs, seed=options.seed, reported=options.reported, progress=_told)
     if sys.stderr.isatty():
         print(f"\r{'':<70}\r", end="", file=sys.stderr, flush=True)
+    _print(report, options)
+    return {"broken": BROKEN, "not_tested": NOT_TESTED}.get(report.health, 0)
+
+
+def _unopened(options: argparse.Namespace, imported: "Imported") -> int:
+    """Print what can be said before the questions are answered, and them; raises the error that says how many."""
+    from glassformer.extensions.doctor.library.report import examine_unopened
+    from glassformer.extensions.importers.import_command import print_questions
+
+    if imported.tensors is not None:
+        _print(examine_unopened(imported.report, imported.tensors), options)
+    raise print_questions(imported.report, file=sys.stderr if options.json or options.markdown else sys.stdout)
+
+
+def _print(report: "Report", options: argparse.Namespace) -> None:
     if options.json:
         print(report.to_json(), end="")
     else:
         print(report.to_markdown() if options.markdown else report.brief() if options.brief else report)
-    return {"broken": BROKEN, "not_tested": NOT_TESTED}.get(report.health, 0)
 
 
 def _told(done: int, whole: int, title: Sentence) -> None:

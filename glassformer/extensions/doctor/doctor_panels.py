@@ -1,8 +1,8 @@
 """Part Findings of the page *Doctor*: what the session wants examined, how far that is, and what was found."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NoReturn
 
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.doctor.examinations import ExaminationProgress, ExaminationRequest, examinations
@@ -17,6 +17,7 @@ from glassformer.extensions.doctor.library.findings import (
 )
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS
 from glassformer.extensions.doctor.library.report import Report, follows, ordered, told_once
+from glassformer.extensions.importers import third_party_models
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measurement_jobs import begins_by_itself
@@ -29,6 +30,7 @@ from glassformer.shared.i18n import here, st, table
 from glassformer.state import session
 from glassformer.state.link import Link
 from transformer.analysis.losses import Samples, samples_of
+from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.i18n import Sentence, joined, say, say_n
@@ -151,6 +153,26 @@ def draw(checkpoint: Checkpoint) -> None:
     own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
 
 
+def draw_unopened(entry: Entry, ask: Callable[[], NoReturn]) -> NoReturn:
+    """Draw what can be said of a model before its questions are answered, below those, which `ask` draws."""
+    above, below = st.container(), st.container()
+    given = session.answers_of(entry.name)
+    imported = attempt(lambda: third_party_models.preview(entry, given))
+    if imported is not None and imported.tensors is not None:
+        report, tensors = imported.report, imported.tensors
+        asked = ExaminationRequest(entry.title or entry.name, third_party_models.version(entry, given), ())
+        with below:
+            st.subheader(say("What can be said already"), anchor=False)
+            seen = examinations().look(asked, loading.visitor()) or attempt(
+                lambda: examinations().examine_unopened(asked, report, tensors, loading.visitor())
+            )
+            if seen is not None:
+                follow = st.fragment(_follow, run_every=LOOK_SECONDS if seen.is_under_way else None)
+                follow(asked, ExaminationSettings(), session.asked(), seen.is_under_way)
+    with above:
+        ask()
+
+
 def _begun(checkpoint: Checkpoint, asked: ExaminationRequest, wish: ExaminationSettings) -> JobStatus | None:
     """How far the examination is, which begins now if it shall; None if it does not."""
     if wish.is_stopped:
@@ -216,8 +238,8 @@ def _verdict(report: Report) -> None:
         origin=report.sentences_said(),
     )
     more = say("The checkpoint has no examples. Enter your own sentences below to test more.")
-    st.caption(took if report.n_sentences else joined(" ", [took, more]))
-    if not report.does_its_task:
+    st.caption(took if report.n_sentences or report.asked else joined(" ", [took, more]))
+    if not (report.does_its_task or report.asked):
         st.markdown(
             say("**Not tested: whether the model does its task.** Enter a few pairs below, each a source text with "
                 "its correct output. Pairs can also reveal that the model was trained without the causal mask, or "
@@ -316,7 +338,7 @@ def _whole(finding: Finding, link: Link) -> None:
             st.markdown(say("**{text}**", text=drawing.plain(found.headline)))
         if finding.follows:
             st.markdown(follows(drawing.plain(finding.follows)))
-        st.markdown(drawing.plain(found.said))
+        st.markdown(drawing.with_code(found.said))
         st.caption(drawing.with_code(_held_against(finding)))
         if found.meaning:
             st.markdown(say("**What it means.** {text}", text=drawing.with_code(found.meaning)))
@@ -359,7 +381,7 @@ def _listed(findings: Sequence[Finding], link: Link) -> None:
 
 def _line(finding: Finding, link: Link) -> None:
     found = finding.measured
-    line = say("**{title}.** {said}", title=drawing.plain(finding.title), said=drawing.plain(found.said))
+    line = say("**{title}.** {said}", title=drawing.plain(finding.title), said=drawing.with_code(found.said))
     with st.container(gap=None):
         st.markdown(joined(" ", [ICONS[finding.verdict], line]))
         if held := _held_against(finding):

@@ -16,15 +16,16 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 import torch
 
-from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, ParameterContext
 from glassformer.extensions.doctor.library.findings import Finding
-from glassformer.extensions.doctor.library.report import TESTS, Report, run_test, untested
+from glassformer.extensions.doctor.library.report import TESTS, Report, examine_unopened, run_test, untested
+from glassformer.extensions.importers.library.report import ImportReport, UnopenedTensors
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import Examiner
 from glassformer.server.jobs import Job, JobRegistry, JobStatus, StoppedError
@@ -98,6 +99,17 @@ class Examinations(JobRegistry[ExaminationRequest]):
         """Have a checkpoint examined, unless it is already; raises `BusyError` where too many are under way."""
         # No reference to the checkpoint: a waiting job keeps no model in memory.
         return self.ask(asked, partial(self._examined, asked, weakref.ref(checkpoint)), visitor=visitor).seen
+
+    def examine_unopened(
+        self, asked: ExaminationRequest, report: ImportReport, tensors: UnopenedTensors, visitor: Hashable
+    ) -> JobStatus:
+        """Have the tensors of a model examined that has open questions; as `examine`."""
+
+        def work(job: Job) -> Report:
+            pause = partial(self._pause, job)
+            return replace(examine_unopened(report, tensors, run=_run, pause=pause), checkpoint=asked.name)
+
+        return self.ask(asked, work, visitor=visitor).seen
 
     def _examined(self, asked: ExaminationRequest, of: weakref.ReferenceType[Checkpoint], job: Job) -> Report:
         checkpoint, begun = of(), time.monotonic()
@@ -175,12 +187,12 @@ def _ended(examinations: weakref.ReferenceType[Examinations]) -> None:
         found.end(END_SECONDS)
 
 
-def _run(test: DoctorTest, patient: ExaminationContext) -> Finding:
+def _run(test: DoctorTest, patient: ExaminationContext | ParameterContext) -> Finding:
     """What a test finds, even if the test itself is wrong."""
     try:
         return run_test(test, patient)
     except Exception:
-        _LOG.exception("the test %s failed on %s", test.name, patient.checkpoint.name)
+        _LOG.exception("the test %s failed", test.name)
         return untested(test, say("The test itself failed, so it has no result. The reason is in the server's log."))
 
 

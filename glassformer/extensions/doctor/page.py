@@ -9,6 +9,7 @@ PAGES = (PageEntry(61, Path(__file__), say("Doctor"), MY_MODEL, path="doctor"),)
 
 if __name__ == "__main__":  # Streamlit runs this file; the list of pages only imports it
     from glassformer.extensions.doctor.doctor_page import DOCTOR, FINDINGS
+    from glassformer.extensions.doctor.doctor_panels import draw_unopened
     from glassformer.frame.run_page import sidebar
     from glassformer.frame.source_box import head_without_run
     from glassformer.runs.run_address import publish
@@ -19,7 +20,7 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     from glassformer.state.view import MAIN
 
     session.begin(DOCTOR.path)
-    checkpoint = sidebar(DOCTOR.title)
+    checkpoint = sidebar(DOCTOR.title, unopened=draw_unopened)
     head_without_run(DOCTOR.title)
     with controls.bar(MAIN):
         part = choose_part(DOCTOR, MAIN)

@@ -170,7 +170,7 @@ def _verdict(run: OpenRun, found: HeadEffects, asked: Shown) -> None:
     if (one := verdict(effects, sharp, least=LEAST[measure])) is not None:
         icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
         with st.container(key=run.key(VERDICT)):
-            st.info(drawing.plain(said(one, kind, effects, sharp, measure, step)), icon=icon)
+            st.info(drawing.with_code(said(one, kind, effects, sharp, measure, step)), icon=icon)
     if run.view.layer is not None and run.view.head is not None:
         st.markdown(drawing.plain(_sums_up(run, found, asked, run.view.layer, run.view.head)))
 

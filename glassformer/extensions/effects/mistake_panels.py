@@ -354,7 +354,7 @@ def _link_of(run: OpenRun, side: Side) -> Link:
 
 def _elsewhere(card: Card, run: OpenRun, why: str) -> None:
     """Say why the mistake cannot be made here, and offer the checkpoint in which it can."""
-    st.info(drawing.plain(why), icon=":material/info:")
+    st.info(drawing.with_code(why), icon=":material/info:")
     entry = loading.usable().get(card.seen_on)
     if entry is None or not entry.examples:
         return

@@ -21,7 +21,7 @@ from glassformer.extensions.huggingface import generation
 from glassformer.extensions.huggingface.folder import family_of
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
-from glassformer.extensions.weight_files.weights import INDEX, PICKLED, WHOLE
+from glassformer.extensions.weight_files.weight_folder import INDEX, PICKLED, WHOLE
 from transformer.checkpoint import opening
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.listing import Entry, Format, entry_at

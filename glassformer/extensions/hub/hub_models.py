@@ -107,7 +107,7 @@ def _list(listed: list[CachedModel]) -> None:
     others = [one for one in listed if one.entry.error is not None]
     if others:
         st.caption(say_n("{n} model does not open:", "{n} models do not open:", len(others)))
-        why = [drawing.plain(one.entry.error or "") for one in others]
+        why = [drawing.with_code(one.entry.error or "") for one in others]
         st.table(frame({say("Why"): why}, index=[drawing.plain(one.entry.name) for one in others]))
 
 
@@ -131,7 +131,7 @@ def _fetch_box() -> None:
     if done:
         st.rerun()
     if (refused := st.session_state.get(REFUSED)) is not None:
-        problem.error(drawing.plain(refused))
+        problem.error(drawing.with_code(refused))
 
 
 def _fetch(name: str) -> bool:

@@ -4,14 +4,17 @@ Nothing is written while questions are open: the report lists them, and with `--
 """
 
 import argparse
+import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from transformer.errors import CheckpointError
 from transformer.i18n import say_n
 
 if TYPE_CHECKING:
+    from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.report import ImportReport
 
 _MOST = 12  # choices of a field that are listed
@@ -35,6 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="answers",
         help="answer a question by the field's name in config.json, such as n_heads=4; may be repeated",
     )
+    add_usual(parser)
     tokenizer = (
         "a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a list "
         'of characters or words: a .txt with one per line, or a .json such as {"a": 4, "b": 5}'
@@ -49,6 +53,28 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="text file to try answers on, with one `source TAB target` or one source per line; without a tokenizer, "
         "ids such as 12 7 5",
     )
+
+
+def add_usual(parser: argparse._ActionsContainer) -> None:
+    """Declare the option that takes usual values."""
+    parser.add_argument(
+        "--usual",
+        action="store_true",
+        help="answer open questions with the default of the code that such files usually come from, where it has one",
+    )
+
+
+def with_usual(source: Path, answers: Mapping[str, Any], given: "ImportInputs") -> dict[str, Any]:
+    """The answers, and the usual ones to what is still asked, which is printed."""
+    from glassformer.extensions.importers.library.kept_answers import as_said
+    from glassformer.extensions.importers.library.opening import kind_of, preview
+
+    said = dict(answers)
+    while kind_of(source)[0] != "native" and (usual := preview(source, answers=said, given=given).report.usual):
+        taken = ", ".join(f"{name}={as_said(one)}" for name, one in usual.items())
+        print(f"usual values taken: {taken}", file=sys.stderr)
+        said |= usual
+    return said
 
 
 def answers_of(given: Iterable[str]) -> dict[str, Any]:
@@ -99,6 +125,8 @@ def _run(options: argparse.Namespace) -> None:
     given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
     pickles.keep(1)  # the file is opened to look, to try answers and to write
     try:
+        if options.usual:
+            answers = with_usual(options.source, answers, replace(given, pairs=None))
         imported = preview(options.source, answers=answers, given=given)
         print(imported.report)
         if imported.parts is None:
@@ -112,26 +140,38 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _unwritten(report: "ImportReport") -> CheckpointError:
-    """Print what is asked, in the form of answers; the error says how much it is."""
-    from glassformer.extensions.importers.library.answer_ranking import best_answers
-    from glassformer.extensions.importers.library.kept_answers import as_said
+    """What keeps a model from being written, with the questions printed."""
     from glassformer.extensions.importers.library.opening import obstacle
 
     if report.lacks_embeddings or not report.asked:
         return obstacle(report)
-    print("\nTo be answered:")
+    return CheckpointError("{problem} Nothing was written.", problem=print_questions(report).sentence)
+
+
+def print_questions(report: "ImportReport", *, file: TextIO | None = None) -> CheckpointError:
+    """Print what is asked, in the form of answers; the error says how much it is."""
+    from glassformer.extensions.importers.library.answer_ranking import best_answers
+    from glassformer.extensions.importers.library.import_inputs import MAY_BE_NONE
+    from glassformer.extensions.importers.library.kept_answers import as_said
+
+    print("\nTo be answered:", file=file)
     for field in report.asked:
         choices = [as_said(one.value) + ("" if one.score is None else f" ({one.score:.3f})") for one in field.choices]
         listed = ", ".join([*choices[:_MOST], *["..."] * (len(choices) > _MOST)]) or "any value of the field"
-        print(f"  --set {field.name}=...  {listed}")
+        listed = "an id, or null for none" if field.name in MAY_BE_NONE and not choices else listed
+        usual = "".join(f"  (usual: {as_said(one)})" for one in field.usual)
+        print(f"  --set {field.name}=...  {listed}{usual}", file=file)
     best = best_answers(report)
     if best:
-        print("Best together, by the loss in brackets:")
-        print("  " + " ".join(f"--set {name}={as_said(value)}" for name, value in best.items()))
+        print("Best together, by the loss in brackets:", file=file)
+        print("  " + " ".join(f"--set {name}={as_said(value)}" for name, value in best.items()), file=file)
+    if report.usual:
+        taken = " ".join(f"--set {name}={as_said(value)}" for name, value in report.usual.items())
+        print(f"--usual takes what is usual: {taken}", file=file)
     return CheckpointError(
         say_n(
-            "{n} field listed above needs an answer; give it with --set. Nothing was written.",
-            "{n} fields listed above need answers; give them with --set. Nothing was written.",
+            "{n} field listed above needs an answer; give it with --set.",
+            "{n} fields listed above need answers; give them with --set.",
             len(report.asked),
         )
     )

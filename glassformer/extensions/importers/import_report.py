@@ -10,12 +10,14 @@ from typing import Any, Final
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.importers import imported_model, third_party_models
 from glassformer.extensions.importers.library.answer_ranking import NOT_TRIED, best_answers
+from glassformer.extensions.importers.library.import_inputs import MAY_BE_NONE
 from glassformer.extensions.importers.library.kept_answers import YOU, as_told
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.report import NO_EMBEDDINGS, Choice, Field, ImportReport
 from glassformer.extensions.importers.library.unknown_tensors import IGNORED
 from glassformer.extensions.tokenizers.options import language_name
 from glassformer.runs.error_boundary import attempt
+from glassformer.runs.sources import QUESTIONS
 from glassformer.shared import controls, drawing
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, st
@@ -83,14 +85,20 @@ def label(field: Field) -> str:
 
 
 def choice_of_field(field: Field, one: Choice) -> str:
-    """What a possible answer is called, with its score if it has one."""
-    said = value(field.name, one.value)
+    """What a possible answer is called, with its score if it has one, or that it is usual."""
+    said = marked(field, one.value)
     if one.score is None:
         return said
     if one.output is None:
         return say("{answer} · loss {score:.3f}", answer=said, score=one.score)
     output = one.output if len(one.output) <= MOST_OUTPUT else f"{one.output[:MOST_OUTPUT]}…"
     return say("{answer} · loss {score:.3f} · output “{output}”", answer=said, score=one.score, output=output)
+
+
+def marked(field: Field, found: Any) -> str:
+    """What a value of a field is called, and whether it is the usual one."""
+    said = value(field.name, found)
+    return say("{answer} (usual)", answer=said) if field.usual and field.usual[0] == found else said
 
 
 def value(name: str, found: Any) -> str:
@@ -112,7 +120,8 @@ def value(name: str, found: Any) -> str:
 
 NOT_YET: Final = say("choose …")
 NO_FILE: Final = say("none: the model reads and writes ids")
-FIRST_OF_EACH, FORGET, SAME = "first_of_each", "forget_answers", "same_pieces"
+FIRST_OF_EACH, FORGET, SAME, USUAL = "first_of_each", "forget_answers", "same_pieces", "usual_answers"
+MOST_IDS: Final = 4  # of special tokens that are offered; others are typed
 SIDES: Final = ("source_pieces", "target_pieces")
 _TOKENIZERS: Final = {
     "pieces": say("Tokenizer"),
@@ -127,9 +136,10 @@ def questions(entry: Entry, report: ImportReport) -> None:
         _tokenizers(entry, report)
     if not any(map(_is_question, report.fields)):
         return
-    st.subheader(say("Questions that the files leave open"))
+    st.subheader(say("Questions that the files leave open"), anchor=QUESTIONS)
     said = say_n("{n} question still needs an answer.", "{n} questions still need an answer.", len(report.asked))
     st.caption(said if report.asked else say("Every question is answered."))
+    _usual(entry, report)
     if any(one.name not in NOT_TRIED for one in report.tried):
         imported_model.scoring(entry, report)
     report = imported_model.ranked(entry, report)
@@ -156,6 +166,23 @@ def questions(entry: Entry, report: ImportReport) -> None:
             if one is not None:
                 with column:
                     _question(entry, one)
+
+
+def _usual(entry: Entry, report: ImportReport) -> None:
+    """Draw the button that gives the usual answers, and which these are."""
+    if not report.usual:
+        return
+    taken = [
+        say("{title}: {text}", title=label(one), text=value(one.name, one.usual[0]))
+        for one in report.asked
+        if one.usual
+    ]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        answers = tuple(report.usual.items())
+        st.button(
+            say("Take what is usual"), key=USUAL, type="primary", on_click=_answer_all, args=(entry.name, answers)
+        )
+        st.caption(drawing.plain(say("Unless your code says otherwise: {answers}.", answers=joined("; ", taken))))
 
 
 def forget(entry: Entry, *, key: str = FORGET) -> None:
@@ -193,7 +220,7 @@ def _question(entry: Entry, field: Field) -> None:
     else:
         _typed(entry, field)
     if field.evidence != YOU:
-        st.caption(drawing.plain(capitalised(field.evidence)))
+        st.caption(drawing.with_code(capitalised(field.evidence)))
 
 
 def _several(entry: Entry, field: Field) -> None:
@@ -214,12 +241,21 @@ def _several(entry: Entry, field: Field) -> None:
 
 
 def _typed(entry: Entry, field: Field) -> None:
+    """Draw the choice of an id: none, where that is possible, the first ones, or one that is typed."""
     key = f"answer_{field.name}"
-    st.session_state[key] = value(field.name, field.value) if field.how == "answered" else ""
-    st.text_input(
+    none, typed = json.dumps(None), say("Type a number")
+    options = [*([none] if field.name in MAY_BE_NONE else ()), *map(str, range(MOST_IDS))]
+    if field.how == "answered":
+        options = list(dict.fromkeys((*options, json.dumps(field.value))))
+    st.session_state[key] = json.dumps(field.value) if field.how == "answered" else None
+    st.selectbox(
         label(field),
+        options,
+        index=None,
         key=key,
-        placeholder=say("Type a number, or “null” for none"),
+        format_func=lambda said: marked(field, value_of(said)),
+        placeholder=say("Choose none, or type a number") if field.name in MAY_BE_NONE else typed,
+        accept_new_options=True,
         on_change=_take,
         args=(entry.name, field.name, key, value_of),
     )
@@ -353,7 +389,7 @@ def summary(report: ImportReport) -> None:
     """Draw what was recognised, what was odd, and what is in the way."""
     st.markdown(drawing.plain(report.recognised))
     if report.notes:
-        st.caption(drawing.plain(joined(" ", report.notes)))
+        st.caption(drawing.with_code(joined(" ", report.notes)))
     if report.lacks_embeddings:
         st.error(NO_EMBEDDINGS)
         return

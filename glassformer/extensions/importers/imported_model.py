@@ -48,7 +48,7 @@ def trying(entry: Entry) -> Checkpoint | None:
     if checkpoint is None:
         return None
     for warning in checkpoint.warnings:
-        st.warning(drawing.plain(warning), icon=":material/warning:")
+        st.warning(drawing.with_code(warning), icon=":material/warning:")
     text = st.text_input(
         say("Sentence"),
         key=TEXT,
@@ -109,9 +109,9 @@ def scoring(entry: Entry, report: ImportReport) -> None:
                 _score(entry, report, texts)
         name, _, notes = st.session_state.get(SCORED) or ("", None, ())
         if name == entry.name:
-            st.caption(drawing.plain(joined(" ", [note for note in notes if note != POINTS_TO_THE_DOCTOR])))
+            st.caption(drawing.with_code(joined(" ", [note for note in notes if note != POINTS_TO_THE_DOCTOR])))
             if POINTS_TO_THE_DOCTOR in notes:
-                st.warning(drawing.plain(POINTS_TO_THE_DOCTOR), icon=":material/stethoscope:")
+                st.warning(drawing.with_code(POINTS_TO_THE_DOCTOR), icon=":material/stethoscope:")
 
 
 def _score(entry: Entry, report: ImportReport, texts: str) -> None:

@@ -4,6 +4,7 @@ Only files inside those folders are touched, however the path was typed. A reade
 answers to the report's questions; they are kept like answers, so a URL has all of it.
 """
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -21,11 +22,12 @@ from glassformer.extensions.importers.library.opening import HOLDS, QuestionsErr
 from glassformer.extensions.importers.library.readers import SUFFIXES, Reader, readers
 from glassformer.extensions.importers.library.report import Imported, ImportReport
 from glassformer.extensions.weight_files import pickles
+from glassformer.extensions.weight_files.weight_folder import settings_files
 from glassformer.extensions.weight_files.weights import OUTLINE
 from glassformer.frame.source_box import head
 from glassformer.runs import loading
 from glassformer.runs.run_address import publish_unopened
-from glassformer.runs.sources import Source, sources
+from glassformer.runs.sources import QUESTIONS, Source, sources
 from glassformer.server import server_options
 from glassformer.server.parts import ServerPart
 from glassformer.shared import drawing, menu
@@ -150,6 +152,11 @@ def forget(folder: Path) -> None:
     loading.let_go(lambda which: isinstance(which, tuple) and which[:2] == ("foreign", str(folder)))
 
 
+def version(entry: Entry, given: Answers) -> str:
+    """A hash of all that decides what an import makes of it."""
+    return hashlib.sha256(repr(_which(entry, given)).encode()).hexdigest()
+
+
 def has_own_tokenizer(entry: Entry) -> bool:
     """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
     return entry.folder.is_dir() and isinstance(kind_of(entry.folder, inside=entry.root)[0], Reader)
@@ -178,10 +185,12 @@ _Which = tuple[str, str, Signature, str]
 def _which(entry: Entry, given: Answers) -> _Which:
     """All that decides what an import makes of it."""
     names = [""]
+    settings = list[Path]()
     with suppress(OSError):  # a file, or a folder that was removed
+        settings += settings_files(entry.folder, entry.root)
         names += sorted(os.listdir(entry.folder))[:MOST_FILES]
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
-    kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
+    kept = [one for path in (*paths_of(entry.folder), *settings) for one in signature(path, [""])]
     sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
     return str(entry.folder), str(entry.root), sign, write_answers(given)
 
@@ -290,8 +299,8 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
         asked,
         name=entry.title,
     )
-    st.info(drawing.plain(said), icon=MORE)
-    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE)
+    st.info(drawing.with_code(said), icon=MORE)
+    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE, at=QUESTIONS)
     publish_unopened()
     st.stop()
 

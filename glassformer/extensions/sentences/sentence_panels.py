@@ -122,9 +122,9 @@ def draw(job: Job, checkpoint: Checkpoint) -> None:
     file: SentenceFile = job.about
     if file.how.checkpoint != checkpoint.content_hash:
         said = say("These lines were run on {name}, not on the checkpoint now selected.", name=file.checkpoint_name)
-        st.info(drawing.plain(said), icon=":material/info:")
+        st.info(drawing.with_code(said), icon=":material/info:")
     if file.how.interventions:
-        st.warning(drawing.plain(told(file.how.interventions)), icon=":material/science:")
+        st.warning(drawing.with_code(told(file.how.interventions)), icon=":material/science:")
     running = job.seen.is_under_way
     st.fragment(_how_far, run_every=_LOOK_SECONDS if running else None)(file.id)
     every = max(2.0, len(file.lines) / _ROWS_A_SECOND) if running else None

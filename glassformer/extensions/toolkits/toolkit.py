@@ -117,7 +117,7 @@ _UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYA
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     """A YAML file of settings; refused if it is damaged, or nested too deeply."""
-    from glassformer.extensions.toolkits import safe_yaml  # other models open without PyYAML
+    from glassformer.extensions.weight_files import safe_yaml  # other models open without PyYAML
 
     with within(label):
         if len(content) > MAX_SETTINGS:
@@ -212,7 +212,7 @@ def _known(line: str) -> tuple[str, int] | None:
 
 
 def _piece(line: str, number: int) -> tuple[str, int]:
-    from glassformer.extensions.toolkits import safe_yaml
+    from glassformer.extensions.weight_files import safe_yaml
 
     read = safe_yaml.parsed(line, words=True)
     if isinstance(read, dict) and len(read) == 1:

@@ -74,7 +74,7 @@ def _axis(scene: Curves) -> None:
 def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> None:
     """Draw how a checkpoint was trained, as far as its folder says."""
     if isinstance(scene, CheckpointError):
-        st.warning(drawing.plain(scene.sentence), icon=":material/warning:")
+        st.warning(drawing.with_code(scene.sentence), icon=":material/warning:")
     elif scene is None:
         st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
     else:

@@ -57,7 +57,7 @@ def _zone() -> None:
     )
     problem = st.empty()
     if (refused := st.session_state.get(REFUSED)) is not None:
-        problem.error(drawing.plain(refused))
+        problem.error(drawing.with_code(refused))
     waiting = _waiting()
     if not waiting.files:
         return
@@ -74,7 +74,7 @@ def _zone() -> None:
     if is_open:
         st.rerun()
     elif asked:
-        problem.error(drawing.plain(st.session_state[REFUSED]))
+        problem.error(drawing.with_code(st.session_state[REFUSED]))
 
 
 def _what_is_taken() -> str:

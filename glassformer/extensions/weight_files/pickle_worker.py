@@ -21,7 +21,7 @@ import resource
 import sys
 import warnings
 import zipfile
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -41,6 +41,12 @@ ASKED = re.compile(r"Unsupported global: GLOBAL ([\w.]+) was not an allowed glob
 INERT = re.compile(
     r"(argparse|omegaconf|torchtext|onmt|fairseq|joeynmt|typing|pathlib|enum|numpy)\..+|functools\.partial"
     r"|(builtins\.)?(dict|list|tuple|str|int|float|bool|object|bytes|NoneType)"
+    r"|torch\.(nn\.modules\.(activation\.(ReLU|GELU|SiLU|Tanh)|loss\.\w+)|optim\.[\w.]+|(nn\.functional|_C\._nn)\.\w+)"
+)
+# What people call classes for the settings of their model, in whatever module.
+SETTINGS = re.compile(
+    r"types\.SimpleNamespace|(?!torch\.)[\w.]+\."
+    r"\w*(Config|Configuration|Cfg|CfgNode|Args|Arguments|Params|Parameters|Settings|Options|Opts?|Flags|Dict|Munch|Box)"
 )
 MAX_CLASSES = 200
 
@@ -102,10 +108,11 @@ def _load(torch: Any, path: str, file: BinaryIO) -> object:
                 return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
         except pickle.UnpicklingError as error:
             found = ASKED.search(str(error))
-            if found is None or not INERT.fullmatch(found[1]):
+            base = next((one for names, one in KINDS if found is not None and names.fullmatch(found[1])), None)
+            if found is None or base is None:
                 raise
             name = found[1] if "." in found[1] else f"builtins.{found[1]}"
-            torch.serialization.add_safe_globals([(type(name, (StoredRecord,), {"__slots__": ()}), name)])
+            torch.serialization.add_safe_globals([(type(name, (base,), {"__slots__": ()}), name)])
     raise RefusedError("many")
 
 
@@ -127,6 +134,24 @@ class StoredRecord:
         """Take the attributes; some classes have a second dictionary of them."""
         parts = state if isinstance(state, tuple) else (state,)
         self.state = {key: value for part in parts if type(part) is dict for key, value in part.items()}
+
+    @property
+    def is_activation(self) -> bool:
+        """Whether its name says all of it, as that of a module without parameters; a GELU may be another one."""
+        return ".activation." in type(self).__name__ and self.state.get("approximate", "none") == "none"
+
+
+class StoredSettings:
+    """Replaces settings of a class that is not imported: a dictionary of their attributes, and of items if any."""
+
+    __slots__ = ()
+
+    def __new__(cls, *_: object) -> Any:
+        """The kind of dictionary that PyTorch lets a pickle give both."""
+        return OrderedDict()
+
+
+KINDS: tuple[tuple[re.Pattern[str], type], ...] = ((INERT, StoredRecord), (SETTINGS, StoredSettings))
 
 
 def _plain_dictionary(*_: object) -> dict[object, object]:
@@ -173,11 +198,14 @@ class _Outline:
         if self._n_nodes > MAX_NODES or depth > MAX_DEPTH:
             raise RefusedError("many")
         if isinstance(value, Mapping):
-            return {"d": [[_key(key), self._item(_key(key), item, depth)] for key, item in value.items()]}
+            own = {key: one for key, one in getattr(value, "__dict__", {}).items() if not str(key).startswith("_")}
+            return {"d": [[_key(key), self._item(_key(key), one, depth)] for key, one in {**own, **value}.items()]}
         if isinstance(value, (list, tuple, set, frozenset)):
             return {"l": [self.node(item, depth + 1) for item in value]}
+        if isinstance(value, type) and issubclass(value, StoredRecord):  # or a function, such as an activation
+            return _short(value)
         if isinstance(value, StoredRecord):
-            return self._record(value, depth)
+            return _short(type(value)) if value.is_activation else self._record(value, depth)
         if isinstance(value, PLAIN):
             return value if _is_short(value) else {"o": type(value).__name__}
         if hasattr(value, "untyped_storage"):
@@ -225,6 +253,10 @@ class _Outline:
         name = self._names[place] = f"t{len(self.tensors)}"
         self.tensors[name] = tensor
         return name
+
+
+def _short(kind: type) -> str:
+    return kind.__name__.rpartition(".")[2]
 
 
 def _key(key: object) -> str:

@@ -13,14 +13,16 @@ loralib, bitsandbytes, GPTQ and AWQ write.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from glassformer.extensions.weight_files.pickles import Odd, Tied
-from transformer.errors import CheckpointError, shown
+from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import strictjson
 from transformer.files.kinds import SAVE_AGAIN
 from transformer.files.tensorfile import TensorInfo
 from transformer.i18n import Sentence, say
@@ -97,11 +99,9 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
         inside = content.get(name)
         if isinstance(inside, Mapping) and _has_tensors(inside):
             state, path = _state_of(inside)
-            named = {key: _named(other) for key, other in content.items()}
-            own = named[name]
-            again = [key for key, one in named.items() if own.keys() <= one.keys() and not own.items() <= one.items()]
+            again = dict(_copies({key: one for key, one in content.items() if key != name}, _named(state)))
             if again:
-                return {key: content[key] for key in (name, *again)}, ()
+                return {name: inside, **again}, ()
             output = content.get(OUTPUT)
             if isinstance(output, Mapping) and _has_tensors(output):
                 state = {**state, OUTPUT: output}
@@ -109,10 +109,21 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
     return content, ()
 
 
-def _named(content: Any) -> dict[str, str]:
-    """The tensors of a dictionary by name, without the prefixes of wrappers and savers."""
-    flat = _flat(_state_of(content)[0]) if isinstance(content, Mapping) else ()
-    there = {name.replace(COMPILED, ""): one.name for name, one in flat if isinstance(one, Tied)}
+def _copies(content: Mapping[str, Any], own: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Dictionaries, however deep, with other values for most names of a model, as averages of its weights are."""
+    for key, value in content.items():
+        if isinstance(value, Mapping) and _has_tensors(value):
+            named = _named(value)
+            shared = own.keys() & named.keys()
+            if 2 * len(shared) < len(own):
+                yield from ((f"{key}.{inside}", one) for inside, one in _copies(value, own))
+            elif any(own[name] != named[name] for name in shared):
+                yield key, value
+
+
+def _named(content: Mapping[str, Any]) -> dict[str, str]:
+    """The tensors of a dictionary by name, without the prefixes of wrappers."""
+    there = {name.replace(COMPILED, ""): one.name for name, one in _flat(content) if isinstance(one, Tied)}
     return {name.removeprefix(DATA_PARALLEL): one for name, one in there.items()}
 
 
@@ -173,6 +184,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _evidence(value)
     return value
+
+
+def dotted(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, int | float | bool | str | None]]:
+    """The plain values of nested dictionaries, and of such in JSON, by their path of keys, joined with dots."""
+    for key, value in values.items():
+        if isinstance(value, str) and value.startswith("{"):
+            with suppress(ClauseError):
+                value = strictjson.parse(value.encode())
+        if isinstance(value, Mapping):
+            yield from dotted(value, f"{before}{key}.")
+        elif value is None or isinstance(value, int | float | str):
+            yield f"{before}{key}", value
 
 
 # A length and a direction: the end of their names, and what stands for both in the name of the weight.

@@ -18,8 +18,9 @@ import struct
 import tokenize
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,16 +29,17 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from glassformer.extensions.weight_files import pickles, state_dict_search
+from glassformer.extensions.weight_files import pickles, state_dict_search, weight_folder
 from glassformer.extensions.weight_files.state_dict_search import unwrapped, without_wrappers
+from glassformer.extensions.weight_files.weight_folder import ARRAYS, PICKLED, TENSORS, WHOLE
 from transformer.checkpoint.free_memory import check_bytes
-from transformer.errors import CheckpointError, ClauseError, shown, within
+from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, tensorfile
 from transformer.files.tensorfile import Header, TensorInfo
 from transformer.files.untrusted_folder import FolderFiles, as_typed
-from transformer.i18n import Sentence, joined, say
+from transformer.i18n import Sentence, say
 
-SUFFIX = ".npz"
+SUFFIX = ARRAYS
 SPECIAL = "special:"  # Marian's: such an array is a text
 MAX_TEXT = 1_000_000
 MAX_ARRAYS = 20_000
@@ -121,11 +123,7 @@ def _texts(file: BinaryIO, tensors: dict[str, TensorInfo]) -> dict[str, str]:
     return texts
 
 
-WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
 OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was written anew as
-INDEX = "model.safetensors.index.json"
-MAX_INDEX = 16_000_000
-MAX_FILES = 256
 _MOST_NAMES = 6  # that a note lists
 
 
@@ -142,6 +140,16 @@ class _Place:
 
 
 @dataclass(frozen=True)
+class _Content:
+    """What a file holds."""
+
+    label: str  # how messages call it
+    places: Mapping[str, _Place]  # of its tensors
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # plain values beside them
+    notes: tuple[Sentence, ...] = ()  # sentences about what was odd
+
+
+@dataclass(frozen=True)
 class Weights:
     """The tensors of a source; to be read while its file is open."""
 
@@ -153,6 +161,11 @@ class Weights:
     notes: tuple[Sentence, ...]  # sentences about what was odd
     _places: Mapping[str, _Place] = field(repr=False)
     _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `state_dict_search` puts them together
+
+    @cached_property
+    def settings(self) -> Mapping[str, int | float | bool | str | None]:
+        """The evidence as one table with dotted keys, such as "model_args.n_head"; lists are left out."""
+        return dict(state_dict_search.dotted(self.evidence))
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
         """A tensor as float32, in `out`, of its shape, or in new memory.
@@ -186,18 +199,11 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
     folder, name = located(source)
     files = FolderFiles(folder, inside=inside, labels={name: as_typed(source, inside)} if name else {})
     with ExitStack() as stack:
-        name = name or chosen(files, folder)
-        if name == INDEX:
-            yield _of_places(files.name, _sharded(files, stack))
-        elif files.has(name + OUTLINE):
-            yield _outlined(files, name, stack)
-        elif (kind := _kind(files, name)) == "torch":
-            content, path = stack.enter_context(pickles.opened(files, name))
-            yield _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
-        elif kind == "arrays":
-            yield _arrays(files, name, stack)
-        else:
-            yield _of_places(files.label(name), _places(files, name, stack))
+        name = name or weight_folder.chosen(files, folder)
+        parts = weight_folder.parts_of(files, name)
+        found = _content(files, name, stack) if parts is None else _together(files, *parts, stack)
+        settings, notes = weight_folder.settings_beside(folder / name, inside)
+        yield _of_places(replace(found, evidence={**found.evidence, **settings}, notes=(*found.notes, *notes)))
     if files.changed():
         raise CheckpointError("{folder}: its files are being replaced; try again in a moment.", folder=files.name)
 
@@ -211,7 +217,7 @@ def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
     content = save({name: state[name].detach().cpu().clone().contiguous() for name in dict.fromkeys(own.values())})
     file = io.BytesIO(content)
     header = tensorfile.read_header(file, len(content), label=label)
-    return _of_places(label, {name: _Place(file, header, one, label) for name, one in own.items()})
+    return _of_places(_Content(label, {name: _Place(file, header, one, label) for name, one in own.items()}))
 
 
 def located(source: Path) -> tuple[Path, str]:
@@ -233,64 +239,40 @@ def _kind(files: FolderFiles, name: str) -> kinds.Kind:
     return kind or "tensors"  # one that is damaged says itself how
 
 
-def chosen(files: FolderFiles, folder: Path) -> str:
-    """The file of weights in a folder."""
-    for name in (WHOLE, INDEX, PICKLED):
-        if files.has(name):
-            return name
-    if files.has(f"{PICKLED}.index.json"):
-        raise CheckpointError(
-            "{folder}: its weights are split into several torch.save files, which cannot be opened together; save "
-            "them as safetensors.",
-            folder=files.name,
-        )
-    there = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    found = [path.name for path in there if path.suffix in (TENSORS, *kinds.PICKLED, SUFFIX)]
-    found = found or [path.name for path in there if kinds.looked_at(path)[0]]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise _without_weights(files, there)
-    names = joined(", ", [shown(name) for name in found[:5]])
-    raise CheckpointError(
-        "{folder}: has several weights files ({names}); name the one to open.", folder=files.name, names=names
-    )
-
-
-def _without_weights(files: FolderFiles, there: Sequence[Path]) -> CheckpointError:
-    """The error for a folder without weights: a file that does not open, or subfolders with weights."""
-    for path in there:
-        if (problem := kinds.looked_at(path)[1]) is not None:
-            return CheckpointError("{label}: {problem}", label=files.label(path.name), problem=problem)
-    one: Path | None = None
-    with suppress(OSError):
-        inside = (path for path in there if path.is_dir() and not path.is_symlink())
-        one = next((one for path in inside for one in sorted(path.iterdir()) if kinds.looked_at(one)[0]), None)
-    if one is not None:
-        return CheckpointError(
-            "{folder}: has no weights file itself, but {file} is one; open that.",
-            folder=files.name,
-            file=files.label(f"{one.parent.name}/{one.name}"),
-        )
-    return CheckpointError(
-        "{folder}: has no weights file; expected model.safetensors or another file of safetensors, torch.save or "
-        "numpy.savez.",
-        folder=files.name,
-    )
-
-
 def _places(files: FolderFiles, name: str, stack: ExitStack) -> dict[str, _Place]:
     file, size = stack.enter_context(files.open(name))
     header = tensorfile.read_header(file, size, label=files.label(name))
     return {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
 
 
-def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
-    weight_map = read_index(files)
+def _content(files: FolderFiles, name: str, stack: ExitStack) -> _Content:
+    """What a file holds, of whatever kind."""
+    label = files.label(name)
+    if files.has(name + OUTLINE):  # a file of torch.save that was written anew
+        label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
+        content = pickles.outline_of(files, name + OUTLINE, label=label)
+        return _held(content, _places(files, name, stack), label=label)
+    kind = _kind(files, name)
+    if kind == "torch":
+        content, path = stack.enter_context(pickles.opened(files, name))
+        return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=label)
+    if kind != "arrays":
+        places = _places(files, name, stack)
+        return _Content(label, places, next((place.header.metadata for place in places.values()), {}))
+    file, size = stack.enter_context(files.open(name))
+    header, texts = read_arrays(file, size, label=label)
+    return _Content(label, {tensor: _Place(file, header, tensor, label) for tensor in header.tensors}, texts)
+
+
+def _together(
+    files: FolderFiles, index: str, weight_map: Mapping[str, str], names: Sequence[str], stack: ExitStack
+) -> _Content:
+    """What several files hold, as the index says, if there is one."""
     found: dict[str, _Place] = {}
     holder: dict[str, str] = {}
-    for name in dict.fromkeys(weight_map.values()):
-        for tensor, place in _places(files, name, stack).items():
+    for name in names:
+        anew = f"{name}{TENSORS}"
+        for tensor, place in _content(files, anew if files.has(anew) else name, stack).places.items():
             if tensor in holder:
                 raise CheckpointError(
                     "{label}: contains tensor {tensor}, which is also in {other}.",
@@ -299,25 +281,12 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
                     other=shown(holder[tensor]),
                 )
             found[tensor], holder[tensor] = place, name
-    check_index(files, weight_map, holder)
-    return found
+    if index:
+        weight_folder.check_index(files, index, weight_map, holder)
+    return _Content(files.name, found)
 
 
-def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
-    file, size = stack.enter_context(files.open(name))
-    header, texts = read_arrays(file, size, label=files.label(name))
-    places = {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
-    return _of_places(files.label(name), places, evidence=texts)
-
-
-def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
-    """The tensors and the outline of a rewritten file of `torch.save`."""
-    label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
-    content = pickles.outline_of(files, name + OUTLINE, label=label)
-    return _held(content, _places(files, name, stack), label=label)
-
-
-def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> Weights:
+def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> _Content:
     """The weights in the content of a file of `torch.save`, and the places of its tensors."""
     held = unwrapped(content, label=label)
     for tensor, own in held.tensors.items():
@@ -328,16 +297,11 @@ def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> Weights:
                 tensor=shown(tensor),
             )
     places = {tensor: there[own] for tensor, own in held.tensors.items()}
-    return _of_places(label, places, evidence=held.evidence, notes=held.notes)
+    return _Content(label, places, held.evidence, held.notes)
 
 
-def _of_places(
-    label: str,
-    places: Mapping[str, _Place],
-    *,
-    evidence: Mapping[str, Any] | None = None,
-    notes: tuple[Sentence, ...] = (),
-) -> Weights:
+def _of_places(found: _Content) -> Weights:
+    label, places, notes = found.label, found.places, found.notes
     twins = _twins(places)
     if twins:
         pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
@@ -365,7 +329,7 @@ def _of_places(
         label=label,
         tensors=tensors,
         ties=ties,
-        evidence=evidence or {},
+        evidence=found.evidence,
         notes=(*notes, *wrappers),
         _places={name: places[original] for name, original in plain.items()},
         _in_two=in_two,
@@ -384,52 +348,3 @@ def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + ", ..." * (len(names) > _MOST_NAMES)
-
-
-def read_index(files: FolderFiles) -> dict[str, str]:
-    """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
-    label = files.label(INDEX)
-    record = files.json(INDEX, limit=MAX_INDEX)
-    with within(label):
-        weight_map = record.get("weight_map") if isinstance(record, dict) else None
-        if not isinstance(weight_map, dict) or not weight_map:
-            raise ClauseError("expected weight_map, a table that gives the file of each tensor")
-        for tensor, name in weight_map.items():
-            if not _is_plain(name):
-                raise ClauseError(
-                    "gives {name} as the file of tensor {tensor}; expected the name of a .safetensors file in the "
-                    "same folder",
-                    tensor=shown(tensor),
-                    name=shown(name),
-                )
-        n_files = len(set(weight_map.values()))
-        if n_files > MAX_FILES:
-            raise ClauseError("lists {n:,} files; the limit is {most}", n=n_files, most=MAX_FILES)
-        return weight_map
-
-
-def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Refuse an index that differs from what the files hold; both say of each tensor which file it is in."""
-    for tensor in weight_map:
-        if found.get(tensor) != weight_map[tensor]:
-            raise CheckpointError(
-                "{label}: tensor {tensor} is missing, although {index} lists it for this file.",
-                label=files.label(weight_map[tensor]),
-                tensor=shown(tensor),
-                index=INDEX,
-            )
-    for tensor, name in found.items():
-        if tensor not in weight_map:
-            raise CheckpointError(
-                "{label}: has tensor {tensor}, which {index} does not list.",
-                label=files.label(name),
-                tensor=shown(tensor),
-                index=INDEX,
-            )
-
-
-def _is_plain(name: object) -> bool:
-    """Whether something is a plain file name, without a path."""
-    if not isinstance(name, str) or not name.endswith(".safetensors") or len(name.encode()) > 255:
-        return False
-    return name.isprintable() and not name.startswith(".") and not set(name) & set("/\\:")

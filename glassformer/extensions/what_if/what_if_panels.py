@@ -186,7 +186,7 @@ def _one(
         made = kind(**values)
         made.check(checkpoint.config)
     except QueryError as error:
-        st.warning(drawing.plain(error.sentence))
+        st.warning(drawing.with_code(error.sentence))
         return
     st.markdown(say("After the change: **{change}**", change=drawing.plain(made.told())))
     if trace is not None and not session.view(slot).guess and not cover_box.is_on():

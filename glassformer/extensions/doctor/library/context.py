@@ -16,7 +16,7 @@ Shapes: B rows or texts, S source tokens, T target tokens, V target vocabulary, 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -207,6 +207,18 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
+class ParameterContext:
+    """Parameters under examination: those of a model, or the tensors of a file that is none yet."""
+
+    # Each with its name, which is that in this program's models where it is known what a tensor is.
+    tensors: Callable[[], Iterable[tuple[str, Tensor]]]
+    d_model: int | None = None  # None if unknown
+    padding: Sequence[int] | None = None  # ids whose rows of a table may be 0; None if unknown
+    pause: Callable[[], None] = lambda: None  # as of an examination
+    whole: ExaminationContext | None = None  # of the model; None for tensors alone
+
+
+@dataclass(frozen=True, eq=False)
 class ExaminationContext:
     """A checkpoint under examination."""
 
@@ -243,6 +255,12 @@ class ExaminationContext:
     def anatomy(self) -> Anatomy:
         """Its stacks and attentions."""
         return self.model.anatomy
+
+    @cached_property
+    def parameters(self) -> ParameterContext:
+        """Its parameters, for the tests that read nothing else."""
+        padding = [] if self.config.pad_id is None else [self.config.pad_id]
+        return ParameterContext(self.model.named_parameters, self.config.d_model, padding, self.pause, self)
 
     @property
     def origin(self) -> Origin:
@@ -347,11 +365,11 @@ class DoctorTest:
     finds: tuple[str, ...] = ()
     sees: tuple[str, ...] = ()
     name: str = ""  # for programs, such as "causality": that of its function
-    look: Callable[[ExaminationContext], DoctorTestResult] = (
-        _nothing  # what a patient shows; a `NotTestable` where nothing can be said
-    )
+    # What a patient shows, or its parameters alone, where that is all that the function takes; a `NotTestable` where
+    # nothing can be said.
+    look: Callable[[Any], DoctorTestResult] = _nothing
 
-    def __call__(self, look: Callable[[ExaminationContext], DoctorTestResult]) -> DoctorTest:
+    def __call__(self, look: Callable[[Any], DoctorTestResult]) -> DoctorTest:
         """The test that looks at a patient so: decorates its function."""
         return replace(self, name=self.name or look.__name__, look=look)
 
@@ -360,8 +378,15 @@ class DoctorTest:
         """Whether it looks at what the model writes, or at how well it guesses: that shows any mistake below."""
         return self.area == "behaviour" and self.cause != LEAK
 
-    def measure(self, patient: ExaminationContext) -> DoctorTestResult:
+    @property
+    def of_parameters(self) -> bool:
+        """Whether it reads parameters alone: such a test needs no answer about the model."""
+        return self.area == "weights"
+
+    def measure(self, patient: ExaminationContext | ParameterContext) -> DoctorTestResult:
         """What it found, in full."""
+        if self.of_parameters and isinstance(patient, ExaminationContext):
+            patient = patient.parameters
         try:
             found = self.look(patient)
         except NotTestable as error:

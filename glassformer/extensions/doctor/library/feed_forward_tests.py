@@ -24,11 +24,13 @@ from torch import Tensor
 from glassformer.extensions.doctor.library.context import (
     DoctorTest,
     ExaminationContext,
+    ParameterContext,
     own_texts,
     random_texts,
     read_again,
 )
 from glassformer.extensions.doctor.library.findings import (
+    MOST_PLACES,
     NOT_FINITE,
     DoctorTestResult,
     NotTestable,
@@ -36,6 +38,7 @@ from glassformer.extensions.doctor.library.findings import (
     at_least,
     at_most,
 )
+from glassformer.extensions.doctor.library.parameter_tests import TABLES, each, found_in, of_weights
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n
@@ -354,6 +357,42 @@ def _equal_rows(rows: Tensor) -> list[list[int]]:
     for i, row in enumerate(rows.numpy()):
         found.setdefault(row.tobytes(), []).append(i)
     return [group for group in found.values() if len(group) > 1]
+
+
+@of_weights(
+    say("Every token has an embedding"),
+    threshold=0,
+    why=say("The rows of an embedding table are initialised at random; only the padding row is set to 0 on purpose."),
+    causes=say(
+        "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
+        "no text uses these rows, which only bring the table to a round size."
+    ),
+)
+def zero_rows(patient: ParameterContext) -> DoctorTestResult:
+    """Rows of the embeddings that are all 0, but for padding."""
+    bad: list[str] = []
+    n = 0
+    for name, one in each(patient):
+        if name in TABLES and one.abs().max() > 0:
+            size = _size(patient.whole, name) if patient.whole else len(one)
+            rows = [
+                int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i not in (patient.padding or ())
+            ]
+            if patient.padding is None and len(rows) == 1:  # which is what padding has
+                continue
+            n += len(rows)
+            bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
+    said = say_n(
+        "{n} row is all 0: {first}.", "{n} rows are all 0; the first is {first}.", n, first=next(iter(bad), "")
+    )
+    well = say("No token except padding has an embedding that is all zeros.")
+    return found_in(bad, n, said=said, well=well, fault="look")
+
+
+def _size(patient: ExaminationContext, table: str) -> int:
+    """How many rows of a table stand for tokens."""
+    source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
+    return (source if table == "src_table" else target).size
 
 
 TESTS = (dead_neurons, collapsed_embeddings, equal_embeddings)

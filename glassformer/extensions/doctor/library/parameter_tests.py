@@ -16,6 +16,7 @@ He et al. (2015) for the uniform distributions that untrained matrices are drawn
 """
 
 import math
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
@@ -24,7 +25,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext, InputRow
+from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext, ParameterContext
 from glassformer.extensions.doctor.library.findings import (
     MOST_PLACES,
     DoctorTestResult,
@@ -56,6 +57,9 @@ APART = 1.4  # how many times each other the deviations of W_K and W_Q may be
 COPY = 0.9  # mean cosine of the rows of two tables: about 0 of those that have nothing in common, 1 of copies
 TABLES = ("src_table", "tgt_table", "output_table")
 
+_LAYER = re.compile(r"(?:encoder|decoder)\.layers\.\d+(?=\.)")
+_PROJECTION = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.(self_attn|cross_attn)\.(q|k)_proj\.weight$")
+
 _TOO_SMALL: Final = say("All matrices of this model are too small for this test.")
 
 of_weights = partial(DoctorTest, "weights")
@@ -69,18 +73,19 @@ of_weights = partial(DoctorTest, "weights")
     finds=("NaN-in-one-tensor", "infinite-norm"),
 )
 @torch.inference_mode()
-def finite(patient: ExaminationContext) -> DoctorTestResult:
+def finite(patient: ParameterContext) -> DoctorTestResult:
     """NaN and infinite values: among the parameters, and in what is computed of the first sentence."""
     damaged: dict[str, int] = {}
-    for name, parameter in patient.model.named_parameters():
+    for name, parameter in patient.tensors():
         patient.pause()
         if n := int((~parameter.isfinite()).sum()):
             damaged[name] = n
-    row = patient.rows[0]
-    site = _first_site(patient, row)
-    n, shown = sum(damaged.values()), PageTarget(page="inside", source=row.text)
+    whole = patient.whole
+    site = None if whole is None else _first_site(whole)
+    n, shown = sum(damaged.values()), None if whole is None else PageTarget(page="inside", source=whole.rows[0].text)
     if not n and site is None:
         said = say("All parameters are finite, and so is everything computed from a sentence.")
+        said = said if whole else say("All parameters are finite.")
         return DoctorTestResult(verdict="well", number=0, said=said, shown=shown)
     return DoctorTestResult(
         verdict="broken",
@@ -117,8 +122,9 @@ def finite(patient: ExaminationContext) -> DoctorTestResult:
     )
 
 
-def _first_site(patient: ExaminationContext, row: InputRow) -> str | None:
-    """Where a pass first computes what is not finite, if it does."""
+def _first_site(patient: ExaminationContext) -> str | None:
+    """Where a pass of the first row first computes what is not finite, if it does."""
+    row = patient.rows[0]
     src, tgt = torch.tensor([row.source]), torch.tensor([row.target])
 
     def made(tap: Tap) -> object:
@@ -128,21 +134,21 @@ def _first_site(patient: ExaminationContext, row: InputRow) -> str | None:
     return first_site(made, tap=NO_TAP)
 
 
-def each(patient: ExaminationContext) -> Iterator[tuple[str, Tensor]]:
+def each(patient: ParameterContext) -> Iterator[tuple[str, Tensor]]:
     """The tensors whose values are all finite: what is in the others is said by a test of its own."""
-    for name, parameter in patient.model.named_parameters():
+    for name, parameter in patient.tensors():
         patient.pause()
         if bool(parameter.isfinite().all()):
             yield name, parameter.detach()
 
 
-def _matrices(patient: ExaminationContext) -> Iterator[tuple[str, Tensor]]:
+def _matrices(patient: ParameterContext) -> Iterator[tuple[str, Tensor]]:
     """What is multiplied by, with the tables of pieces, where they are large enough to say something of them."""
     large = ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
     return ((name, one) for name, one in large if not name.endswith(ADDED))
 
 
-def _found(
+def found_in(
     bad: list[str], number: float, *, said: Sentence, well: Sentence, fault: Verdict = "broken"
 ) -> DoctorTestResult:
     """What was found of tensors, some of which may be bad: `said` of those that are, or that all is well."""
@@ -161,9 +167,9 @@ def _found(
         "or a scale was multiplied into the weights. Save the model in float32 or bfloat16."
     ),
 )
-def precision(patient: ExaminationContext) -> DoctorTestResult:
+def precision(patient: ParameterContext) -> DoctorTestResult:
     """Whether the values fit into 16 bits, in which checkpoints are saved, and how many of the file have them."""
-    most, where, narrow = 0.0, "", patient.checkpoint.narrow
+    most, where, narrow = 0.0, "", patient.whole.checkpoint.narrow if patient.whole else None
     for name, one in each(patient):
         largest = float(one.abs().max())
         most, where = max((most, where), (largest, name))
@@ -202,7 +208,7 @@ def precision(patient: ExaminationContext) -> DoctorTestResult:
     ),
     finds=("no-cross-attention",),
 )
-def constant(patient: ExaminationContext) -> DoctorTestResult:
+def constant(patient: ParameterContext) -> DoctorTestResult:
     """Matrices and tables in which all values are equal, such as 0."""
     bad = [name for name, one in _matrices(patient) if bool((one == one[0, 0]).all())]
     said = say_n(
@@ -211,7 +217,7 @@ def constant(patient: ExaminationContext) -> DoctorTestResult:
         len(bad),
         first=next(iter(bad), ""),
     )
-    return _found(bad, len(bad), said=said, well=say("No matrix is constant."))
+    return found_in(bad, len(bad), said=said, well=say("No matrix is constant."))
 
 
 @of_weights(
@@ -232,7 +238,7 @@ def constant(patient: ExaminationContext) -> DoctorTestResult:
     ),
     of_a_leak=True,
 )
-def initial(patient: ExaminationContext) -> DoctorTestResult:
+def initial(patient: ParameterContext) -> DoctorTestResult:
     """Matrices that are still as they were drawn, from a uniform distribution."""
     found = {name: found for name, one in _matrices(patient) if (found := largest_of(one)) is not None}
     if not found:
@@ -245,7 +251,7 @@ def initial(patient: ExaminationContext) -> DoctorTestResult:
         first=next(iter(bad), ""),
     )
     well = say("Judging by the values, no matrix is still as it was initialised.")
-    return _found(bad, min(found.values()), said=said, well=well)
+    return found_in(bad, min(found.values()), said=said, well=well)
 
 
 @of_weights(
@@ -262,7 +268,7 @@ def initial(patient: ExaminationContext) -> DoctorTestResult:
         "the matrix was compressed to a low rank on purpose."
     ),
 )
-def rank(patient: ExaminationContext) -> DoctorTestResult:
+def rank(patient: ParameterContext) -> DoctorTestResult:
     """Spread of the singular values of what is multiplied by: in a table, rows are looked up."""
     matrices = [pair for pair in _matrices(patient) if not pair[0].endswith("table") and bool(pair[1].any())]
     if not matrices:
@@ -290,7 +296,7 @@ def rank(patient: ExaminationContext) -> DoctorTestResult:
         all=len(matrices),
         least=least,
     )
-    return _found(bad, least, said=said, well=well, fault="look")
+    return found_in(bad, least, said=said, well=well, fault="look")
 
 
 @of_weights(
@@ -303,7 +309,7 @@ def rank(patient: ExaminationContext) -> DoctorTestResult:
         "decay was applied to the norms, or the tensor was missing, so the gains stayed 0."
     ),
 )
-def norm_gains(patient: ExaminationContext) -> DoctorTestResult:
+def norm_gains(patient: ParameterContext) -> DoctorTestResult:
     """Gains of norms that are 0."""
     found: dict[str, float] = {}
     for name, one in each(patient):
@@ -319,7 +325,7 @@ def norm_gains(patient: ExaminationContext) -> DoctorTestResult:
         len(bad),
         first=next(iter(bad), ""),
     )
-    return _found(bad, max(found.values()), said=said, well=say("The norms keep most dimensions."))
+    return found_in(bad, max(found.values()), said=said, well=say("The norms keep most dimensions."))
 
 
 @of_weights(
@@ -339,19 +345,20 @@ def norm_gains(patient: ExaminationContext) -> DoctorTestResult:
     of_a_leak=True,
     sees=("layer-as-it-was-drawn",),
 )
-def drawn_layers(patient: ExaminationContext) -> DoctorTestResult:
+def drawn_layers(patient: ParameterContext) -> DoctorTestResult:
     """Layers whose matrices all have a deviation that programs draw with."""
-    found, usual = {}, (*USUAL, patient.config.d_model**-0.5)
-    for one in patient.anatomy.stacks:
-        for i, layer in enumerate(patient.model.stack(one.name).layers):
-            patient.pause()
-            matrices = [one.detach().float() for one in layer.parameters() if one.dim() == 2 and one.numel() >= DRAWN]
-            sizes = [
-                (float(one.pow(2).mean().sqrt()), one.numel()) for one in matrices
-            ]  # deviations, numbers of values
-            if len(sizes) >= FEWEST and all(0 < size < math.inf for size, _ in sizes):
-                near = min(_distance(sizes, drawn) for drawn in usual)
-                found[f"{one.name}.layers.{i}"] = near if all(map(is_unstructured, matrices)) else max(near, ONE)
+    usual = USUAL if patient.d_model is None else (*USUAL, patient.d_model**-0.5)
+    sizes: dict[str, list[tuple[float, int]]] = {}  # deviations, numbers of values
+    for layer, one in _in_layers(patient):
+        sizes.setdefault(layer, []).append((float(one.float().pow(2).mean().sqrt()), one.numel()))
+    found = {
+        layer: min(_distance(there, drawn) for drawn in usual)
+        for layer, there in sizes.items()
+        if len(there) >= FEWEST and all(0 < size < math.inf for size, _ in there)
+    }
+    near = {layer for layer, spread in found.items() if spread < ONE}
+    trained = {layer for layer, one in _in_layers(patient) if layer in near and not is_unstructured(one.float())}
+    found |= dict.fromkeys(trained, ONE)
     if not found:
         raise NotTestable(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]
@@ -362,7 +369,16 @@ def drawn_layers(patient: ExaminationContext) -> DoctorTestResult:
         first=next(iter(bad), ""),
     )
     well = say("Every layer has at least one matrix whose standard deviation is no longer a typical initial value.")
-    return _found(bad, min(found.values()), said=said, well=well, fault="look")
+    return found_in(bad, min(found.values()), said=said, well=well, fault="look")
+
+
+def _in_layers(patient: ParameterContext) -> Iterator[tuple[str, Tensor]]:
+    """The large matrices of layers, each with what the names of its layer begin with."""
+    for name, one in patient.tensors():
+        patient.pause()
+        layer = _LAYER.match(name)
+        if layer and one.dim() == 2 and one.numel() >= DRAWN:
+            yield layer[0], one.detach()
 
 
 def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
@@ -389,17 +405,22 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
     ),
     finds=("keys-drowned-in-noise",),
 )
-def balance(patient: ExaminationContext) -> DoctorTestResult:
+def balance(patient: ParameterContext) -> DoctorTestResult:
     """Whether W_Q and W_K are of one size."""
-    if patient.config.score_scale is not None or patient.config.qk_norm:
+    config = patient.whole.config if patient.whole else None
+    if config is not None and (config.score_scale is not None or config.qk_norm):
         raise NotTestable("This model scales its scores in its own way, so W_Q and W_K may differ in size.")
+    sizes: dict[tuple[str, ...], dict[str, float]] = {}
+    for name, one in patient.tensors():
+        patient.pause()
+        if projection := _PROJECTION.match(name):
+            sizes.setdefault(projection.groups()[:3], {})[projection[4]] = float(one.detach().float().std())
     found = {}
-    for kind in patient.anatomy.kinds:
-        for layer, attention in enumerate(patient.model.attentions(kind)):
-            patient.pause()
-            query, key = (float(one.weight.detach().float().std()) for one in (attention.q_proj, attention.k_proj))
-            if 0 < query < math.inf and 0 < key < math.inf:
-                found[f"{kind}.{layer + 1}"] = key / query
+    order = sorted(sizes, key=lambda place: (place[2] != "self_attn", place[0] != "encoder", int(place[1])))
+    for stack, layer, attention in order:
+        query, key = (sizes[stack, layer, attention].get(name, 0.0) for name in "qk")
+        if 0 < query < math.inf and 0 < key < math.inf:
+            found[f"{stack if attention == 'self_attn' else 'cross'}.{int(layer) + 1}"] = key / query
     if not found:
         raise NotTestable("This model has no W_Q and W_K that can be compared.")
     mean = math.exp(sum(map(math.log, found.values())) / len(found))
@@ -427,7 +448,7 @@ def balance(patient: ExaminationContext) -> DoctorTestResult:
     ),
     finds=("untied-output", "untied-sides"),
 )
-def copies(patient: ExaminationContext) -> DoctorTestResult:
+def copies(patient: ParameterContext) -> DoctorTestResult:
     """Tables that look like copies of each other and are not equal."""
     tables = [(name, one) for name, one in each(patient) if name in TABLES]
     alike: dict[str, float] = {}
@@ -457,31 +478,4 @@ _WHY_COPIES: Final = say(
 )
 
 
-@of_weights(
-    say("Every token has an embedding"),
-    threshold=0,
-    why=say("The rows of an embedding table are initialised at random; only the padding row is set to 0 on purpose."),
-    causes=say(
-        "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
-        "no text uses these rows, which only bring the table to a round size."
-    ),
-)
-def zero_rows(patient: ExaminationContext) -> DoctorTestResult:
-    """Rows of the embeddings that are all 0, but for padding."""
-    bad: list[str] = []
-    n = 0
-    tokenizers = {"src_table": patient.checkpoint.src_tokenizer}
-    for name, one in each(patient):
-        if name in TABLES and one.abs().max() > 0:
-            size = tokenizers.get(name, patient.checkpoint.tgt_tokenizer).size
-            rows = [int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i != patient.config.pad_id]
-            n += len(rows)
-            bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
-    said = say_n(
-        "{n} row is all 0: {first}.", "{n} rows are all 0; the first is {first}.", n, first=next(iter(bad), "")
-    )
-    well = say("No token except padding has an embedding that is all zeros.")
-    return _found(bad, n, said=said, well=well, fault="look")
-
-
-TESTS = (finite, precision, constant, initial, rank, norm_gains, drawn_layers, balance, copies, zero_rows)
+TESTS = (finite, precision, constant, initial, rank, norm_gains, drawn_layers, balance, copies)

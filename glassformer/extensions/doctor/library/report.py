@@ -34,10 +34,18 @@ from glassformer.extensions.doctor.library import (
     tokenizer_tests,
     wiring_tests,
 )
-from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext, Origin
+from glassformer.extensions.doctor.library.context import (
+    BELOW,
+    LEAK,
+    DoctorTest,
+    ExaminationContext,
+    Origin,
+    ParameterContext,
+)
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict, not_applicable
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.loss_tests import Pair, pairs_of
+from glassformer.extensions.importers.library.report import ImportReport, UnopenedTensors
 from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, shown
@@ -45,6 +53,7 @@ from transformer.i18n import Sentence, joined, say, say_n, through
 
 TESTS: tuple[DoctorTest, ...] = (
     *parameter_tests.TESTS,
+    feed_forward_tests.zero_rows,
     *wiring_tests.TESTS,
     *output_tests.ORDER_TESTS,
     *label_leak_tests.TESTS,  # before settings: those of a model that was trained on a leak cannot be compared
@@ -56,6 +65,7 @@ TESTS: tuple[DoctorTest, ...] = (
     *tokenizer_tests.TESTS,
 )
 _BY_NAME = {test.name: test for test in TESTS}
+OF_PARAMETERS = tuple(test for test in TESTS if test.of_parameters)
 
 
 def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -85,7 +95,7 @@ def untested(test: DoctorTest, why: Sentence) -> Finding:
     return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(why))
 
 
-def run_test(test: DoctorTest, patient: ExaminationContext) -> Finding:
+def run_test(test: DoctorTest, patient: ExaminationContext | ParameterContext) -> Finding:
     """The finding of one test; a test that cannot run says why."""
     begun = time.perf_counter()
     try:
@@ -96,8 +106,11 @@ def run_test(test: DoctorTest, patient: ExaminationContext) -> Finding:
         problem = shown(f"{error}".strip().split("\n")[0])
         measured = not_applicable(say("This could not be tested: torch reported {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
-    if measured.verdict == "broken" and test.cause in (LEAK, BELOW):
-        patient.broken_below.append(test.name)
+    whole = patient if isinstance(patient, ExaminationContext) else None
+    if whole is not None and measured.verdict == "broken" and test.cause in (LEAK, BELOW):
+        whole.broken_below.append(test.name)
+    elif whole is None:  # no page can show it yet
+        measured = replace(measured, shown=None)
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
 
 
@@ -130,6 +143,22 @@ def examine(
     return Report.of(patient, findings)
 
 
+def examine_unopened(
+    report: ImportReport,
+    tensors: UnopenedTensors,
+    *,
+    run: Callable[[DoctorTest, ParameterContext], Finding] = run_test,
+    pause: Callable[[], None] = lambda: None,
+) -> Report:
+    """What can be said of a file whose model has open questions, which `report` asks: tests of its tensors alone."""
+    known = {one.name: one.value for one in report.fields if one.how != "asked"}
+    padding = [i for i in (known["pad_id"],) if i is not None] if "pad_id" in known else None
+    with tensors.read() as each:
+        patient = ParameterContext(each, known.get("d_model"), padding, pause)
+        findings = tuple(run(test, patient) for test in OF_PARAMETERS)
+    return Report(report.source, "", "none", 0, findings, asked=tuple(one.name for one in report.asked))
+
+
 SCHEMA: Final = "glassformer.doctor"
 SCHEMA_VERSION: Final = 1
 """One more where a field is renamed, left out or means something else; new fields may come without."""
@@ -146,6 +175,7 @@ class Report:
     n_sentences: int  # how many were used
     findings: tuple[Finding, ...]  # one a test, in the order of the examination
     pairs: tuple[Pair, ...] = ()  # what was made of the first pairs; none without pairs
+    asked: tuple[str, ...] = ()  # fields with open questions: then only tensors were tested
 
     @staticmethod
     def of(patient: ExaminationContext, findings: Sequence[Finding]) -> Report:
@@ -188,6 +218,18 @@ class Report:
                 "{name} is broken: {n} test failed.", "{name} is broken: {n} tests failed.", len(broken),
                 name=self.checkpoint,
             )  # fmt: skip
+        if look and self.asked:
+            return say_n(
+                "{name}: {n} finding in its tensors is worth a look; whether the model works is not known yet.",
+                "{name}: {n} findings in its tensors are worth a look; whether the model works is not known yet.",
+                len(look),
+                name=self.checkpoint,
+            )
+        if self.asked:
+            return say(
+                "{name}: no fault was found in its tensors so far; whether the model works is not known yet.",
+                name=self.checkpoint,
+            )
         if look and not self.does_its_task:
             return say_n(
                 "{name}: {n} finding is worth a look; whether the model can do its task was not tested.",
@@ -236,6 +278,7 @@ class Report:
             "summary": str(self.summary()),
             "findings": [_record(one) for one in self.worst_first],
             "pairs": [asdict(one) for one in self.pairs],
+            "questions": list(self.asked),
         }
 
     def to_json(self) -> str:
@@ -248,7 +291,10 @@ class Report:
 
     def _parts(self) -> Iterator[str]:
         yield say("## Doctor: {summary}", summary=_quoted(self.summary()))
-        yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self.sentences_said())
+        if self.asked:
+            yield say("Tested {origin}.", origin=self.sentences_said())
+        else:
+            yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self.sentences_said())
         for finding in filter(_is_wrong, told_once(self.worst_first)):
             yield from _in_full(finding)
         if self.pairs:
@@ -265,7 +311,14 @@ class Report:
                 yield joined("\n", rows)
 
     def sentences_said(self) -> Sentence:
-        """Where the sentences came from, as a clause."""
+        """Where the sentences came from, or that tensors alone were tested, as a clause."""
+        if self.asked:
+            return say_n(
+                "from its tensors alone; the other {rest} tests need {n} answer about the model",
+                "from its tensors alone; the other {rest} tests need {n} answers about the model",
+                len(self.asked),
+                rest=len(TESTS) - len(self.findings),
+            )
         if self.origin == "none":
             return say("without sentences")
         if self.origin == "given":

@@ -20,6 +20,7 @@ from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_fil
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, sentencepiece
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
+from glassformer.extensions.weight_files.weight_folder import places_beside
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, GlassformerError, within
 from transformer.files import strictjson
@@ -101,15 +102,16 @@ def beside(source: Path, sizes: tuple[int, int], *, shared: bool, inside: Path |
 
     Usual file names come first; in a folder others are tried too, and taken if only these fit.
     """
-    folder = source if source.is_dir() else source.parent
-    usual, notes = _usual(folder), raw.notes
+    folders = [source] if source.is_dir() else places_beside(source)
+    folders = [one for one in folders if inside is None or one.resolve().is_relative_to(inside)]
+    usual, notes = next((found for one in folders if (found := _usual(one))), NOTHING), raw.notes
     if usual.has_tokenizer:
         try:
             return _taken(usual, sizes, shared=shared, inside=inside)
         except CheckpointError as error:  # nobody asked for it
             note = say("The tokenizer next to the weights is not used: {problem}", problem=error.sentence)
             notes = (*notes, note)
-    there = sorted(folder.iterdir()) if source.is_dir() else []
+    there = sorted(source.iterdir()) if source.is_dir() else []
     files = [path for path in there if path.suffix in _ENDINGS and path.name not in _NOT]
     fitting = {rows: [path for path in files[:_MOST] if _fits(path, rows, inside)] for rows in sizes}
     sources, targets = (fitting[rows] for rows in sizes)

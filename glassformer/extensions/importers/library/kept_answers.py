@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
-from glassformer.extensions.weight_files.weights import chosen
+from glassformer.extensions.weight_files.weight_folder import chosen
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say

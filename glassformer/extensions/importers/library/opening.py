@@ -11,7 +11,7 @@ among checkpoints.
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
-from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled, zero_rows
 from glassformer.extensions.importers.library.kept_answers import (
     CONFIG_FIELDS,
     NO_ANSWERS,
@@ -47,13 +47,15 @@ from glassformer.extensions.importers.library.report import (
     Field,
     Imported,
     ImportReport,
+    UnopenedTensors,
     inferred,
 )
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
-from glassformer.extensions.weight_files.weights import INDEX, PICKLED, WHOLE, Weights, open_weights
+from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen
+from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
 from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
@@ -103,7 +105,8 @@ def import_opened(
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
     if asked := parts.stacks(understood.match, answers):
-        return Imported(replace(understood.report, fields=tuple(asked)), None)
+        unopened = UnopenedTensors(understood.match, open_again)
+        return Imported(replace(understood.report, fields=tuple(asked)), None, unopened)
     raise CheckpointError(
         "{label}: no tensor has a name that is usual for a layer of a tutorial's Transformer or of "
         "torch.nn.Transformer; the file has {names}. A Hugging Face model needs its config.json in the same folder.",
@@ -127,7 +130,7 @@ class _Import:
     def done(self) -> Imported:
         report, tokenizers = self._report()
         if not report.can_be_written or tokenizers is None:
-            return Imported(report, None)
+            return Imported(report, None, UnopenedTensors(self.understood.match, self.open_again))
         found, config = self.understood.match, self._config(report)
         sizes = keys.shapes(found, self.weights, {})
         check_agreement(found, self.weights, sizes, expected_shapes(config))
@@ -146,7 +149,7 @@ class _Import:
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
-        of_ids = settled(by_name, tokenizers or later, answers)
+        of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers)]
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
         named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in again]
@@ -154,6 +157,17 @@ class _Import:
         pieces = tokenizers.files if tokenizers else ()
         report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)
         return answered(report, answers), tokenizers
+
+    def _padding(self, field: Field) -> Field:
+        """The question for the id of padding with what is usual: the one row of zeros of the embeddings, or none."""
+        table, found = "src_table", self.understood.match
+        if field.name != "pad_id" or field.how != "asked" or table not in found.sources.keys() - found.standing_in:
+            return field
+        rows = zero_rows(self.weights.read(found.sources[table].source))
+        why = say("Usual: none, as for `nn.Embedding` without padding_idx, which would leave a row of zeros.")
+        if rows:
+            why = say("Usual: {id}, as this row of the embeddings is the only one that is all zeros.", id=rows[0])
+        return replace(field, usual=(rows[0] if rows else None,), evidence=joined(" ", [field.evidence, why]))
 
     def _tokenizers(self, fields: Mapping[str, Field], answers: Mapping[str, Any]) -> Tokenizers | None:
         if not {"src_vocab_size", "tgt_vocab_size", "shared_vocab"} <= fields.keys():
@@ -193,7 +207,13 @@ def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
 
 
 Kind = Literal["native", "weights"] | Reader
-OF_A_FOLDER = (CONFIG, WHOLE, INDEX, PICKLED)  # files that mean the folder around them; a reader's own do, too
+OF_A_FOLDER = (
+    CONFIG,
+    WHOLE,
+    INDEX,
+    PICKLED,
+    INDEX_OF_PICKLED,
+)  # files that mean the folder around them; a reader's own do, too
 _MOST = 8  # choices that a message lists
 
 
@@ -206,7 +226,11 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
     if meant(source)[1] is not None:
         return "native", source
     if not source.is_file():
-        return _of_folder(source, inside), source
+        kind, name = _of_folder(source, inside), ""
+        if kind == "weights":
+            with suppress(CheckpointError, OSError):  # opening it says what is wrong
+                name = chosen(FolderFiles(source, inside=inside), source)
+        return kind, source / name if "/" in name else source
     if source.name in OF_A_FOLDER or any(source.name in one.files for one in readers()):
         kind = _of_folder(source.parent, inside)
         if kind != "weights":

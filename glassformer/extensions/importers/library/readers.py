@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from glassformer.extensions.weight_files.weight_folder import nested
 from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided
@@ -106,7 +107,7 @@ def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
     if keys is None or not keys.isdisjoint(OURS):
         return False
     try:
-        return by_keys(keys) is not None or any(map(is_foreign_file, folder.iterdir()))
+        return by_keys(keys) is not None or any(map(is_foreign_file, (*folder.iterdir(), *nested(folder))))
     except OSError:
         return False
 

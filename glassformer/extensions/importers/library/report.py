@@ -79,6 +79,7 @@ class Field:
     value: Any  # None if it is asked
     evidence: Sentence  # where it was read, or what it was inferred from; why it has to be asked
     choices: tuple[Choice, ...] = ()  # the answers that are possible, best first; empty if any value of the field is
+    usual: tuple[Any, ...] = ()  # the default of the code that such files come from; none if it has none
 
     @property
     def is_assumed(self) -> bool:
@@ -87,7 +88,9 @@ class Field:
 
     def answered(self, value: Any) -> "Field":
         """The field with the user's answer."""
-        return Field(self.name, "answered", value, say("Your answer."), self.choices)
+        is_usual = any(type(value) is type(one) and value == one for one in self.usual)
+        why = say("Your answer, which is the usual value.") if is_usual else say("Your answer.")
+        return replace(self, how="answered", value=value, evidence=why)
 
 
 def ask(name: str, why: Sentence, *values: Any) -> Field:
@@ -127,6 +130,11 @@ class ImportReport:
     def asked(self) -> tuple[Field, ...]:
         """Fields that the user has to answer."""
         return tuple(one for one in self.fields if one.how == "asked")
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """The usual values of fields that are asked, by name: answers that a user may take, all at once."""
+        return {one.name: one.usual[0] for one in self.asked if one.usual}
 
     @property
     def lacks_embeddings(self) -> bool:
@@ -331,11 +339,37 @@ class Content:
 
 
 @dataclass(frozen=True)
+class UnopenedTensors:
+    """The tensors of a file whose model has open questions."""
+
+    match: Match  # what is known of them so far
+    open_again: Callable[[], AbstractContextManager[Weights]]  # opens the file
+
+    @contextmanager
+    def read(self) -> Iterator[Callable[[], Iterator[tuple[str, Tensor]]]]:
+        """A function that gives each tensor with its name in the model, or in the file if nobody knows what it is."""
+        with self.open_again() as weights:
+            yield lambda: self._each(weights)
+
+    def _each(self, weights: Weights) -> Iterator[tuple[str, Tensor]]:
+        absent = self.match.standing_in
+        known = [one for one in self.match.taken if not one.reshape.needs]
+        named = {one.source for one in known}
+        for name, values in Opened(replace(self.match, taken=tuple(known)), {}, weights).read():
+            if name not in absent:
+                yield name, values
+        for name in (*(one.source for one in self.match.taken), *self.match.left_over):
+            if name not in named and weights.tensors[name].dtype in FLOATS:
+                yield name, weights.read(name)
+
+
+@dataclass(frozen=True)
 class Imported:
     """A file or folder as it was understood."""
 
     report: ImportReport  # what became of every tensor, and where every field comes from
     content: Content | None  # the model; None while the report asks something
+    tensors: UnopenedTensors | None = None  # of a file of weights, while the report asks something
 
     @property
     def parts(self) -> CheckpointContents | None:

@@ -32,10 +32,11 @@ from glassformer.extensions.importers.library.keys import (
 from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
+from glassformer.extensions.importers.library.training_settings import with_settings
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
 from transformer.model.positions import sinusoidal_table
 
@@ -48,20 +49,37 @@ EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
 # The scale of a norm has a name: gamma goes with the biased deviation.
 NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
 
-# Usual names of our fields, saved next to weights.
-SAVED_AS = {
-    "n_heads": ("n_heads", "num_heads", "nhead", "n_head", "heads", "h", "num_attention_heads"),
-    "pad_id": ("pad_id", "pad_idx", "pad_token_id", "src_pad_idx", "pad"),
-    "bos_id": ("bos_id", "bos_idx", "sos_idx", "sos_id", "bos_token_id"),
-    "eos_id": ("eos_id", "eos_idx", "eos_token_id"),
-    "unk_id": ("unk_id", "unk_idx", "unk_token_id"),
-    "activation": ("activation",),
-    "norm": ("norm_place",),
-    "scale_embedding": ("scale_embedding",),
-}
 BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
           "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
 _FIRST = "encoder.layers.0.ffn.up_proj.weight"
+
+
+@dataclass(frozen=True)
+class CodeDefaults:
+    """What code takes where it is not told otherwise, or always; its files are known by the names in a layer."""
+
+    name: Sentence  # of the code
+    names: tuple[str, ...]  # that its first layer has, from a dot on
+    values: Mapping[str, Any]  # by fields of config.json
+    of_both: Mapping[str, Any]  # further ones, of a model with an encoder and a decoder
+
+
+# PyTorch's documentation of `nn.Transformer`, whose layers alone have no default number of heads; `make_model` of
+# Rush et al. (2018 and 2022).
+DEFAULTS = (
+    CodeDefaults(
+        say("PyTorch’s nn.Transformer"),
+        (".0.self_attn.in_proj_weight", ".0.linear1.weight", ".0.norm1.weight"),
+        {"norm": "post", "activation": "relu", "norm_kind": "layer", "norm_eps": EPS},
+        {"n_heads": 8},
+    ),
+    CodeDefaults(
+        say("The Annotated Transformer"),
+        (".0.self_attn.linears.0.weight", ".0.feed_forward.w_1.weight", ".0.sublayer.0.norm.a_2"),
+        {"norm": "pre", "activation": "relu", "scale_embedding": True},
+        {"n_heads": 8},
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -103,8 +121,11 @@ def understand(
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
-    fields = [_evident(one, weights.evidence, rows) for one in fields]
-    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
+    usual = _defaults(found)
+    fields, others = with_settings(fields, weights.settings, rows)
+    fields = [_with_usual(one, *usual) for one in fields]
+    needed = list(_needed(found, {one.name: one.value for one in fields}))
+    notes = (*notes_of(found, weights, answers), *others)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
 
@@ -295,34 +316,23 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
         yield ask(name, say("This id can be found only in the tokenizer or in the training code."))
 
 
-def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
-    """The field as it was saved beside the weights, if it was asked and is a possible answer."""
-    if field.how != "asked":
+def _defaults(found: Match) -> tuple[Sentence | str, Mapping[str, Any]]:
+    """The code that such names come from, and its defaults; none if no code is known by them."""
+    names = [one.source for one in found.taken]
+    for code in DEFAULTS:
+        if all(any(name.endswith(end) for name in names) for end in code.names):
+            return code.name, {**code.values, **(code.of_both if all(map(found.n_layers, POSITION_OF)) else {})}
+    return "", {}
+
+
+def _with_usual(field: Field, code: Sentence | str, values: Mapping[str, Any]) -> Field:
+    """The field with the default of the code that the file seems to come from, if it is asked and can have it."""
+    usual = [one for one in field.choices if field.name in values and one.value == values[field.name]]
+    if field.how != "asked" or not usual:
         return field
-    for key, value in _flat(evidence):
-        possible = [choice.value for choice in field.choices]
-        wanted = type(possible[0]) if possible else int
-        fits = type(value) is wanted and (not possible or value in possible)
-        if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
-            if field.name.endswith("_id") and not 0 <= value < rows:
-                why = say(
-                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} tokens.",
-                    key=shown(key),
-                    found=value,
-                    size=rows,
-                )
-                return replace(field, evidence=why)
-            why = say("This value is saved with the weights as {key}.", key=shown(key))
-            return Field(field.name, "read", value, why, field.choices)
-    return field
-
-
-def _flat(evidence: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in evidence.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
+    why = joined(" ", [field.evidence, say("Usual: the default of {code}.", code=code)])
+    choices = (*usual, *(one for one in field.choices if one not in usual))
+    return replace(field, choices=choices, usual=(usual[0].value,), evidence=why)
 
 
 def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:

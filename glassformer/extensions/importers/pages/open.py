@@ -1,9 +1,12 @@
 """The page Open a checkpoint: import report of another program's model, questions, a trial sentence, links."""
 
+from dataclasses import replace
+
 from glassformer.extensions.importers import import_report, imported_model
 from glassformer.extensions.importers.third_party_models import ways
 from glassformer.frame.run_page import chosen_entry
 from glassformer.frame.source_box import head
+from glassformer.runs.error_boundary import to_the_doctor
 from glassformer.runs.run_address import publish_unopened
 from glassformer.shared.i18n import st
 from glassformer.state import session
@@ -38,6 +41,8 @@ found = import_report.examined(entry)
 if found is not None:
     import_report.steps(found, has_pieces=import_report.has_pieces(entry, found))
     import_report.summary(found)
+    if found.asked:
+        to_the_doctor(replace(session.asked(), revision=""))
     if not found.lacks_embeddings:
         import_report.questions(entry, found)
     if found.can_be_written and imported_model.trying(entry) is not None:

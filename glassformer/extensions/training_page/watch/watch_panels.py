@@ -340,7 +340,7 @@ def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
         )
         st.success(drawing.plain(joined(" ", [said, _at(now)])), icon=":material/check_circle:")
     elif seen.state == "cancelled":
-        st.info(drawing.plain(joined(" ", [say("The training was stopped."), *[_at(now)] * bool(now.step)])))
+        st.info(drawing.with_code(joined(" ", [say("The training was stopped."), *[_at(now)] * bool(now.step)])))
     else:
         st.error(drawing.with_code(seen.problem or say("The training failed.")))
     if training.has_model:

@@ -35,7 +35,9 @@ from glassformer.extensions.uploads.library.archives import (
     unpack,
 )
 from glassformer.extensions.weight_files import pickle_worker, pickles, weights
-from glassformer.extensions.weight_files.weights import OUTLINE, TENSORS, WHOLE
+from glassformer.extensions.weight_files.weight_folder import ARRAYS, TENSORS, WHOLE
+from glassformer.extensions.weight_files.weight_folder import PICKLED as USUAL
+from glassformer.extensions.weight_files.weights import OUTLINE
 from transformer.checkpoint.load import load as native_load
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, shown, within
@@ -47,7 +49,7 @@ from transformer.text import sentencepiece_check
 
 SENTENCEPIECE = (".model", ".spm")
 TEXTS = (".txt", ".csv", ".yml", ".yaml")
-WEIGHTS = (TENSORS, weights.SUFFIX, *PICKLED)
+WEIGHTS = (TENSORS, ARRAYS, *PICKLED)
 OPENED = (*WEIGHTS, ".json", *SENTENCEPIECE, *TEXTS)
 MAX_DEPTH = 64
 CHUNK = 2**20
@@ -63,7 +65,7 @@ def kind(name: str, source: Path) -> str:
     """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
     ending, start = Path(name).suffix.lower(), kinds.start_of(source)
     torch = ending if ending in PICKLED else PICKLED[0]
-    own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": weights.SUFFIX}
+    own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": ARRAYS}
     return own[kinds.kind_of(start, source.stat().st_size, name)]
 
 
@@ -74,10 +76,10 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
         with source.open("rb") as file:
             header = tensorfile.read_header(file, source.stat().st_size, label=name)
             _anew(file, header, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
-    elif ending == weights.SUFFIX:
+    elif ending == ARRAYS:
         _arrays(name, source, target / (name + TENSORS))
     elif ending in PICKLED:
-        _pickle(name, source, target / (WHOLE if name in (weights.PICKLED, WHOLE) else name + TENSORS), work)
+        _pickle(name, source, target / (WHOLE if name in (USUAL, WHOLE) else name + TENSORS), work)
     elif ending == ".json":
         _json(name, source, target / name)
     elif ending in SENTENCEPIECE:

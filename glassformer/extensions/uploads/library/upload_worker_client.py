@@ -23,7 +23,7 @@ from glassformer.extensions.uploads.library import upload_folder, upload_worker
 from glassformer.extensions.uploads.library.archives import OURS, UploadLimits
 from glassformer.extensions.uploads.library.upload_folder import Read, Received
 from glassformer.extensions.weight_files.pickles import KEPT
-from glassformer.extensions.weight_files.weights import TENSORS
+from glassformer.extensions.weight_files.weight_folder import TENSORS
 from transformer import sandbox
 from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided

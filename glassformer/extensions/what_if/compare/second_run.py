@@ -216,9 +216,9 @@ def _open(entry: Entry) -> Checkpoint | None:
         return loading.open_checkpoint(entry) if source is None else source.open(entry)
     except UnansweredError:
         said = say("“{name}” cannot be opened until you answer some questions about the model.", name=entry.title)
-        st.info(drawing.plain(said), icon=":material/quiz:")
+        st.info(drawing.with_code(said), icon=":material/quiz:")
         there = replace(session.asked(), model=entry.name, revision="", beside="")
-        menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
+        menu.link("open", say("Answer the questions"), there, icon=":material/quiz:", at=sources.QUESTIONS)
     except (GlassformerError, OSError) as error:
         why = error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
         said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)

@@ -12,7 +12,9 @@ from glassformer.extensions.doctor.library.context import DoctorTest
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, PageTarget, not_applicable
 from glassformer.runs import loading, measurement_jobs
 from tests.extensions.doctor.test_examinations import gate as gate
+from tests.extensions.doctor.test_unopened import save
 from tests.extensions.scripts import DOCTOR
+from tests.extensions.weight_files.conftest import opened_here  # noqa: F401  (of every test)
 from tests.glassformer.waiting import WAIT, until
 from tests.pages.conftest import CHECKPOINTS, MAIN, check
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
@@ -242,3 +244,19 @@ def test_the_ways_from_the_checkpoints_to_the_doctor_and_to_the_tensors(open_pag
     assert doctor.label == "Is this model healthy? Ask the doctor"
     assert "doctor=" not in doctor.query_string
     assert "doctor=parameters" in tensors.query_string
+
+
+def test_before_the_questions_it_says_what_can_be_said_and_leads_to_them(open_page, tmp_path, monkeypatch):
+    save(tmp_path / "own.pt")
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(MAIN, model="own.pt")
+    test.switch_page(str(DOCTOR.relative_to(MAIN.parent))).run()
+    said = until_done(test)
+    assert [one.value for one in said.subheader] == ["What can be said already", *["Weights"] * 2]
+    first, second = plain(said.info)
+    assert first == "“own.pt” cannot be opened until you answer 8 questions about the model."
+    assert second == "own.pt: no fault was found in its tensors so far; whether the model works is not known yet."
+    assert not said.success
+    assert any("the other 39 tests need 8 answers about the model" in one for one in plain(said.caption))
+    (link,) = [one.proto.body for one in said.main.get("html") if "gf-ways" in one.proto.body]
+    assert 'href="open?model=own.pt#questions"' in link

@@ -39,7 +39,7 @@ def fields_of(path, answers=PRE):
 
 def test_what_is_open_is_an_error_with_its_choices(tmp_path):
     path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
-    with pytest.raises(QuestionsError, match=r"n_heads \(one of 4, 2, 8, 1, 16\); norm \(one of pre, post\)") as caught:
+    with pytest.raises(QuestionsError, match=r"n_heads \(one of 8, 4, 2, 1, 16\); norm \(one of pre, post\)") as caught:
         load(path, answers={"pad_id": 0})
     assert [one.name for one in caught.value.report.asked] == [
         "n_heads", "norm", "scale_embedding", "activation", "bos_id", "eos_id",
@@ -61,7 +61,7 @@ def test_layers_without_embeddings_are_refused_before_anything_is_asked(tmp_path
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"n_heads": 5}, "n_heads: found 5, expected one of 4, 2, 8, 1, 16"),
+        ({"n_heads": 5}, "n_heads: found 5, expected one of 8, 4, 2, 1, 16"),
         ({"scale_embedding": 1}, "scale_embedding: found 1, expected one of true, false"),
         ({"colour": "red"}, "there is no question named 'colour'"),
         ({"eos_id": 17}, "eos_id: found 17, expected 0 to 16"),

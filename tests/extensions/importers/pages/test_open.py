@@ -101,6 +101,24 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     assert "answers" not in test.query_params
 
 
+def test_usual_answers_are_taken_with_one_button_and_stay_marked(open_lesson, folder):
+    layers = torch.nn.Transformer(32, 4, 1, 1, 64).state_dict()
+    tables = {f"{side}_embed.weight": torch.randn(9, 32) for side in ("src", "tgt")}
+    named = {f"transformer.{name}": value for name, value in layers.items()}
+    save_file({**named, **tables, "out.weight": torch.randn(9, 32)}, folder / "own.safetensors")
+    test = open_lesson(model="own.safetensors")
+    assert test.subheader[1].anchor == "questions", "where the links lead"
+    assert box(test, "norm").options[:2] == ["choose …", "post: after each sub-layer (usual)"]
+    assert box(test, "bos_id").options == ["none", "0", "1", "2", "3"]
+    test.button(key="usual_answers").click()
+    assert "4 questions still need an answer." in said(check(test.run()))
+    assert test.query_params["answers"] == "n_heads=8,norm=post,activation=relu,pad_id=null"
+    assert said(test).replace("\\", "").count("Your answer, which is the usual value.") == 4
+    assert all(one.key != "usual_answers" for one in test.button)
+    box(test, "bos_id").set_value("null")
+    assert box(check(test.run()), "decoder_start_id").options == ["0", "1", "2", "3"]
+
+
 def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, folder):
     test = open_lesson(answers=ANSWERS)
     assert "→ ✓ 3 Questions" in said(test)

@@ -309,3 +309,21 @@ def test_what_is_no_sentence_of_ours():
         {"say": 3, "values": 4},
     ):
         assert sentence(data) == "The files cannot be read."
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_weights_in_parts_with_their_settings(read, has_index):
+    theirs = at_random(Annotated()).eval()
+    names, files = [f"pytorch_model-0000{n}-of-00002.bin" for n in (1, 2)], {}
+    for n, file in enumerate(names):
+        state = {name: one for i, (name, one) in enumerate(theirs.state_dict().items()) if i % 2 == n}
+        torch.save(state, content := io.BytesIO())
+        files[file] = content.getvalue()
+    if has_index:
+        said = {name: names[i % 2] for i, name in enumerate(theirs.state_dict())}
+        files["pytorch_model.bin.index.json"] = json.dumps({"weight_map": said}).encode()
+    _, folder = read(files | {"hparams.yaml": b"heads: 4\nnorm_first: true\n"})
+    answers = {"scale_embedding": True, "activation": "relu", "pad_id": 0, "bos_id": 2, "eos_id": 3}
+    ours, ids = opening.load(folder, answers=answers), torch.tensor([[5, 6, 7, 8]])
+    with torch.inference_mode():
+        assert (ours.model(ids, ids) - theirs(ids, ids)).abs().max() < 1e-5
