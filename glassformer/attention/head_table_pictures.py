@@ -87,8 +87,15 @@ class Heads(Scene):
                 "{head} mostly looks at {first} ({n} of {all} rows).", head=name, first=first, n=n, all=of.n_rows
             )
         other, m = others[0]
-        return say("{head} mostly looks at {first} ({n} of {all} rows), then at {other} ({m}).", head=name, first=first,
-                   n=n, all=of.n_rows, other=other, m=m)  # fmt: skip
+        return say(
+            "{head} mostly looks at {first} ({n} of {all} rows), then at {other} ({m}).",
+            head=name,
+            n=n,
+            m=m,
+            first=first,
+            all=of.n_rows,
+            other=other,
+        )
 
     @cached_property
     def _looked_at(self) -> list[list[LookedAt]] | None:
