@@ -335,6 +335,6 @@ def test_what_a_page_or_a_part_needs_stays_within_its_budget():
     scripts = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "pages").glob("*/*.py")]
     modules = files()
     entries = [*scripts, *(name for name in parts(modules) if not extension(name))]
-    for module, limit in {"transformer": 1_000, **dict.fromkeys(entries, 18_060)}.items():
+    for module, limit in {"transformer": 1_000, **dict.fromkeys(entries, 18_100)}.items():
         needed = sum(lines(modules[one]) for one in closure(module, imported()))
         assert needed <= limit, f"{module} needs {needed:,} lines; its budget is {limit:,}"

@@ -5,6 +5,6 @@ from glassformer import SHIPPED
 CHECKPOINTS = SHIPPED  # where the library finds names such as `zh-en` (`transformer.checkpoint.named`)
 NAMES = (
     "what_if", "effects", "drafts", "tokenizers", "weight_files", "saving", "uploads", "hub", "importers",
-    "huggingface", "toolkits", "maps", "capture", "rooms", "doctor", "parameters", "training", "snapshots",
+    "huggingface", "toolkits", "maps", "capture", "live", "rooms", "doctor", "parameters", "training", "snapshots",
     "training_page", "training_votes", "sentences", "corpus", "lessons", "classroom", "replicas",
 )  # fmt: skip

@@ -55,6 +55,9 @@ SCRIPT: Final = Use("the menu blinks when another page opens, and a lesson's pan
     f"{_SCRIPT}.fragment_ids_this_run", f"{_SCRIPT}.run_with_active_hash(self, page_hash)",
     f"{_SCRIPT}.pages_manager", "streamlit.runtime.pages_manager:PagesManager.main_script_hash",
 ))
+SETTINGS: Final = Use("a model that is served from a notebook has Streamlit's own look and limits", (
+    "streamlit.config:_main_script_path", "streamlit.config:get_config_options(force_reparse, options_from_flags)",
+))
 UPLOADS: Final = Use("the server takes no uploads, as their memory cannot be bounded", (
     f"{_FILES}.remove_file(self, session_id, file_id)", f"{_FILES}.file_storage", f"{_RUNTIME}.instance()",
     f"{_RUNTIME}.is_active_session(self, session_id)", f"{_RUNTIME}.uploaded_file_mgr",
@@ -236,6 +239,13 @@ REPLACED: Final[dict[Use, tuple[Callable[[Any], Any], ...]]] = {
         *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),
     )): (_late,),
 }  # fmt: skip
+
+
+def read_settings(app: Path) -> None:
+    """Take the settings beside an app's script, as `streamlit run` does."""
+    if is_on(SETTINGS):
+        setattr(*_at(SETTINGS.relies[0]), str(app))
+        found(SETTINGS.relies[1])(force_reparse=True)
 
 
 def begin() -> None:

@@ -148,7 +148,8 @@ def _of_huggingface(model: Any, tokenizer: Any, answers: Mapping[str, Any], name
             (bars.enable_progress_bar if showing else bars.disable_progress_bar)()
         if tokenizer is not None:
             tokenizer.save_pretrained(folder)
-        return replace(load(Path(folder), answers=answers), name=name)
+        found = load(Path(folder), answers=answers)
+        return replace(found, name=name, card=replace(found.card, title=name))
 
 
 def _of_tutorial(model: nn.Module, tokenizer: object, answers: Mapping[str, Any], name: str) -> Checkpoint:
