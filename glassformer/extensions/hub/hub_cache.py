@@ -34,7 +34,10 @@ from transformer.i18n import say
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*(@[\w.-]+)?", re.ASCII)
 LONGEST: Final = 120
 MAIN: Final = "main"
-SHARDS: Final = re.compile(r"model-\d+-of-\d+\.safetensors")
+PARTS: Final = {  # an index, and what the files that it names are called; the first that is there counts
+    INDEX: re.compile(r"model-\d+-of-\d+\.safetensors"),
+    f"{PICKLED}.index.json": re.compile(r"pytorch_model-\d+-of-\d+\.bin"),
+}
 SMALL: Final = frozenset({CONFIG, CARD, generation.FILE, options.CONFIG, options.LIST, options.MAP})
 SPARE: Final = 64_000_000  # bytes that stay free on the disk
 
@@ -145,10 +148,11 @@ def chosen(name: str, files: Collection[str]) -> set[str]:
     small = {name for name in files if name in SMALL or name in own or name in file_names()}
     if WHOLE in files:
         return small | {WHOLE}
-    if INDEX in files:
-        return small | {INDEX} | {name for name in files if SHARDS.fullmatch(name)}
-    if PICKLED in files:
-        return small | {PICKLED}
+    for index, part in PARTS.items():
+        if index in files:
+            return small | {index} | {name for name in files if part.fullmatch(name)}
+        if index == INDEX and PICKLED in files:
+            return small | {PICKLED}
     raise CheckpointError(
         "{name}: has no weights that this program reads ({whole}, {index} or {pickled}); it has {names}.",
         name=name,
@@ -246,9 +250,10 @@ def _is_whole(folder: Path) -> bool:
     """Whether the settings and the weights are there; of shards, all that the index names."""
     try:
         there = {one.name for one in folder.iterdir() if one.exists()}
-        if INDEX in there and WHOLE not in there:
-            index = FolderFiles(folder).json(INDEX, limit=16_000_000)
-            return CONFIG in there and {*index["weight_map"].values()} <= there
+        for name in PARTS if not there & {WHOLE, PICKLED} else ():
+            if name in there:
+                index = FolderFiles(folder).json(name, limit=16_000_000)
+                return CONFIG in there and {*index["weight_map"].values()} <= there
     except (OSError, CheckpointError, DataError, KeyError, TypeError, AttributeError):
         return False
     return CONFIG in there and bool(there & {WHOLE, PICKLED})

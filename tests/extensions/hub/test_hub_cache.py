@@ -126,3 +126,6 @@ def test_of_weights_in_several_formats_one_is_chosen():
     shards = {f"model-0000{n}-of-00002.safetensors" for n in (1, 2)}
     index = {"model.safetensors.index.json"}
     assert hub_cache.chosen("a/b", {"pytorch_model.bin"} | shards | index) == shards | index
+    pickled = {"pytorch_model-00001-of-00001.bin", "pytorch_model.bin.index.json"}
+    assert hub_cache.chosen("a/b", pickled | {"config.json"}) == pickled | {"config.json"}
+    assert hub_cache.chosen("a/b", pickled | {"pytorch_model.bin"}) == {"pytorch_model.bin"}
