@@ -127,7 +127,7 @@ def _start(port: int | None) -> int:
 
 def _end(server: Any, thread: threading.Thread) -> None:
     """Stop the server before the interpreter takes apart what it still uses."""
-    server.should_exit = True
+    server.should_exit = server.force_exit = True  # its parts end by themselves: it is too late for its executors
     thread.join(END_SECONDS)
 
 

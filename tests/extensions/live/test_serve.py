@@ -36,6 +36,7 @@ def test_models_in_memory_are_served_by_one_server(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     health, said, listed, left = done.stdout.splitlines()
     assert health == "ok"
     assert "/?model=mine&src=glass> <palindrome: http://localhost:" in said
