@@ -116,7 +116,8 @@ def _start(port: int | None) -> int:
     server = uvicorn.Server(uvicorn.Config(module.app, host=HOST, port=chosen, log_level="warning"))
     thread = threading.Thread(target=server.run, name="glassformer", daemon=True)
     thread.start()
-    atexit.register(_end, server, thread)
+    # Before executors end, which it needs for its own end; `atexit` comes after them.
+    getattr(threading, "_register_atexit", atexit.register)(_end, server, thread)
     end = time.monotonic() + START_SECONDS
     while not server.started:
         if not thread.is_alive() or time.monotonic() > end:
@@ -127,7 +128,7 @@ def _start(port: int | None) -> int:
 
 def _end(server: Any, thread: threading.Thread) -> None:
     """Stop the server before the interpreter takes apart what it still uses."""
-    server.should_exit = server.force_exit = True  # its parts end by themselves: it is too late for its executors
+    server.should_exit = True
     thread.join(END_SECONDS)
 
 
