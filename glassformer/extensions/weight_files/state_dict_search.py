@@ -13,7 +13,7 @@ loralib, bitsandbytes, GPTQ and AWQ write.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,6 +173,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _evidence(value)
     return value
+
+
+def dotted(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, int | float | bool | str | None]]:
+    """The plain values of nested dictionaries by their path of keys, joined with dots."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from dotted(value, f"{before}{key}.")
+        elif value is None or isinstance(value, int | float | str):
+            yield f"{before}{key}", value
 
 
 # A length and a direction: the end of their names, and what stands for both in the name of the weight.

@@ -20,6 +20,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -153,6 +154,11 @@ class Weights:
     notes: tuple[Sentence, ...]  # sentences about what was odd
     _places: Mapping[str, _Place] = field(repr=False)
     _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `state_dict_search` puts them together
+
+    @cached_property
+    def settings(self) -> Mapping[str, int | float | bool | str | None]:
+        """The evidence as one table with dotted keys, such as "model_args.n_head"; lists are left out."""
+        return dict(state_dict_search.dotted(self.evidence))
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
         """A tensor as float32, in `out`, of its shape, or in new memory.

@@ -22,6 +22,10 @@ def test_what_stands_beside_the_weights_is_evidence(tmp_path, model):
             "epoch": 3, "loss": 0.5, "name": "toy", "counter": {"a": 2, "b": 1},
             "config": {"n_heads": 4, "sizes": [1, 2], "words": {"a": 0}},
         }  # fmt: skip
+        assert weights.settings == {
+            "epoch": 3, "loss": 0.5, "name": "toy", "counter.a": 2, "counter.b": 1, "config.n_heads": 4,
+            "config.words.a": 0,
+        }  # fmt: skip
         assert [str(note) for note in weights.notes] == [
             "The weights are taken from the entry 'model_state_dict' of the file."
         ]

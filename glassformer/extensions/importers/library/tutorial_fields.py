@@ -103,7 +103,7 @@ def understand(
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
-    fields = [_evident(one, weights.evidence, rows) for one in fields]
+    fields = [_evident(one, weights.settings, rows) for one in fields]
     needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
@@ -295,11 +295,11 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
         yield ask(name, say("This id can be found only in the tokenizer or in the training code."))
 
 
-def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
+def _evident(field: Field, settings: Mapping[str, Any], rows: int) -> Field:
     """The field as it was saved beside the weights, if it was asked and is a possible answer."""
     if field.how != "asked":
         return field
-    for key, value in _flat(evidence):
+    for key, value in settings.items():
         possible = [choice.value for choice in field.choices]
         wanted = type(possible[0]) if possible else int
         fits = type(value) is wanted and (not possible or value in possible)
@@ -315,14 +315,6 @@ def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
             why = say("This value is saved with the weights as {key}.", key=shown(key))
             return Field(field.name, "read", value, why, field.choices)
     return field
-
-
-def _flat(evidence: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in evidence.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
 
 
 def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
