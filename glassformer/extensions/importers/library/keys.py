@@ -119,6 +119,9 @@ def cut_rows(n: int) -> Reshape:
     return Reshape(lambda tensor, _: (tensor[n:],), say("first {n} rows removed", n=n))
 
 
+FROM_ROW_1 = cut_rows(1)
+
+
 def shapes_of(reshape: Reshape, shape: Sequence[int], facts: Facts) -> tuple[tuple[int, ...], ...]:
     """The shapes that come out for a shape that goes in; ValueError if it cannot be reshaped so."""
     if reshape is AS_IS:  # as most are
@@ -401,12 +404,13 @@ def form(name: str) -> str:
 
 def _matched(pattern: str, name: str) -> dict[str, str] | None:
     """The values for the holes of a pattern; None if the name does not match."""
-    found = _expression(pattern).fullmatch(name)
+    found = expression(pattern).fullmatch(name)
     return found.groupdict() if found else None
 
 
 @lru_cache(maxsize=2048)
-def _expression(pattern: str) -> re.Pattern[str]:
+def expression(pattern: str) -> re.Pattern[str]:
+    """What the names of a pattern match."""
     parts = _HOLE.split(pattern)
     return re.compile("".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)))
 

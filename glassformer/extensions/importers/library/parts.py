@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import islice, permutations, product
 from typing import Any
 
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, best_match, match, prefixes
+from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, best_match, match, prefixes
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorials import (
     ATTENTIONS,
@@ -246,20 +246,23 @@ _OTHER = say("it belongs to another model in the file")
 _WHOLE_NUMBERS = ("I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
 
 
-def matched(weights: Weights, answers: Mapping[str, Any]) -> Match:
-    """What the names of a file say, with what the user says of prefixes and of the parts of layers."""
+def matched(weights: Weights, answers: Mapping[str, Any], card: tuple[KeyTable, str] | None = None) -> Match:
+    """What the names of a file say, with what the user says of prefixes and of the parts of layers.
+
+    They are those of tutorials, or those of a card's table, behind a prefix.
+    """
     names = list(weights.tensors)
-    found = best_match([tutorials()], names)
+    found = match(card[0], names, prefix=card[1]) if card else best_match([tutorials()], names)
     others = []
     if PREFIX in answers:
-        found = match(tutorials(), names, prefix=_prefix(answers[PREFIX], weights))
+        found = match(found.table, names, prefix=_prefix(answers[PREFIX], weights))
         others = rivals(found, names)
         theirs = tuple(filter(None, others))
         names = [name for name in names if not name.startswith(theirs)]
         names = [name for name in names if "" not in others or name.startswith(found.prefix)]
     called = names_said(names, found.prefix, answers)
     for _ in range(2):  # norms are counted once their layers are known
-        found = match(tutorials(), names, prefix=found.prefix, called=called)
+        found = match(found.table, names, prefix=found.prefix, called=called)
         called |= counted_norms(found, weights)
     found = _single(found, called)
     none = {name: _OTHER for name in weights.tensors if name not in names}
@@ -278,7 +281,7 @@ def rivals(found: Match, names: Sequence[str]) -> list[str]:
     own = {one.source for one in found.taken}
     stacks = {stack for stack in LAYERS if found.n_layers(stack)}
     others: list[str] = []
-    for prefix, given in prefixes(tutorials(), names).items():
+    for prefix, given in prefixes(found.table, names).items():
         layers = {target for target, name in given.items() if re.search(r"(^|\.)\d+\.", name.removeprefix(prefix))}
         there = {target.partition(".layers.")[0] for target in layers if ".layers." in target}
         nested = others and prefix.startswith(tuple(others))

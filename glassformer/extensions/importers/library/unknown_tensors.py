@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from glassformer.extensions.importers.library import parts
+from glassformer.extensions.importers.library.cards import ANSWER
 from glassformer.extensions.importers.library.keys import (
     AS_IS,
     FLATTENED,
@@ -26,7 +27,7 @@ from glassformer.extensions.importers.library.keys import (
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, tutorials
+from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import first
 from transformer.errors import ClauseError, shown
@@ -34,7 +35,7 @@ from transformer.i18n import Sentence, joined, say, say_n
 
 IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
 TABLES = ("src_table", "tgt_table", "output_table")
-NAMES = (*TABLES, IGNORED, PREFIX, *parts.PARTS)  # questions that are not fields of config.json
+NAMES = (*TABLES, IGNORED, PREFIX, ANSWER, *parts.PARTS)  # questions that are not fields of config.json
 _MOST = 12  # tensors that a question lists
 
 _HINTS = {  # what names often have in them; the order of the choices is all that depends on it
@@ -145,7 +146,7 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
 
 def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iterator[Field]:
     """Questions about tables, and layers as a whole, that a file has twice."""
-    again = match(tutorials(), found.left_over, prefix=found.prefix)
+    again = match(found.table, found.left_over, prefix=found.prefix)
     for question in TABLES:
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:

@@ -1,0 +1,320 @@
+"""Cards of repositories: the tensor names of one code, and what all its models have in common, as data in TOML.
+
+    title = "somebody/transformer"
+    url = "https://..."
+    licence = "MIT"
+    otherwise = "what this code does that others do not, in one sentence"
+    optional = ["out.bias"]                      # names below that not every file has; all others recognise the code
+
+    [names]                                      # the file's -> the model's; {stack}: encoder and decoder
+    "{stack}.layers.{n}.attn.w_{qkv}.{p}" = "{stack}.layers.{n}.self_attn.{qkv}_proj.{p}"
+    "layers.{n}.qkv.{p}" = { "split by head" = "decoder.layers.{n}.self_attn.{qkv}_proj.{p}" }
+
+    [fields]                                     # of config.json, the same in all models
+    norm = "post"
+
+A card has no code: what it cannot say is a general feature of the import, or it is `refused` with the reason. A value
+that was stored beside the weights counts more than the card, a tokenizer's ids do, and an answer counts most.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.extensions.importers.library import keys
+from glassformer.extensions.importers.library.config_settings import Known
+from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression
+from glassformer.extensions.importers.library.renaming import equal
+from glassformer.extensions.importers.library.report import Field, ask, inferred
+from glassformer.extensions.weight_files.weights import Weights
+from transformer.errors import CheckpointError, ClauseError, shown, within
+from transformer.files.untrusted_folder import FolderFiles
+from transformer.i18n import say
+from transformer.i18n.sentence import read_table
+
+FOLDER: Final = Path(__file__).parents[1] / "cards"
+ANSWER, NO_CARD = "card", "none"  # `--set card=none` opens a file without its card
+_MOST = 256_000  # bytes of a card
+_FROM_WIDTH = "1/sqrt(d_model)"
+
+RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {  # by the word of a card; by the number of targets
+    "transposed": (keys.TRANSPOSED,),
+    "split rows": (keys.SPLIT_ROWS,),
+    "split columns": (keys.SPLIT_COLUMNS,),
+    "split by head": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
+    "one for all heads": (keys.ONE_FOR_ALL_HEADS,),
+    "rotary pairs apart": (keys.PAIRS_APART,),
+    "flattened": (keys.FLATTENED,),
+    "for both sides": (keys.FOR_BOTH,),
+    "flattened for both sides": (keys.FLATTENED_FOR_BOTH,),
+    "kernel of one": (keys.KERNEL_OF_ONE,),
+    "from row 1": (keys.FROM_ROW_1,),
+    "with a plain norm": (keys.WITH_PLAIN_NORM,),
+    "plus 1": (keys.PLUS_ONE,),
+    "one map": (keys.ONE_MAP,),
+}
+IGNORED: Final = {
+    "mask": say("it is a mask, rebuilt for each text"),
+    "copy": say("it is a second name of another tensor"),
+    "formula": say("a formula computes it"),
+    "unused": say("the model does not use it"),
+}
+_EXPANDED: Final = {"stack": ("encoder", "decoder"), "qkv": tuple("qkv"), "kv": tuple("kv")}
+_TARGET = re.compile(
+    r"(src|tgt|output)_table|output_bias|(encoder|decoder)\.(embedding\.positions\.table|embedding\.norm\.P|final_norm\.P"
+    r"|layers\.\{n\}\.((self|cross)_attn\.([qkv]|out)_proj\.P|ffn\.(up|down|gate)_proj\.P"
+    r"|(self_attn|cross_attn|ffn)_residual\.(output_)?norm\.P))".replace("P", r"(\{p\}|weight|bias)")
+)
+_KINDS: Final[Mapping[str, type]] = {
+    "title": str, "url": str, "licence": str, "otherwise": str, "refused": str, "needs": list, "optional": list,
+    "lacks": list, "equal": list, "distinct": list, "same_rows": list, "head_width": str, "names": dict,
+    "ignored": dict, "fields": dict, "usually": dict, "settings": dict, "cases": list,
+}  # fmt: skip
+_CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One code's names and settings."""
+
+    file: str  # its name without the ending
+    record: Mapping[str, Any]  # what the file says
+    table: KeyTable
+    needs: tuple[str, ...] = field(default=())  # patterns of names that a file must have
+
+    def of(self, key: str) -> Any:
+        """What it says of a key; nothing of that kind if it says nothing."""
+        return self.record.get(key, _KINDS[key]())
+
+    def claimed(self, names: Sequence[str]) -> list[str]:
+        """The prefixes under which names are those of this code; none if they are not."""
+        first = re.compile(rf"((?:.*\.)?){expression(self.needs[0]).pattern}")
+        prefixes = dict.fromkeys(one[1] for name in names if (one := first.fullmatch(name)))
+        return [prefix for prefix in prefixes if not self._missing(prefix, names)]
+
+    def _missing(self, prefix: str, names: Sequence[str]) -> list[str]:
+        own = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        missing = [one for one in self.needs if not _there(one, own)]
+        return missing or [one for one in self.of("lacks") if _there(one, own)]
+
+    def holds(self, prefix: str, weights: Weights) -> bool:
+        """Whether the values of its tensors are those of this code, too, as far as names do not decide it."""
+        pairs = {key: [f"{prefix}{name}" for name in self.of(key)] for key in ("equal", "distinct", "same_rows")}
+        if rows := pairs["same_rows"]:
+            return len({weights.tensors[name].shape[:1] for name in rows}) == 1
+        return all(equal(*pair, weights) == (key == "equal") for key, pair in pairs.items() if pair)
+
+
+def _there(pattern: str, names: Iterable[str]) -> bool:
+    return any(map(expression(pattern).fullmatch, names))
+
+
+@cache
+def packaged() -> tuple[Card, ...]:
+    """The cards that come along."""
+    return tuple(made(read_table(file), file.stem) for file in sorted(FOLDER.glob("*.toml")))
+
+
+def read_card(path: Path, *, inside: Path | None = None) -> Card:
+    """A card of the user's; a CheckpointError says what is wrong with it."""
+    files = FolderFiles(path.parent, inside=inside)
+    label = files.label(path.name)
+    try:
+        record = tomllib.loads(files.read(path.name, limit=_MOST).decode("utf-8"))
+    except ValueError as error:
+        raise CheckpointError(
+            "{label}: is no card in TOML: {problem}.", label=label, problem=shown(str(error))
+        ) from error
+    record.pop("sentences", None)
+    with within(label):
+        return made(record, path.stem)
+
+
+def made(record: Mapping[str, Any], file: str) -> Card:
+    """The card of a record; a ClauseError names the key that is wrong."""
+    _check(record, _KINDS, "")
+    if "title" not in record or not (record.get("names") or record.get("refused")):
+        raise ClauseError("a card needs the keys {keys}", keys="title, names")
+    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(name, said))
+    ignored = record.get("ignored", {})
+    for name, why in ignored.items():
+        _one_of(f"ignored.{name}", why, IGNORED)
+    unused = (
+        Unused(one, IGNORED[why]) for name, why in ignored.items() for one, _ in _variants(name, ())
+    )  # fmt: skip
+    for case in record.get("cases", ()):
+        _check(case, _CASE, "cases.")
+    for part in (record, *record.get("cases", ())):
+        for name in (*part.get("fields", {}), *part.get("usually", {})):
+            _one_of("fields", name, CONFIG_FIELDS)
+    for name in record.get("settings", {}).values():
+        _one_of("settings", name, CONFIG_FIELDS)
+    title = say("The names are those of {title} ({url}).", title=record["title"], url=record.get("url", file))
+    optional = {one for name in record.get("optional", ()) for one, _ in _variants(name, ())}
+    needs = record.get("needs") or [rule.source for rule in rules if rule.source not in optional]
+    return Card(file, record, KeyTable(title, rules, tuple(unused), of_one_code=True), tuple(needs))
+
+
+def _check(record: Mapping[str, Any], kinds: Mapping[str, type], before: str) -> None:
+    for key, value in record.items():
+        _one_of(f"{before}{key}", key, kinds)
+        if not isinstance(value, kinds[key]):
+            raise ClauseError(
+                "{key}: found {found}, expected {expected}",
+                key=f"{before}{key}",
+                found=shown(value),
+                expected={str: say("a text"), list: say("a list"), dict: say("a table"), bool: say("true or false")}[
+                    kinds[key]
+                ],
+            )
+
+
+def _one_of(key: str, found: Any, names: Iterable[str]) -> None:
+    if found not in names:
+        raise ClauseError(
+            "{key}: found {found}, expected one of {names}", key=key, found=shown(found), names=", ".join(sorted(names))
+        )
+
+
+def _variants(source: str, targets: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A line of a card for each value of its holes {stack}, {qkv} and {kv}; those in targets alone give several."""
+    for hole, values in _EXPANDED.items():
+        marked = f"{{{hole}}}"
+        if marked in source:
+            for value in values:
+                yield from _variants(source.replace(marked, value), [one.replace(marked, value) for one in targets])
+            return
+        several = [one.replace(marked, value) if marked in one else one for one in targets for value in values]
+        targets = list(dict.fromkeys(several))
+    yield source, tuple(targets)
+
+
+def _rules(name: str, said: Any) -> Iterator[Rule]:
+    word, to = next(iter(said.items())) if isinstance(said, dict) and len(said) == 1 else ("", said)
+    if word:
+        _one_of(f"names.{name}", word, RESHAPES)
+    targets = [to] if isinstance(to, str) else to
+    if not isinstance(targets, list) or not all(isinstance(one, str) for one in targets):
+        raise ClauseError("{key}: found {found}, expected a name of the model", key=name, found=shown(said))
+    for source, ours in _variants(name, targets):
+        for one in ours:
+            if not _TARGET.fullmatch(one) or not set(re.findall(r"\{\w\}", one)) <= set(re.findall(r"\{\w\}", source)):
+                raise ClauseError("{key}: {found} is no tensor of this program's models", key=name, found=shown(one))
+        choices = RESHAPES[word] if word else (keys.AS_IS,)
+        yield Rule(source, ours, choices[-1] if len(ours) == 2 else choices[0])
+
+
+def recognised(weights: Weights, answers: Mapping[str, Any], own: Card | None = None) -> tuple[Card, str] | None:
+    """The card that a file's names are those of, and their prefix; refuses one of a code that cannot be opened."""
+    wanted, prefix = answers.get(ANSWER), answers.get("prefix")
+    names = [*weights.tensors]
+    if wanted == NO_CARD:
+        return None
+    if own is None and wanted is not None:
+        _one_of(ANSWER, wanted, [NO_CARD, *(card.file for card in packaged())])
+    cards = packaged() if own is None else (own,)
+    found = [
+        (card, place)
+        for card in cards
+        if wanted in (None, card.file) or own
+        for place in card.claimed(names)
+        if (prefix is None or place in (prefix, f"{prefix}.") or (prefix, place) == (NO_CARD, ""))
+        and card.holds(place, weights)
+    ]
+    if own is not None and not found:
+        raise ClauseError(
+            "the names are not those of the card {title}; missing are {names}",
+            title=shown(own.record["title"]),
+            names=", ".join(own._missing("", names)[:5]) or own.needs[0],
+        )
+    if len({card.file for card, _ in found}) > 1:
+        raise ClauseError(
+            "the names are those of {names}; say which with the answer {answer}",
+            names=", ".join(dict.fromkeys(card.record["title"] for card, _ in found)),
+            answer=ANSWER,
+        )
+    if not found:
+        return None
+    card, place = min(found, key=lambda one: len(one[1]))
+    if "refused" in card.record:
+        raise ClauseError(
+            "the names are those of {title} ({url}), which cannot be opened: {why}",
+            title=card.record["title"],
+            url=card.record.get("url", ""),
+            why=card.record["refused"],
+        )
+    return card, place
+
+
+def fields_said(card: Card, found: Match, weights: Weights, known: Mapping[str, Any]) -> dict[str, Field]:
+    """What a card says of a file, by field: settings beside the weights first, then what all its models have.
+
+    `known` are fields that the file shows, such as d_model and tie_output. What only cases say, of which none holds, is
+    asked.
+    """
+    same = say("It is the same in all models of {title}.", title=card.record["title"])
+    said = {name: Known(value, same) for name, value in card.of("fields").items()}
+    open_: dict[str, list[Any]] = {}
+    settled = False
+    for case in card.of("cases"):
+        holds = _holds(case, found, weights, known)
+        settled = settled or holds
+        why = say("In {title}, this follows from what the file holds.", title=card.record["title"])
+        for name, value in case.get("fields", {}).items():
+            if holds:
+                said[name] = Known(value, why)
+            open_.setdefault(name, []).append(value)
+    made = {name: Field(name, "read", _value(name, one.value, known), one.evidence) for name, one in said.items()}
+    for name, values in card.of("usually").items():
+        why = say("This is assumed, because it is usual in {title}; other versions differ.", title=card.record["title"])
+        made[name] = inferred(name, values[0], why, *values)
+    for name, values in open_.items() if not settled else ():
+        if name not in made:
+            why = say("In {title}, this depends on settings that the file does not have.", title=card.record["title"])
+            made[name] = ask(name, why, *(_value(name, value, known) for value in values))
+    for key, name in card.of("settings").items():
+        there, value = _setting(key, weights)
+        if value is not None:
+            why = say("This value is saved with the weights as {key}.", key=shown(there))
+            made[name] = Field(name, "read", value, why)
+    return made
+
+
+def _holds(case: Mapping[str, Any], found: Match, weights: Weights, known: Mapping[str, Any]) -> bool:
+    own = [name.removeprefix(found.prefix) for name in weights.tensors]
+    return (
+        all(_there(one, own) for one in case.get("has", ()))
+        and not any(_there(one, own) for one in case.get("lacks", ()))
+        and case.get("tied") in (None, known.get("tie_output"))
+        and all(_setting(key, weights)[1] == value for key, value in case.get("settings", {}).items())
+    )
+
+
+def _setting(key: str, weights: Weights) -> tuple[str, Any]:
+    """Where a setting is stored, by the end of its path, and its value."""
+    there = (name for name in weights.settings if f".{name}".endswith(f".{key}"))
+    name = next(there, key)
+    return name, weights.settings.get(name)
+
+
+def _value(name: str, value: Any, known: Mapping[str, Any]) -> Any:
+    if value == _FROM_WIDTH:
+        return known["d_model"] ** -0.5
+    return None if value == "none" and name.endswith("_id") else value
+
+
+def heads_of(card: Card | None, found: Match, weights: Weights, width: int | None) -> Field | None:
+    """The number of heads, where maps are stored head by head or one map serves all heads."""
+    parts = next((weights.heads[one.source] for one in found.taken if one.source in weights.heads), None)
+    if parts is not None:
+        return inferred("n_heads", len(parts), say("The maps are stored head by head."))
+    one = next((name for name in weights.tensors if card and name == f"{found.prefix}{card.of('head_width')}"), None)
+    if one is None or not width or width % weights.tensors[one].shape[0]:
+        return None
+    why = say("The map of a head has {n} of the {width} dimensions.", n=weights.tensors[one].shape[0], width=width)
+    return inferred("n_heads", width // weights.tensors[one].shape[0], why)
