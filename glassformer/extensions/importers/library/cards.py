@@ -107,7 +107,7 @@ class Card:
         pairs = {key: [f"{prefix}{name}" for name in self.of(key)] for key in ("equal", "distinct", "same_rows")}
         if rows := pairs["same_rows"]:
             return len({weights.tensors[name].shape[:1] for name in rows}) == 1
-        return all(equal(*pair, weights) == (key == "equal") for key, pair in pairs.items() if pair)
+        return all(equal(pair[0], pair[1], weights) == (key == "equal") for key, pair in pairs.items() if pair)
 
 
 def _there(pattern: str, names: Iterable[str]) -> bool:

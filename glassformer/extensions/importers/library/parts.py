@@ -130,7 +130,7 @@ def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]
             if f"{module}.".startswith(f"{one}."):
                 module = f"{kind}{module.removeprefix(one)}"
     if module in said.get(NORMS, ()):
-        order = [one for one in said[NORMS] if (layer, one) in norms]
+        order = [one for one in said[NORMS] if (split(own)[0], one) in norms]
         module = f"norm{order.index(module) + 1}"
     for part in MATRICES:
         if any(f".{module}".endswith(f".{one}") for one in said.get(part, ())):

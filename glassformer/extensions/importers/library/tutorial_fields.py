@@ -81,6 +81,7 @@ class Understanding:
     named: Match  # what the names alone say
     facts: Facts  # numbers that its reshapes need
     said: Mapping[str, Field]  # what a card says of ids and of what is around a text
+    card: Card | None  # that whose names they are
 
 
 def understand(
@@ -122,7 +123,7 @@ def understand(
     if card and card.of("otherwise"):
         notes = (*notes, card.record["otherwise"])
     report = account(found, weights, sizes, needed=needed, fields=fields, notes=notes)
-    return Understanding(found, report, known, named, facts, said)
+    return Understanding(found, report, known, named, facts, said, card)
 
 
 def _facts(card: Card | None, found: Match, weights: Weights, answers: Mapping[str, Any]) -> dict[str, int]:

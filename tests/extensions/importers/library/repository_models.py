@@ -123,7 +123,9 @@ def jadore801120(s, src, tgt, pad=1, shared=True, scale="prj", d_k=5):
     src_mask, tgt_mask = masks(src, tgt, pad)
     size = VOCABS[1] if shared else VOCABS[0]
     target = s.of("decoder.trg_word_emb.weight", VOCABS[1], WIDTH)
-    source = s.kept("encoder.src_word_emb.weight", target) if shared else s.of("encoder.src_word_emb.weight", size, WIDTH)
+    source = (
+        s.kept("encoder.src_word_emb.weight", target) if shared else s.of("encoder.src_word_emb.weight", size, WIDTH)
+    )
     if shared:
         s.kept("trg_word_prj.weight", target)
 

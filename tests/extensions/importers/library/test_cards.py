@@ -1,12 +1,21 @@
 """A file of a popular repository opens with its card: the numbers of its code, and few questions."""
 
+import json
+import re
+
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library.cards import packaged
+from glassformer.extensions.importers.library.import_inputs import ImportInputs
+from glassformer.extensions.importers.library.kept_answers import as_said
 from glassformer.extensions.importers.library.opening import load, preview
+from glassformer.extensions.weight_files.weights import in_memory
 from tests.extensions.importers.library.repository_models import CODES, drawn, sentences
-from tests.extensions.importers.library.tutorial_models import saved
+from tests.extensions.importers.library.tutorial_models import PADDED, POST, STYLES, Article, at_random, saved
+from transformer.__main__ import main
+from transformer.errors import CheckpointError
 
 
 def logits_of(checkpoint, src, tgt):
@@ -28,5 +37,122 @@ def test_a_file_of_a_repository_computes_what_its_code_does(tmp_path, name):
         found = found.log_softmax(-1)
     real = torch.ones_like(tgt, dtype=torch.bool) if code.alone else tgt != code.pad
     assert expected.abs().max() > 0.5
-    print(name, float((found - expected)[real].abs().max()))
     assert (found - expected)[real].abs().max() < 1e-5
+
+
+def refusal(path, **given):
+    with pytest.raises(CheckpointError) as raised:
+        preview(path, **given)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_one_card_alone_claims_a_file(name):
+    weights = in_memory(drawn(CODES[name]), label="x")
+    claiming = [
+        one.file for one in packaged() for place in one.claimed([*weights.tensors]) if one.holds(place, weights)
+    ]
+    assert claiming == [CODES[name].card]
+
+
+def test_every_card_is_proved_or_refuses_with_a_reason(tmp_path):
+    proved = {code.card for code in CODES.values()}
+    for card in packaged():
+        refused = card.record.get("refused")
+        assert (card.file in proved) == (refused is None)
+        if refused:
+            names = [one.replace("{n}", "0").replace("{h}", "0") for one in card.needs]
+            path = tmp_path / f"{card.file}.safetensors"
+            save_file({name: torch.ones(4, 4) for name in names}, path)
+            assert card.record["title"] in refusal(path)
+            assert refusal(path).endswith(f"cannot be opened: {refused}.")
+
+
+def test_the_report_says_where_a_value_is_from_and_an_answer_counts_most(tmp_path):
+    code = CODES["nanoGPT"]
+    path = saved(tmp_path / "ckpt.pt", code.beside(drawn(code)))
+    report = preview(path).report
+    fields = {one.name: (one.how, one.value, str(one.evidence)) for one in report.fields}
+    assert str(report.recognised) == "The names are those of karpathy/nanoGPT (https://github.com/karpathy/nanoGPT)."
+    assert fields["norm"] == ("read", "pre", "It is the same in all models of karpathy/nanoGPT.")
+    assert fields["n_heads"] == ("read", 4, "This value is saved with the weights as 'model_args.n_head'.")
+    assert fields["activation"][:2] == ("inferred", "gelu")
+    assert "build-nanogpt" in str(report)
+    answers = {"n_heads": 2, "activation": "gelu_tanh", "norm": "post"}
+    answered = {one.name: one.value for one in preview(path, answers=answers).report.fields if one.how == "answered"}
+    assert answered == answers
+    assert "decoder_layers" in {one.name for one in preview(path, answers={"card": "none"}).report.asked}
+    assert "card: found 'x', expected one of ajhalthor, " in refusal(path, answers={"card": "x"})
+
+
+def test_ids_of_a_tokenizer_count_more_than_those_of_a_card(tmp_path):
+    code = CODES["hyunwoongko"]
+    path = saved(tmp_path / "m.pt", dict(drawn(code)))
+    for side, n in zip(("source", "target"), (17, 19), strict=True):
+        words = ["<pad>", "<unk>", *(f"w{i}" for i in range(n - 2))]
+        (tmp_path / f"{side}.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
+    fields = {one.name: one.value for one in preview(path).report.fields}
+    assert [fields[name] for name in ("pad_id", "unk_id", "bos_id", "eos_id")] == [0, 1, 2, 3]
+    assert (fields["prepend_source_bos"], fields["append_source_eos"], fields["decoder_start_id"]) == (True, True, 2)
+    assert load(path, answers=code.asked).run("w1 w2").src_ids == (2, 3, 4, 3)
+
+
+WRONG = {
+    "names = 3": "names: found 3, expected a table",
+    'title = "x"': "a card needs the keys title, names",
+    'title = "x"\nname = 3': "name: found 'name', expected one of cases, ",
+    'title = "x"\n[names]\na = "b"': "a: 'b' is no tensor of this program's models",
+    'title = "x"\n[names]\na = "encoder.layers.{n}.ffn.up_proj.weight"': "is no tensor of this program's models",
+    'title = "x"\n[names]\na = { turned = "src_table" }': "names.a: found 'turned', expected one of flattened, ",
+    'title = "x"\n[names]\na = "src_table"\n[fields]\nheads = 4': "fields: found 'heads', expected one of ",
+    'title = "x"\n[names]\na = "src_table"\n[ignored]\nb = "why"': "ignored.b: found 'why', expected one of copy, ",
+    'title = "x"\n[names]\na = "src_table"': "the names are not those of the card 'x'; missing are a.",
+    "title = ": "is no card in TOML",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_card_that_cannot_be_is_refused_by_its_key(tmp_path, text):
+    path, card = saved(tmp_path / "m.pt", dict(drawn(CODES["pbloem"]))), tmp_path / "mine.toml"
+    card.write_text(text)
+    assert WRONG[text] in refusal(path, given=ImportInputs(card=card))
+
+
+SWAPPED = {
+    "encoder_layers.": "net.reader.", "decoder_layers.": "net.writer.", ".W_q.": ".to_q.", ".W_o.": ".mix.",
+    ".norm1.": ".before.", ".norm2.": ".between.", ".norm3.": ".behind.", "encoder_embedding.": "words_in.",
+    "decoder_embedding.": "words_out.", "fc.": "to_words.", ".positional_encoding": ".places",
+}  # fmt: skip
+SAID = {
+    "encoder_layers": "net.reader", "decoder_layers": "net.writer", "q_proj": "to_q", "out_proj": "mix",
+    "norms": "before,between,behind", "src_table": "words_in.weight", "tgt_table": "words_out.weight",
+    "output_table": "to_words.weight", "ignored": "counter.*", **POST,
+}  # fmt: skip
+
+
+def strangely_named(model):
+    state = model.state_dict()
+    for old, new in SWAPPED.items():
+        state = {re.sub(rf"(^|(?<=\.)|(?=\.)){re.escape(old)}", new, name): one for name, one in state.items()}
+    return state | {"counter.steps": torch.zeros(3)}
+
+
+def test_answers_are_saved_as_a_card_with_which_another_file_of_the_code_opens_without_a_question(tmp_path, capsys):
+    first, second, card = tmp_path / "a.pt", tmp_path / "b.pt", tmp_path / "mine.toml"
+    theirs = at_random(Article(STYLES["S4"], layers=(1, 3)))
+    saved(first, strangely_named(at_random(Article(STYLES["S4"], layers=(2, 1)))))
+    said = [f"--set={name}={as_said(value)}" for name, value in SAID.items()]
+    assert main(["import", str(first), "--out", str(tmp_path / "ours"), *said, "--save-card", str(card)]) == 0
+    saved(second, strangely_named(theirs))
+    assert preview(second).report.asked
+    report = preview(second, given=ImportInputs(card=card)).report
+    assert not report.asked
+    assert str(report.recognised).startswith("The names are those of a (mine).")
+    ours = load(second, given=ImportInputs(card=card)).model
+    assert (ours(*PADDED) - theirs(*PADDED)).abs().max() < 1e-5
+    assert main(["import", str(second), "--out", str(tmp_path / "b"), "--card", str(card)]) == 0
+    capsys.readouterr()
+    assert (
+        main(["import", str(second), "--out", str(tmp_path / "c"), "--card", str(card), "--save-card", str(card)]) == 2
+    )
+    assert "already exists" in capsys.readouterr().err
