@@ -6,9 +6,12 @@
     otherwise = "what this code does that others do not, in one sentence"
     optional = ["out.bias"]                      # names below that not every file has; all others recognise the code
 
+    qkv = ["query", "key", "value"]              # what {qkv} stands for in its names; likewise norm = ["gamma", "beta"]
+
     [names]                                      # the file's -> the model's; {stack}: encoder and decoder
-    "{stack}.layers.{n}.attn.w_{qkv}.{p}" = "{stack}.layers.{n}.self_attn.{qkv}_proj.{p}"
-    "layers.{n}.qkv.{p}" = { "split by head" = "decoder.layers.{n}.self_attn.{qkv}_proj.{p}" }
+    "{stack}.layers.{n}.attn.{qkv}.{p}" = "{stack}.layers.{n}.self_attn.{qkv}_proj.{p}"
+    "{stack}.layers.{n}.norm1.{norm}" = "{stack}.layers.{n}.self_attn_residual.norm.{norm}"
+    "decoder.layers.{n}.joint.{p}" = { split_by_head = "decoder.layers.{n}.cross_attn.{kv}_proj.{p}" }
 
     [fields]                                     # of config.json, the same in all models
     norm = "post"
@@ -31,6 +34,7 @@ from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression
 from glassformer.extensions.importers.library.renaming import equal
 from glassformer.extensions.importers.library.report import Field, ask, inferred
+from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
@@ -44,19 +48,19 @@ _FROM_WIDTH = "1/sqrt(d_model)"
 
 RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {  # by the word of a card; by the number of targets
     "transposed": (keys.TRANSPOSED,),
-    "split rows": (keys.SPLIT_ROWS,),
-    "split columns": (keys.SPLIT_COLUMNS,),
-    "split by head": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
-    "one for all heads": (keys.ONE_FOR_ALL_HEADS,),
-    "rotary pairs apart": (keys.PAIRS_APART,),
+    "split_rows": (keys.SPLIT_ROWS,),
+    "split_columns": (keys.SPLIT_COLUMNS,),
+    "split_by_head": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
+    "one_for_all_heads": (keys.ONE_FOR_ALL_HEADS,),
+    "rotary_pairs_apart": (keys.PAIRS_APART,),
     "flattened": (keys.FLATTENED,),
-    "for both sides": (keys.FOR_BOTH,),
-    "flattened for both sides": (keys.FLATTENED_FOR_BOTH,),
-    "kernel of one": (keys.KERNEL_OF_ONE,),
-    "from row 1": (keys.FROM_ROW_1,),
-    "with a plain norm": (keys.WITH_PLAIN_NORM,),
-    "plus 1": (keys.PLUS_ONE,),
-    "one map": (keys.ONE_MAP,),
+    "for_both_sides": (keys.FOR_BOTH,),
+    "flattened_for_both_sides": (keys.FLATTENED_FOR_BOTH,),
+    "kernel_of_one": (keys.KERNEL_OF_ONE,),
+    "from_row_1": (keys.FROM_ROW_1,),
+    "with_a_plain_norm": (keys.WITH_PLAIN_NORM,),
+    "plus_1": (keys.PLUS_ONE,),
+    "one_map": (keys.ONE_MAP,),
 }
 IGNORED: Final = {
     "mask": say("it is a mask, rebuilt for each text"),
@@ -64,7 +68,16 @@ IGNORED: Final = {
     "formula": say("a formula computes it"),
     "unused": say("the model does not use it"),
 }
-_EXPANDED: Final = {"stack": ("encoder", "decoder"), "qkv": tuple("qkv"), "kv": tuple("kv")}
+# Settled with the tokenizers.
+LATER: Final = (
+    *CALLED,
+    "decoder_start_id",
+    "prepend_source_bos",
+    "append_source_eos",
+    "source_prefix",
+    "source_suffix",
+)
+_EXPANDED: Final = {"stack": ("encoder", "decoder"), "qkv": tuple("qkv"), "kv": tuple("kv"), "norm": ("weight", "bias")}
 _TARGET = re.compile(
     r"(src|tgt|output)_table|output_bias|(encoder|decoder)\.(embedding\.positions\.table|embedding\.norm\.P|final_norm\.P"
     r"|layers\.\{n\}\.((self|cross)_attn\.([qkv]|out)_proj\.P|ffn\.(up|down|gate)_proj\.P"
@@ -74,12 +87,13 @@ _KINDS: Final[Mapping[str, type]] = {
     "title": str, "url": str, "licence": str, "otherwise": str, "refused": str, "needs": list, "optional": list,
     "lacks": list, "equal": list, "distinct": list, "same_rows": list, "head_width": str, "names": dict,
     "ignored": dict, "fields": dict, "usually": dict, "settings": dict, "cases": list,
+    "qkv": list, "norm": list,
 }  # fmt: skip
 _CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
 
 
 @dataclass(frozen=True)
-class Card:
+class NameCard:
     """One code's names and settings."""
 
     file: str  # its name without the ending
@@ -115,12 +129,12 @@ def _there(pattern: str, names: Iterable[str]) -> bool:
 
 
 @cache
-def packaged() -> tuple[Card, ...]:
+def packaged() -> tuple[NameCard, ...]:
     """The cards that come along."""
     return tuple(made(read_table(file), file.stem) for file in sorted(FOLDER.glob("*.toml")))
 
 
-def read_card(path: Path, *, inside: Path | None = None) -> Card:
+def read_card(path: Path, *, inside: Path | None = None) -> NameCard:
     """A card of the user's; a CheckpointError says what is wrong with it."""
     files = FolderFiles(path.parent, inside=inside)
     label = files.label(path.name)
@@ -135,17 +149,17 @@ def read_card(path: Path, *, inside: Path | None = None) -> Card:
         return made(record, path.stem)
 
 
-def made(record: Mapping[str, Any], file: str) -> Card:
+def made(record: Mapping[str, Any], file: str) -> NameCard:
     """The card of a record; a ClauseError names the key that is wrong."""
     _check(record, _KINDS, "")
     if "title" not in record or not (record.get("names") or record.get("refused")):
-        raise ClauseError("a card needs the keys {keys}", keys="title, names")
-    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(name, said))
+        raise ClauseError("a card needs the keys {keys}", keys=", ".join(("title", "names")))
+    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(record, name, said))
     ignored = record.get("ignored", {})
     for name, why in ignored.items():
         _one_of(f"ignored.{name}", why, IGNORED)
     unused = (
-        Unused(one, IGNORED[why]) for name, why in ignored.items() for one, _ in _variants(name, ())
+        Unused(one, IGNORED[why]) for name, why in ignored.items() for one, _ in _variants(record, name, ())
     )  # fmt: skip
     for case in record.get("cases", ()):
         _check(case, _CASE, "cases.")
@@ -155,9 +169,9 @@ def made(record: Mapping[str, Any], file: str) -> Card:
     for name in record.get("settings", {}).values():
         _one_of("settings", name, CONFIG_FIELDS)
     title = say("The names are those of {title} ({url}).", title=record["title"], url=record.get("url", file))
-    optional = {one for name in record.get("optional", ()) for one, _ in _variants(name, ())}
+    optional = {one for name in record.get("optional", ()) for one, _ in _variants(record, name, ())}
     needs = record.get("needs") or [rule.source for rule in rules if rule.source not in optional]
-    return Card(file, record, KeyTable(title, rules, tuple(unused), of_one_code=True), tuple(needs))
+    return NameCard(file, record, KeyTable(title, rules, tuple(unused), of_one_code=True), tuple(needs))
 
 
 def _check(record: Mapping[str, Any], kinds: Mapping[str, type], before: str) -> None:
@@ -181,27 +195,28 @@ def _one_of(key: str, found: Any, names: Iterable[str]) -> None:
         )
 
 
-def _variants(source: str, targets: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """A line of a card for each value of its holes {stack}, {qkv} and {kv}; those in targets alone give several."""
-    for hole, values in _EXPANDED.items():
-        marked = f"{{{hole}}}"
+def _variants(record: Mapping[str, Any], source: str, targets: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A line of a card for each value of its holes, which the card may spell; holes in targets alone give several."""
+    for hole, ours in _EXPANDED.items():
+        marked, theirs = f"{{{hole}}}", record.get(hole, ours)
         if marked in source:
-            for value in values:
-                yield from _variants(source.replace(marked, value), [one.replace(marked, value) for one in targets])
+            for own, value in zip(theirs, ours, strict=True):
+                replaced = [one.replace(marked, value) for one in targets]
+                yield from _variants(record, source.replace(marked, own), replaced)
             return
-        several = [one.replace(marked, value) if marked in one else one for one in targets for value in values]
+        several = [one.replace(marked, value) if marked in one else one for one in targets for value in ours]
         targets = list(dict.fromkeys(several))
     yield source, tuple(targets)
 
 
-def _rules(name: str, said: Any) -> Iterator[Rule]:
+def _rules(record: Mapping[str, Any], name: str, said: Any) -> Iterator[Rule]:
     word, to = next(iter(said.items())) if isinstance(said, dict) and len(said) == 1 else ("", said)
     if word:
         _one_of(f"names.{name}", word, RESHAPES)
     targets = [to] if isinstance(to, str) else to
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in targets):
         raise ClauseError("{key}: found {found}, expected a name of the model", key=name, found=shown(said))
-    for source, ours in _variants(name, targets):
+    for source, ours in _variants(record, name, targets):
         for one in ours:
             if not _TARGET.fullmatch(one) or not set(re.findall(r"\{\w\}", one)) <= set(re.findall(r"\{\w\}", source)):
                 raise ClauseError("{key}: {found} is no tensor of this program's models", key=name, found=shown(one))
@@ -209,7 +224,9 @@ def _rules(name: str, said: Any) -> Iterator[Rule]:
         yield Rule(source, ours, choices[-1] if len(ours) == 2 else choices[0])
 
 
-def recognised(weights: Weights, answers: Mapping[str, Any], own: Card | None = None) -> tuple[Card, str] | None:
+def recognised(
+    weights: Weights, answers: Mapping[str, Any], own: NameCard | None = None
+) -> tuple[NameCard, str] | None:
     """The card that a file's names are those of, and their prefix; refuses one of a code that cannot be opened."""
     wanted, prefix = answers.get(ANSWER), answers.get("prefix")
     names = [*weights.tensors]
@@ -251,7 +268,7 @@ def recognised(weights: Weights, answers: Mapping[str, Any], own: Card | None = 
     return card, place
 
 
-def fields_said(card: Card, found: Match, weights: Weights, known: Mapping[str, Any]) -> dict[str, Field]:
+def fields_said(card: NameCard, found: Match, weights: Weights, known: Mapping[str, Any]) -> dict[str, Field]:
     """What a card says of a file, by field: settings beside the weights first, then what all its models have.
 
     `known` are fields that the file shows, such as d_model and tie_output. What only cases say, of which none holds, is
@@ -308,7 +325,51 @@ def _value(name: str, value: Any, known: Mapping[str, Any]) -> Any:
     return None if value == "none" and name.endswith("_id") else value
 
 
-def heads_of(card: Card | None, found: Match, weights: Weights, width: int | None) -> Field | None:
+def facts(card: NameCard | None, found: Match, weights: Weights, answers: Mapping[str, Any]) -> dict[str, int]:
+    """Numbers that reshapes need, as far as they are known before the shapes are."""
+    norms = (weights.tensors[one.source].shape[0] for one in found.taken if one.targets[0].endswith("norm.weight"))
+    width = next(norms, 1)
+    said = fields_said(card, found, weights, {"d_model": width}) if card else {}
+    known = heads_of(card, found, weights, width) or said.get("n_heads")
+    heads = answers.get("n_heads", known.value if known else None)
+    if type(heads) is not int or heads < 1:
+        return {}
+    return {"n_heads": heads, "d_head": max(1, width // heads)}
+
+
+def merged(
+    card: NameCard | None,
+    fields: Iterable[Field],
+    found: Match,
+    weights: Weights,
+    sizes: Mapping[str, tuple[int, ...]],
+    answers: Mapping[str, Any],
+) -> tuple[list[Field], dict[str, Field]]:
+    """The fields with what a card says, and what it says of ids, which wait for the tokenizers."""
+    by_name = {one.name: one for one in fields}
+    known = {name: one.value for name, one in by_name.items()}
+    said = fields_said(card, found, weights, known) if card else {}
+    if heads := heads_of(card, found, weights, known.get("d_model")):
+        said.setdefault("n_heads", heads)
+    later = {name: said.pop(name) for name in LATER if name in said}
+    said |= _head_widths(sizes, answers.get("n_heads", said.get("n_heads", by_name["n_heads"]).value), said)
+    return [*(by_name | said).values()], later
+
+
+def _head_widths(sizes: Mapping[str, tuple[int, ...]], heads: Any, said: Mapping[str, Field]) -> dict[str, Field]:
+    """The width of a head, and how many heads share keys, where they are not the usual ones."""
+    rows = {one: shape[0] for one in "qk" for name, shape in sizes.items() if name.endswith(f"{one}_proj.weight")}
+    width = next((shape[1] for name, shape in sizes.items() if name.endswith("q_proj.weight")), 0)
+    if type(heads) is not int or heads < 1 or len(rows) < 2 or rows["q"] % heads or rows["k"] % (rows["q"] // heads):
+        return {}
+    d_head = rows["q"] // heads
+    why = say("It follows from the rows of the maps of queries and keys, and the number of heads.")
+    made = {"d_head": d_head, "n_kv_heads": rows["k"] // d_head}
+    usual = {"d_head": width / heads, "n_kv_heads": heads}
+    return {name: inferred(name, n, why) for name, n in made.items() if name not in said and n != usual[name]}
+
+
+def heads_of(card: NameCard | None, found: Match, weights: Weights, width: int | None) -> Field | None:
     """The number of heads, where maps are stored head by head or one map serves all heads."""
     parts = next((weights.heads[one.source] for one in found.taken if one.source in weights.heads), None)
     if parts is not None:

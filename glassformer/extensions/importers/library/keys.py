@@ -419,6 +419,11 @@ def _filled(pattern: str, holes: Mapping[str, str]) -> str:
     return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
 
 
+def _is_layers(table: KeyTable, name: str) -> bool:
+    rules = (rule for rule in table.by_form.get(form(name), ()) if isinstance(rule, Rule))
+    return any("{n}" in rule.source and expression(rule.source).fullmatch(name) for rule in rules)
+
+
 def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Each beginning of a name, up to a dot -> what the rest of the names gives: target -> name; shortest first."""
     given: dict[str, dict[str, str]] = {"": {}}
@@ -430,8 +435,7 @@ def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]
             rest = name.removeprefix(prefix)
             if not isinstance(found := _found(table, rest), MatchedTensor):
                 continue
-            # There is no model below the number of one of several layers.
-            counted = not _NUMBER.search(prefix) or _NUMBER.search(rest)
-            if counted or all(one.startswith(prefix) for one in ends):
+            # There is no model below the number of one of several layers, unless it has numbered layers itself.
+            if not _NUMBER.search(prefix) or _is_layers(table, rest) or all(one.startswith(prefix) for one in ends):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

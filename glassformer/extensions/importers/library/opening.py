@@ -138,8 +138,7 @@ class _Import:
         learned = config.count_parameters() - absent
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
         content = Content(config, tokenizers.stored, card, found, facts, self.open_again)
-        of_names = self.understood.card
-        return Imported(report, content, self.understood.named, of_names.record if of_names else None)
+        return Imported(report, content, self.understood.named)
 
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
         """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""

@@ -42,6 +42,7 @@ NORMS, NONE = "norms", "none"
 PARTS = (*STACKS, *FINAL, *ATTENTIONS, *MATRICES, NORMS)
 _MOST = 12  # choices of a question
 _LAYER = 4  # tensors that a layer has at least
+_NUMBERED = re.compile(r"((?:[^.]+\.)*?[^.]*\d\.).+\.[^.]+")  # a layer, also one called `block0`
 _INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the module in it, the parameter
 _MISSING = re.compile(r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+")
 _WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
@@ -57,7 +58,7 @@ def split(name: str) -> tuple[str, str, str]:
 
 def in_layers(found: Match, names: Collection[str]) -> set[str]:
     """Those of some names that are part of a layer: of one that is known, or of a numbered module of many parts."""
-    numbered = {name: split(name.removeprefix(found.prefix))[0] for name in names}
+    numbered = {name: one[1] if (one := _NUMBERED.match(name.removeprefix(found.prefix))) else "" for name in names}
     several = Counter(filter(None, numbered.values()))
     return {name for name, layer in numbered.items() if found.layer_of(name) or several[layer] >= _LAYER}
 
@@ -176,14 +177,17 @@ def questions(found: Match, missing: Iterable[str], unused: Sequence[str], weigh
     lacking: dict[tuple[str, str], set[str]] = {}  # where: the stack and the sub-layer -> parts
     for one in filter(None, map(_MISSING.fullmatch, missing)):
         lacking.setdefault((one[1], one[2] or ""), set()).add(NORMS if one[4] else one[3])
+    lengths = Counter(info.shape for name, info in weights.tensors.items() if found.layer_of(name))
+    width = next((shape[0] for shape, _ in lengths.most_common() if len(shape) == 1), 0)
     there: dict[str, dict[tuple[str, str], list[str]]] = {}  # part -> where -> the modules that it may be
     for place in sorted(lacking, reverse=True):  # the encoder's names first
         stack, sublayer = place
-        modules = [_modules(stack, unused, found, weights, axes) for axes in (1, 2)]
-        whole = _parents(modules[1]) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
+        vectors, matrices = (_modules(stack, unused, found, weights, axes) for axes in (1, 2))
+        whole = _parents(matrices) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
         for part in (NORMS, *MATRICES):
             if part in lacking[place]:
-                names = list(modules[0]) if part == NORMS else whole or _matrices(part, sublayer, modules[1])
+                norms = [one for one in vectors if one not in matrices]  # the others are biases
+                names = norms if part == NORMS else whole or _matrices(part, sublayer, matrices, width)
                 there.setdefault(sublayer if whole else part, {})[place] = names
     most = max((n for _, n in found.layers.values()), default=1)
     made = []
@@ -207,19 +211,25 @@ def _modules(
     return made
 
 
-def _parents(there: Mapping[str, Sequence[int]]) -> list[str]:
+def _parents(there: Mapping[str, tuple[int, ...]]) -> list[str]:
     """The modules that may be a whole attention: they hold matrices in parts, or three in one."""
     joint = [module for module, shape in there.items() if shape[0] == 3 * shape[1]]
-    parents = dict.fromkeys([*joint, *(parent for module in there if (parent := module.rpartition(".")[0]))])
+    inside: dict[str, list[tuple[int, ...]]] = {}
+    for module, shape in there.items():
+        inside.setdefault(module.rpartition(".")[0], []).append(shape)
+    networks = {parent for parent, shapes in inside.items() if len(shapes) == 2 and shapes[0] == shapes[1][::-1]}
+    parents = dict.fromkeys([*joint, *(parent for parent in inside if parent and parent not in networks)])
     return [one for one in parents if not any(one.split(".")[0] in names for names in ATTENTIONS.values())]
 
 
-def _matrices(part: str, sublayer: str, there: Mapping[str, Sequence[int]]) -> list[str]:
-    """The modules that may be a matrix of a sub-layer; of an attention by the last part of their names."""
+def _matrices(part: str, sublayer: str, there: Mapping[str, tuple[int, ...]], width: int) -> list[str]:
+    """The modules that may be a matrix of a sub-layer, by shape; of an attention by the last part of their names."""
     if part in FEED_FORWARD:
-        return list(there)
+        turned = {one: shape[:: -1 if part == "up_proj" else 1] for one, shape in there.items()}  # [D, F]
+        fit = {one: shape for one, shape in turned.items() if shape[0] == width}
+        return [one for one, shape in fit.items() if shape[1] != width] or [*fit]
     of_it = [one for one in there if sublayer in ATTENTIONS and _attention(one) == sublayer]
-    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if len(set(there[one])) == 1))
+    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if set(there[one]) == {width}))
 
 
 def _together(part: str, groups: list[list[str]], most: int) -> list[str]:

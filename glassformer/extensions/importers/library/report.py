@@ -336,8 +336,7 @@ class Imported:
 
     report: ImportReport  # what became of every tensor, and where every field comes from
     content: Content | None  # the model; None while the report asks something
-    named: Match | None = None  # what the names alone say; None where a config says it
-    card: Mapping[str, Any] | None = None  # what the card of these names says; None without one
+    named: Match | None = None  # what the names alone say; None where a config or a card says it
 
     @property
     def parts(self) -> CheckpointContents | None:

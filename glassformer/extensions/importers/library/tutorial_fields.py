@@ -20,7 +20,7 @@ from typing import Any
 from torch import Tensor
 
 from glassformer.extensions.importers.library import cards, parts
-from glassformer.extensions.importers.library.cards import Card
+from glassformer.extensions.importers.library.cards import NameCard
 from glassformer.extensions.importers.library.keys import (
     ONE_MAP,
     UNIT_VECTORS,
@@ -35,7 +35,6 @@ from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
-from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, say, say_n
@@ -62,9 +61,6 @@ SAVED_AS = {
     "norm": ("norm_place",),
     "scale_embedding": ("scale_embedding",),
 }
-# Settled with the tokenizers.
-LATER = (*CALLED, "decoder_start_id", "prepend_source_bos", "append_source_eos", "source_prefix", "source_suffix")
-_NONE = Field("", "asked", None, say("This value is not known."))
 BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
           "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
 _FIRST = "encoder.layers.0.ffn.up_proj.weight"
@@ -78,17 +74,16 @@ class Understanding:
     report: ImportReport  # for people
     # The tensors of the model whose names were found, including those later recognised as others.
     known: frozenset[str]
-    named: Match  # what the names alone say
+    named: Match | None  # what the names alone say; None where a card says it
     facts: Facts  # numbers that its reshapes need
     said: Mapping[str, Field]  # what a card says of ids and of what is around a text
-    card: Card | None  # that whose names they are
 
 
 def understand(
     weights: Weights,
     answers: Mapping[str, Any] = MappingProxyType({}),
     settle: Callable[[Match], Match] = lambda found: found,
-    own: Card | None = None,
+    own: NameCard | None = None,
 ) -> Understanding:
     """Match a file with the names of a card, or else of tutorials; reads only tables that decide something.
 
@@ -102,7 +97,7 @@ def understand(
     check(found, label=weights.label)
     _check_final(found, weights, answers)
     known = frozenset(found.sources)
-    facts = _facts(card, found, weights, answers)
+    facts = cards.facts(card, found, weights, answers)
     sizes = shapes(found, weights, facts)
     _check_ranks(found, sizes, weights)
     found, shared = _shared(found, weights)
@@ -116,55 +111,14 @@ def understand(
     bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
-    fields, said = _with_card(card, fields, found, weights, sizes, answers)
+    fields, said = cards.merged(card, fields, found, weights, sizes, answers)
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     fields = [_evident(one, weights.settings, rows) for one in fields]
     needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     if card and card.of("otherwise"):
         notes = (*notes, card.record["otherwise"])
     report = account(found, weights, sizes, needed=needed, fields=fields, notes=notes)
-    return Understanding(found, report, known, named, facts, said, card)
-
-
-def _facts(card: Card | None, found: Match, weights: Weights, answers: Mapping[str, Any]) -> dict[str, int]:
-    """Numbers that reshapes need, as far as they are known before the shapes are."""
-    width = next(
-        (weights.tensors[one.source].shape[0] for one in found.taken if one.targets[0].endswith("norm.weight")), None
-    )
-    heads = answers.get("n_heads")
-    if heads is None and (one := cards.heads_of(card, found, weights, width)):
-        heads = one.value
-    if heads is None and card:
-        heads = cards.fields_said(card, found, weights, {"d_model": width or 1}).get("n_heads", _NONE).value
-    known = {"n_heads": heads, "d_head": answers.get("d_head", width // heads if width and heads else None)}
-    return {name: value for name, value in known.items() if type(value) is int and value > 0}
-
-
-def _with_card(
-    card: Card | None, fields: list[Field], found: Match, weights: Weights, sizes: Shapes, answers: Mapping[str, Any]
-) -> tuple[list[Field], dict[str, Field]]:
-    """The fields with what a card says, and what it says of ids, which wait for the tokenizers."""
-    by_name = {one.name: one for one in fields}
-    known = {name: one.value for name, one in by_name.items()}
-    said = cards.fields_said(card, found, weights, known) if card else {}
-    if heads := cards.heads_of(card, found, weights, known.get("d_model")):
-        said.setdefault("n_heads", heads)
-    later = {name: said.pop(name) for name in LATER if name in said}
-    said |= _head_widths(sizes, answers.get("n_heads", said.get("n_heads", by_name["n_heads"]).value), said)
-    return [*(by_name | said).values()], later
-
-
-def _head_widths(sizes: Shapes, heads: Any, said: Mapping[str, Field]) -> dict[str, Field]:
-    """The width of a head, and how many heads share keys, where they are not the usual ones."""
-    rows = {one: shape[0] for one in "qk" for name, shape in sizes.items() if name.endswith(f"{one}_proj.weight")}
-    width = next((shape[1] for name, shape in sizes.items() if name.endswith("q_proj.weight")), 0)
-    if type(heads) is not int or heads < 1 or len(rows) < 2 or rows["q"] % heads or rows["k"] % (rows["q"] // heads):
-        return {}
-    d_head = rows["q"] // heads
-    why = say("It follows from the rows of the maps of queries and keys, and the number of heads.")
-    made = {"d_head": d_head, "n_kv_heads": rows["k"] // d_head}
-    usual = {"d_head": width / heads, "n_kv_heads": heads}
-    return {name: inferred(name, n, why) for name, n in made.items() if name not in said and n != usual[name]}
+    return Understanding(found, report, known, None if card else named, facts, said)
 
 
 def _check_final(found: Match, weights: Weights, answers: Mapping[str, Any]) -> None:

@@ -188,17 +188,22 @@ def _questions(
     output = weights.ties.get(taken.get("output_table", ""), taken.get("output_table", ""))
     own = bool(output) and output != weights.ties.get(taken.get("src_table", ""), taken.get("src_table", ""))
     if "src_table" not in known:
-        yield _question("src_table", [*tables, *taken.values()], weights)
+        yield _question("src_table", [*_embeddings(tables, weights), *taken.values()], weights)
     if (tables or own) and both and "tgt_table" not in known and answers.get("shared_vocab") is not True:
-        yield _question("tgt_table", dict.fromkeys([*tables, *embeddings, *taken.values()]), weights)
+        yield _question("tgt_table", [*_embeddings(tables, weights), *embeddings, *taken.values()], weights)
     if tables and found.n_layers("decoder") and "output_table" not in known and answers.get("tie_output") is not True:
         yield _question("output_table", [*tables, *embeddings], weights)
     sides = {POSITION_OF[stack] for stack in LAYERS if found.n_layers(stack)}
     if not sides <= known and POSITIONS not in answers:
         places = [name for name, shape in shapes.items() if _has_positions(shape, width)]
         if places:
-            yield _question(POSITIONS, places, weights, "sinusoidal", "none")
+            yield _question(POSITIONS, _embeddings(places, weights), weights, "sinusoidal", "none")
     yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
+
+
+def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:
+    """Those of some names that have no bias beside them, as an output layer may have; all if each has one."""
+    return [one for one in names if f"{one.removesuffix('weight')}bias" not in weights.tensors] or [*names]
 
 
 def _vectors(

@@ -12,7 +12,7 @@ from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import as_said
 from glassformer.extensions.importers.library.opening import load, preview
 from glassformer.extensions.weight_files.weights import in_memory
-from tests.extensions.importers.library.repository_models import CODES, drawn, sentences
+from tests.extensions.importers.library.repository_codes import CODES, drawn, sentences
 from tests.extensions.importers.library.tutorial_models import PADDED, POST, STYLES, Article, at_random, saved
 from transformer.__main__ import main
 from transformer.errors import CheckpointError
@@ -151,8 +151,28 @@ def test_answers_are_saved_as_a_card_with_which_another_file_of_the_code_opens_w
     ours = load(second, given=ImportInputs(card=card)).model
     assert (ours(*PADDED) - theirs(*PADDED)).abs().max() < 1e-5
     assert main(["import", str(second), "--out", str(tmp_path / "b"), "--card", str(card)]) == 0
-    capsys.readouterr()
-    assert (
-        main(["import", str(second), "--out", str(tmp_path / "c"), "--card", str(card), "--save-card", str(card)]) == 2
-    )
-    assert "already exists" in capsys.readouterr().err
+    for source, given, told in ((first, [], "already exists"), (second, ["--card", str(card)], "need no card")):
+        assert main(["import", str(source), "--out", str(tmp_path / "c"), *given, "--save-card", str(card)]) == 2
+        assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_without_its_card_only_tensors_that_fit_are_offered(tmp_path, name):
+    state = drawn(CODES[name])
+    try:
+        report = preview(saved(tmp_path / "m.pt", dict(state)), answers={"card": "none"}).report
+    except CheckpointError:
+        return  # no name is one of a tutorial
+    asked = {one.name: [str(choice.value) for choice in one.choices] for one in report.asked}
+    for table in ("src_table", "tgt_table", "output_table"):
+        offered = [one for one in asked.get(table, ()) if one in state]
+        assert all(state[one].shape[1] == 16 and not re.search(r"\d", one) for one in offered)
+        biased = [one for one in offered if f"{one.removesuffix('weight')}bias" in state]
+        assert table == "output_table" or not biased
+    for part, axis in (("up_proj", 1), ("down_proj", 0)):
+        ends = tuple(f".{one}.weight" for one in asked.get(part, ()))
+        shapes = {one.shape for name, one in state.items() if name.endswith(ends)} if ends else set()
+        assert all(shape[axis] == 16 != shape[1 - axis] for shape in shapes)
+    for norm in {one for order in asked.get("norms", ()) for one in order.split(",")}:
+        assert all(one.dim() == 1 for name, one in state.items() if name.rpartition(".")[0].endswith(f".{norm}"))
+    assert "prefix" not in asked  # layers are no models
