@@ -1,11 +1,9 @@
 """Cards of repositories: the tensor names of one code, and what all its models have in common, as data in TOML.
 
     title = "somebody/transformer"
-    url = "https://..."
     licence = "MIT"
     otherwise = "what this code does that others do not, in one sentence"
     optional = ["out.bias"]                      # names below that not every file has; all others recognise the code
-
     qkv = ["query", "key", "value"]              # what {qkv} stands for in its names; likewise norm = ["gamma", "beta"]
 
     [names]                                      # the file's -> the model's; {stack}: encoder and decoder
@@ -38,7 +36,7 @@ from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files.untrusted_folder import FolderFiles
-from transformer.i18n import say
+from transformer.i18n import Sentence, say, say_n
 from transformer.i18n.sentence import read_table
 
 FOLDER: Final = Path(__file__).parents[1] / "cards"
@@ -90,6 +88,16 @@ _KINDS: Final[Mapping[str, type]] = {
     "qkv": list, "norm": list,
 }  # fmt: skip
 _CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
+_LENGTHS: Final = {"qkv": 3, "norm": 2, "equal": 2, "distinct": 2}
+_TOLD: Final[Mapping[Any, Sentence]] = {
+    str: say("a text"),
+    bool: say("true or false"),
+    dict: say("a table"),
+    list: say("a list of texts"),
+    "cases": say("a list of tables"),
+    **{key: say_n("{n} text", "{n} texts", n) for key, n in _LENGTHS.items()},
+    "usually": say("a list for each field"),
+}
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,8 @@ class NameCard:
     def holds(self, prefix: str, weights: Weights) -> bool:
         """Whether the values of its tensors are those of this code, too, as far as names do not decide it."""
         pairs = {key: [f"{prefix}{name}" for name in self.of(key)] for key in ("equal", "distinct", "same_rows")}
+        if not {name for pair in pairs.values() for name in pair} <= weights.tensors.keys():
+            return False
         if rows := pairs["same_rows"]:
             return len({weights.tensors[name].shape[:1] for name in rows}) == 1
         return all(equal(pair[0], pair[1], weights) == (key == "equal") for key, pair in pairs.items() if pair)
@@ -140,9 +150,9 @@ def read_card(path: Path, *, inside: Path | None = None) -> NameCard:
     label = files.label(path.name)
     try:
         record = tomllib.loads(files.read(path.name, limit=_MOST).decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(
-            "{label}: is no card in TOML: {problem}.", label=label, problem=shown(str(error))
+            "{label}: is not a card in TOML: {problem}.", label=label, problem=shown(str(error))
         ) from error
     record.pop("sentences", None)
     with within(label):
@@ -168,30 +178,45 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
             _one_of("fields", name, CONFIG_FIELDS)
     for name in record.get("settings", {}).values():
         _one_of("settings", name, CONFIG_FIELDS)
-    title = say("The names are those of {title} ({url}).", title=record["title"], url=record.get("url", file))
+    title = record["title"]
+    record = {"url": f"https://github.com/{title}" if "/" in title else file, **record}
+    name = say("The names are those of {title} ({url}).", title=title, url=record["url"])
     optional = {one for name in record.get("optional", ()) for one, _ in _variants(record, name, ())}
     needs = record.get("needs") or [rule.source for rule in rules if rule.source not in optional]
-    return NameCard(file, record, KeyTable(title, rules, tuple(unused), of_one_code=True), tuple(needs))
+    patterns = (*needs, *record.get("lacks", ()), *ignored)
+    for pattern in (*patterns, *(rule.source for rule in rules)):
+        if pattern.count("{n}") > 1 or pattern.count("{p}") > 1:
+            raise ClauseError(
+                "{key}: has {hole} twice; write {other} for a second number", key=pattern, hole="{n}", other="{h}"
+            )
+    if not needs:
+        raise ClauseError("a card needs the keys {keys}", keys="needs")
+    return NameCard(file, record, KeyTable(name, rules, tuple(unused), of_one_code=True), tuple(needs))
 
 
 def _check(record: Mapping[str, Any], kinds: Mapping[str, type], before: str) -> None:
     for key, value in record.items():
         _one_of(f"{before}{key}", key, kinds)
-        if not isinstance(value, kinds[key]):
+        fits = isinstance(value, kinds[key])
+        if fits and isinstance(value, list):
+            fits = all(isinstance(one, dict if key == "cases" else str) for one in value)
+            fits = fits and len(value) == _LENGTHS.get(key, len(value))
+        if fits and key == "usually":
+            fits = all(isinstance(one, list) and one for one in value.values())
+        if not fits:
+            expected = _TOLD[key] if key in _TOLD else _TOLD[kinds[key]]
             raise ClauseError(
-                "{key}: found {found}, expected {expected}",
-                key=f"{before}{key}",
-                found=shown(value),
-                expected={str: say("a text"), list: say("a list"), dict: say("a table"), bool: say("true or false")}[
-                    kinds[key]
-                ],
+                "{key}: found {found}, expected {expected}", key=f"{before}{key}", found=shown(value), expected=expected
             )
 
 
 def _one_of(key: str, found: Any, names: Iterable[str]) -> None:
-    if found not in names:
+    if not isinstance(found, str) or found not in names:
         raise ClauseError(
-            "{key}: found {found}, expected one of {names}", key=key, found=shown(found), names=", ".join(sorted(names))
+            "{field}: found {found}, expected one of {choices}",
+            field=key,
+            found=shown(found),
+            choices=", ".join(sorted(names)),
         )
 
 
@@ -215,11 +240,11 @@ def _rules(record: Mapping[str, Any], name: str, said: Any) -> Iterator[Rule]:
         _one_of(f"names.{name}", word, RESHAPES)
     targets = [to] if isinstance(to, str) else to
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in targets):
-        raise ClauseError("{key}: found {found}, expected a name of the model", key=name, found=shown(said))
+        raise ClauseError("{key}: {found} is not a tensor of this program's models", key=name, found=shown(said))
     for source, ours in _variants(record, name, targets):
         for one in ours:
             if not _TARGET.fullmatch(one) or not set(re.findall(r"\{\w\}", one)) <= set(re.findall(r"\{\w\}", source)):
-                raise ClauseError("{key}: {found} is no tensor of this program's models", key=name, found=shown(one))
+                raise ClauseError("{key}: {found} is not a tensor of this program's models", key=name, found=shown(one))
         choices = RESHAPES[word] if word else (keys.AS_IS,)
         yield Rule(source, ours, choices[-1] if len(ours) == 2 else choices[0])
 
@@ -262,7 +287,7 @@ def recognised(
         raise ClauseError(
             "the names are those of {title} ({url}), which cannot be opened: {why}",
             title=card.record["title"],
-            url=card.record.get("url", ""),
+            url=card.record["url"],
             why=card.record["refused"],
         )
     return card, place
@@ -321,7 +346,7 @@ def _setting(key: str, weights: Weights) -> tuple[str, Any]:
 
 def _value(name: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value == _FROM_WIDTH:
-        return known["d_model"] ** -0.5
+        return known.get("d_model", 1) ** -0.5
     return None if value == "none" and name.endswith("_id") else value
 
 
