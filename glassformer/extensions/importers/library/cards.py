@@ -300,7 +300,7 @@ def fields_said(card: NameCard, found: Match, weights: Weights, known: Mapping[s
     asked.
     """
     same = say("It is the same in all models of {title}.", title=card.record["title"])
-    said = {name: Known(value, same) for name, value in card.of("fields").items()}
+    said = {name: Known(value, same) for name, value in {"score_scale": None, **card.of("fields")}.items()}
     open_: dict[str, list[Any]] = {}
     settled = False
     for case in card.of("cases"):
