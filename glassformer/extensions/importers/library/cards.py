@@ -376,8 +376,9 @@ def merged(
     said = fields_said(card, found, weights, known) if card else {}
     if heads := heads_of(card, found, weights, known.get("d_model")):
         said.setdefault("n_heads", heads)
+    said = {name: one for name, one in said.items() if name not in by_name or by_name[name].how != "read"}
     later = {name: said.pop(name) for name in LATER if name in said}
-    said |= _head_widths(sizes, answers.get("n_heads", said.get("n_heads", by_name["n_heads"]).value), said)
+    said |= _head_widths(sizes, answers.get("n_heads", (by_name | said)["n_heads"].value), said)
     return [*(by_name | said).values()], later
 
 

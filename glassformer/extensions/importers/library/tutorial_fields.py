@@ -111,9 +111,9 @@ def understand(
     bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
-    fields, said = cards.merged(card, fields, found, weights, sizes, answers)
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     fields = [_evident(one, weights.settings, rows) for one in fields]
+    fields, said = cards.merged(card, fields, found, weights, sizes, answers)
     needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     if card and card.of("otherwise"):
         notes = (*notes, card.record["otherwise"])

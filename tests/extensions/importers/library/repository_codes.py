@@ -17,6 +17,7 @@ from tests.extensions.importers.library.repository_models import (
     State,
     ajhalthor,
     aladdinpersson,
+    annotated,
     attention,
     bentrevett,
     brandokoch,
@@ -157,6 +158,7 @@ def _settings(**of):
 
 
 CODES = {
+    "The Annotated Transformer": Code("annotated", annotated, HEADED | SPECIAL, pad=0),
     "hyunwoongko": Code("hyunwoongko", hyunwoongko, HEADED),
     "SamLynnEvans": Code("samlynnevans", samlynnevans, HEADED),
     "jadore801120, one table, prj": Code(

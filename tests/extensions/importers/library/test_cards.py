@@ -34,7 +34,7 @@ def test_a_file_of_a_repository_computes_what_its_code_does(tmp_path, name):
     checkpoint = load(path, answers=code.asked)
     expected = code.run(state, src, tgt, **code.options)
     found = logits_of(checkpoint, src, tgt)
-    if code.run.__name__ in ("gordicaleksa", "pbloem"):
+    if code.run.__name__ in ("annotated", "gordicaleksa", "pbloem"):
         found = found.log_softmax(-1)
     real = torch.ones_like(tgt, dtype=torch.bool) if code.alone else tgt != code.pad
     assert expected.abs().max() > 0.5
@@ -199,3 +199,10 @@ def test_without_its_card_only_tensors_that_fit_are_offered(tmp_path, name):
     for norm in {one for order in asked.get("norms", ()) for one in order.split(",")}:
         assert all(one.dim() == 1 for name, one in state.items() if name.rpartition(".")[0].endswith(f".{norm}"))
     assert "prefix" not in asked  # layers are no models
+
+
+def test_what_is_saved_beside_the_weights_counts_more_than_a_card(tmp_path):
+    state = dict(drawn(CODES["hyunwoongko"]))
+    path = saved(tmp_path / "m.pt", {"state_dict": state, "args": {"activation": "gelu", "pad_idx": 0, "nhead": 2}})
+    fields = {one.name: one.value for one in preview(path).report.fields}
+    assert [fields[name] for name in ("activation", "pad_id", "n_heads", "norm")] == ["gelu", 0, 2, "post"]
