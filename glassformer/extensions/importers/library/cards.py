@@ -30,6 +30,7 @@ from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Known
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression
+from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.renaming import equal
 from glassformer.extensions.importers.library.report import Field, ask, inferred
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
@@ -255,7 +256,7 @@ def recognised(
     """The card that a file's names are those of, and their prefix; refuses one of a code that cannot be opened."""
     wanted, prefix = answers.get(ANSWER), answers.get("prefix")
     names = [*weights.tensors]
-    if wanted == NO_CARD:
+    if wanted == NO_CARD or (own is None and not answers.keys().isdisjoint(PARTS)):  # the user says what is what
         return None
     if own is None and wanted is not None:
         _one_of(ANSWER, wanted, [NO_CARD, *(card.file for card in packaged())])
@@ -285,10 +286,12 @@ def recognised(
     card, place = min(found, key=lambda one: len(one[1]))
     if "refused" in card.record:
         raise ClauseError(
-            "the names are those of {title} ({url}), which cannot be opened: {why}",
+            "the names are those of {title} ({url}), which cannot be opened: {why}; if your code differs, answer "
+            "{answer}",
             title=card.record["title"],
             url=card.record["url"],
             why=card.record["refused"],
+            answer=f"{ANSWER}={NO_CARD}",
         )
     return card, place
 

@@ -272,7 +272,7 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     for pattern in map(str.strip, patterns):
         meant = [
             [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-            for names in (found.left_over, known)
+            for names in (found.left_over, known, found.ignored)
         ]
         if not any(meant):
             raise ClauseError(
@@ -281,7 +281,7 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
                 found=shown(pattern),
                 names=_listed(found.left_over, weights),
             )
-        gone |= dict.fromkeys(meant[0] or meant[1], WITHOUT)
+        gone |= dict.fromkeys(meant[0] or meant[1], WITHOUT)  # or they are ignored already
     left = tuple(name for name in found.left_over if name not in gone)
     taken = tuple(one for one in found.taken if one.source not in gone)
     return replace(found, taken=taken, ignored={**found.ignored, **gone}, left_over=left)

@@ -12,7 +12,7 @@ from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import as_said
 from glassformer.extensions.importers.library.opening import load, preview
 from glassformer.extensions.weight_files.weights import in_memory
-from tests.extensions.importers.library.repository_codes import CODES, drawn, sentences
+from tests.extensions.importers.library.repository_codes import CODES, END, drawn, sentences
 from tests.extensions.importers.library.tutorial_models import PADDED, POST, STYLES, Article, at_random, saved
 from tests.source_code import ROOT
 from transformer.__main__ import main
@@ -66,7 +66,7 @@ def test_every_card_is_proved_or_refuses_with_a_reason(tmp_path):
             path = tmp_path / f"{card.file}.safetensors"
             save_file({name: torch.ones(4, 4) for name in names}, path)
             assert card.record["title"] in refusal(path)
-            assert refusal(path).endswith(f"cannot be opened: {refused}.")
+            assert refusal(path).endswith(f"cannot be opened: {refused}; if your code differs, answer card=none.")
 
 
 def test_the_documents_list_every_card_and_what_is_asked():
@@ -206,3 +206,24 @@ def test_what_is_saved_beside_the_weights_counts_more_than_a_card(tmp_path):
     path = saved(tmp_path / "m.pt", {"state_dict": state, "args": {"activation": "gelu", "pad_idx": 0, "nhead": 2}})
     fields = {one.name: one.value for one in preview(path).report.fields}
     assert [fields[name] for name in ("activation", "pad_id", "n_heads", "norm")] == ["gelu", 0, 2, "post"]
+
+
+def test_answers_of_before_there_was_a_card_open_a_file_as_they_did(tmp_path):
+    """A user who says what is what needs no card; what a card ignores may be called ignored."""
+    code = CODES["hyunwoongko"]
+    path = saved(tmp_path / "m.pt", dict(drawn(code)))
+    names = {
+        "out_proj": "w_concat", "src_table": "encoder.emb.tok_emb.weight", "tgt_table": "decoder.emb.tok_emb.weight",
+        "output_table": "decoder.linear.weight",
+    }  # fmt: skip
+    report = preview(path, answers=names).report
+    assert str(report.recognised) == "An encoder and a decoder whose tensors have names from tutorials."
+    assert [one.name for one in report.asked][:1] == ["positions"]
+    code = CODES["ng-video-lecture"]
+    path = saved(tmp_path / "n.pt", dict(drawn(code)))
+    assert load(path, answers=code.asked | {"ignored": "*.tril"}).config.n_heads == 4
+
+
+def test_a_setting_that_cannot_be_is_one_sentence(tmp_path):
+    path = saved(tmp_path / "m.pt", {"model": dict(drawn(CODES["nanoGPT"])), "model_args": {"n_head": "four"}})
+    assert refusal(path, answers=END).startswith(f"{path}: n_heads: found 'four', expected")
