@@ -138,7 +138,7 @@ class _Import:
         learned = config.count_parameters() - absent
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
         content = Content(config, tokenizers.stored, card, found, facts, self.open_again)
-        return Imported(report, content, self.understood.named)
+        return Imported(report, content, named=self.understood.named)
 
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
         """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""

@@ -17,7 +17,6 @@ from tests.extensions.importers.library.repository_models import (
     State,
     ajhalthor,
     aladdinpersson,
-    annotated,
     attention,
     bentrevett,
     brandokoch,
@@ -158,7 +157,6 @@ def _settings(**of):
 
 
 CODES = {
-    "The Annotated Transformer": Code("annotated", annotated, HEADED | SPECIAL, pad=0),
     "hyunwoongko": Code("hyunwoongko", hyunwoongko, HEADED),
     "SamLynnEvans": Code("samlynnevans", samlynnevans, HEADED),
     "jadore801120, one table, prj": Code(

@@ -65,33 +65,6 @@ def waves(length=LENGTH, exponent=lambda i: 2 * (i // 2) / WIDTH):
     return torch.tensor([[math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(row)] for row in rows])
 
 
-def annotated(s, src, tgt, pad=0):
-    src_mask, tgt_mask = masks(src, tgt, pad)
-    ends = {"eps": 1e-6, "names": ("a_2", "b_2"), "deviation": True}
-
-    def embed(side, size, ids):
-        x = s.of(f"{side}_embed.0.lut.weight", size, WIDTH)[ids] * math.sqrt(WIDTH)
-        return x + s.kept(f"{side}_embed.1.pe", waves()[None])[:, : ids.size(1)]
-
-    def attend(x, y, mask, name):
-        return s.attend(x, y, mask, [f"{name}.linears.{i}" for i in range(4)])
-
-    x, y = embed("src", VOCABS[0], src), embed("tgt", VOCABS[1], tgt)
-    for side, memory in (("encoder", False), ("decoder", True)):
-        z, mask = (y, tgt_mask) if memory else (x, src_mask)
-        for n in range(LAYERS):
-            at = f"{side}.layers.{n}"
-            normed = s.norm(z, f"{at}.sublayer.0.norm", **ends)
-            z = z + attend(normed, normed, mask, f"{at}.self_attn")
-            if memory:
-                z = z + attend(s.norm(z, f"{at}.sublayer.1.norm", **ends), x, src_mask, f"{at}.src_attn")
-            normed = s.norm(z, f"{at}.sublayer.{1 + memory}.norm", **ends)
-            z = z + s.network(normed, f"{at}.feed_forward.w_1", f"{at}.feed_forward.w_2")
-        z = s.norm(z, f"{side}.norm", **ends)
-        x = x if memory else z
-    return s.linear(z, "generator.proj", VOCABS[1]).log_softmax(-1)
-
-
 def hyunwoongko(s, src, tgt, pad=1):
     src_mask, tgt_mask = masks(src, tgt, pad)
     ends = {"eps": 1e-12, "names": ("gamma", "beta")}

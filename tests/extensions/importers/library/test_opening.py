@@ -40,7 +40,7 @@ def fields_of(path, answers=PRE):
 def test_what_is_open_is_an_error_with_its_choices(tmp_path):
     path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
     with pytest.raises(QuestionsError, match=r"n_heads \(one of 4, 2, 8, 1, 16\); norm \(one of pre, post\)") as caught:
-        load(path, answers={"pad_id": 0, "card": "none"})
+        load(path, answers={"pad_id": 0})
     assert [one.name for one in caught.value.report.asked] == [
         "n_heads", "norm", "scale_embedding", "activation", "bos_id", "eos_id",
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def test_layers_without_embeddings_are_refused_before_anything_is_asked(tmp_path
 def test_an_answer_that_cannot_be_is_refused(tmp_path, answer, message):
     path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
     with pytest.raises(CheckpointError, match=message):
-        load(path, answers=PRE | answer | {"card": "none"})
+        load(path, answers=PRE | answer)
 
 
 def test_many_missing_tensors_are_named_at_once(tmp_path):
@@ -189,7 +189,7 @@ def test_what_is_missing_too_many_twice_or_impossible_is_named(tmp_path):
         ({"encoder.layers.0.self_attn.w_q.weight": torch.ones(16)}, r"has the shape .*; expected 2 axes"),
     ):
         with pytest.raises(CheckpointError, match=message):
-            load(saved(path, content), answers=PRE | {"card": "none"})
+            load(saved(path, content), answers=PRE)
 
 
 @pytest.mark.parametrize("off", [0.1, math.nan])
