@@ -9,10 +9,14 @@
     [names]                                      # the file's -> the model's; {stack}: encoder and decoder
     "{stack}.layers.{n}.attn.{qkv}.{p}" = "{stack}.layers.{n}.self_attn.{qkv}_proj.{p}"
     "{stack}.layers.{n}.norm1.{norm}" = "{stack}.layers.{n}.self_attn_residual.norm.{norm}"
-    "decoder.layers.{n}.joint.{p}" = { split_by_head = "decoder.layers.{n}.cross_attn.{kv}_proj.{p}" }
+    "decoder.layers.{n}.joint.{p}" = { split_heads = "decoder.layers.{n}.cross_attn.{kv}_proj.{p}" }
 
     [fields]                                     # of config.json, the same in all models
     norm = "post"
+    activation = ["relu", "gelu"]                # the first is assumed, as it is usual
+
+    [settings]                                   # stored beside the weights -> a field
+    "model_args.n_head" = "n_heads"
 
 A card has no code: what it cannot say is a general feature of the import, or it is `refused` with the reason. A value
 that was stored beside the weights counts more than the card, a tokenizer's ids do, and an answer counts most.
@@ -45,21 +49,25 @@ ANSWER, NO_CARD = "card", "none"  # `--set card=none` opens a file without its c
 _MOST = 256_000  # bytes of a card
 _FROM_WIDTH = "1/sqrt(d_model)"
 
-RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {  # by the word of a card; by the number of targets
-    "transposed": (keys.TRANSPOSED,),
-    "split_rows": (keys.SPLIT_ROWS,),
-    "split_columns": (keys.SPLIT_COLUMNS,),
-    "split_by_head": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
-    "one_for_all_heads": (keys.ONE_FOR_ALL_HEADS,),
-    "rotary_pairs_apart": (keys.PAIRS_APART,),
-    "flattened": (keys.FLATTENED,),
-    "for_both_sides": (keys.FOR_BOTH,),
-    "flattened_for_both_sides": (keys.FLATTENED_FOR_BOTH,),
-    "kernel_of_one": (keys.KERNEL_OF_ONE,),
-    "from_row_1": (keys.FROM_ROW_1,),
-    "with_a_plain_norm": (keys.WITH_PLAIN_NORM,),
-    "plus_1": (keys.PLUS_ONE,),
-    "one_map": (keys.ONE_MAP,),
+# By the word of a card, which is the name of the reshape in `keys`; by the number of targets.
+_WORDS: Final = (
+    "TRANSPOSED",
+    "SPLIT_ROWS",
+    "SPLIT_COLUMNS",
+    "ONE_FOR_ALL_HEADS",
+    "PAIRS_APART",
+    "FLATTENED",
+    "FOR_BOTH",
+    "FLATTENED_FOR_BOTH",
+    "KERNEL_OF_ONE",
+    "FROM_ROW_1",
+    "WITH_PLAIN_NORM",
+    "PLUS_ONE",
+    "ONE_MAP",
+)
+RESHAPES: Final[Mapping[str, tuple[Reshape, ...]]] = {
+    "split_heads": (keys.SPLIT_HEADS, keys.SPLIT_HEADS_IN_TWO),
+    **{word.lower(): (getattr(keys, word),) for word in _WORDS},
 }
 IGNORED: Final = {
     "mask": say("it is a mask, rebuilt for each text"),
@@ -68,14 +76,8 @@ IGNORED: Final = {
     "unused": say("the model does not use it"),
 }
 # Settled with the tokenizers.
-LATER: Final = (
-    *CALLED,
-    "decoder_start_id",
-    "prepend_source_bos",
-    "append_source_eos",
-    "source_prefix",
-    "source_suffix",
-)
+_AROUND: Final = ("decoder_start_id", "prepend_source_bos", "append_source_eos", "source_prefix", "source_suffix")
+LATER: Final = (*CALLED, *_AROUND)
 _EXPANDED: Final = {"stack": ("encoder", "decoder"), "qkv": tuple("qkv"), "kv": tuple("kv"), "norm": ("weight", "bias")}
 _TARGET = re.compile(
     r"(src|tgt|output)_table|output_bias|(encoder|decoder)\.(embedding\.positions\.table|embedding\.norm\.P|final_norm\.P"
@@ -83,11 +85,10 @@ _TARGET = re.compile(
     r"|(self_attn|cross_attn|ffn)_residual\.(output_)?norm\.P))".replace("P", r"(\{p\}|weight|bias)")
 )
 _KINDS: Final[Mapping[str, type]] = {
-    "title": str, "url": str, "licence": str, "otherwise": str, "refused": str, "needs": list, "optional": list,
-    "lacks": list, "equal": list, "distinct": list, "same_rows": list, "head_width": str, "names": dict,
-    "ignored": dict, "fields": dict, "usually": dict, "settings": dict, "cases": list,
-    "qkv": list, "norm": list,
-}  # fmt: skip
+    **dict.fromkeys(("title", "url", "licence", "otherwise", "refused", "head_width"), str),
+    **dict.fromkeys(("needs", "optional", "lacks", "equal", "distinct", "cases", "qkv", "norm"), list),
+    **dict.fromkeys(("names", "ignored", "fields", "settings"), dict),
+}
 _CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
 _LENGTHS: Final = {"qkv": 3, "norm": 2, "equal": 2, "distinct": 2}
 _TOLD: Final[Mapping[Any, Sentence]] = {
@@ -97,7 +98,6 @@ _TOLD: Final[Mapping[Any, Sentence]] = {
     list: say("a list of texts"),
     "cases": say("a list of tables"),
     **{key: say_n("{n} text", "{n} texts", n) for key, n in _LENGTHS.items()},
-    "usually": say("a list for each field"),
 }
 
 
@@ -127,11 +127,9 @@ class NameCard:
 
     def holds(self, prefix: str, weights: Weights) -> bool:
         """Whether the values of its tensors are those of this code, too, as far as names do not decide it."""
-        pairs = {key: [f"{prefix}{name}" for name in self.of(key)] for key in ("equal", "distinct", "same_rows")}
+        pairs = {key: [f"{prefix}{name}" for name in self.of(key)] for key in ("equal", "distinct")}
         if not {name for pair in pairs.values() for name in pair} <= weights.tensors.keys():
             return False
-        if rows := pairs["same_rows"]:
-            return len({weights.tensors[name].shape[:1] for name in rows}) == 1
         return all(equal(pair[0], pair[1], weights) == (key == "equal") for key, pair in pairs.items() if pair)
 
 
@@ -169,13 +167,12 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     ignored = record.get("ignored", {})
     for name, why in ignored.items():
         _one_of(f"ignored.{name}", why, IGNORED)
-    unused = (
-        Unused(one, IGNORED[why]) for name, why in ignored.items() for one, _ in _variants(record, name, ())
-    )  # fmt: skip
+    lines = ((one, why) for name, why in ignored.items() for one, _ in _variants(record, name, ()))
+    unused = (Unused(one, IGNORED[why]) for one, why in lines)
     for case in record.get("cases", ()):
         _check(case, _CASE, "cases.")
     for part in (record, *record.get("cases", ())):
-        for name in (*part.get("fields", {}), *part.get("usually", {})):
+        for name in part.get("fields", {}):
             _one_of("fields", name, CONFIG_FIELDS)
     for name in record.get("settings", {}).values():
         _one_of("settings", name, CONFIG_FIELDS)
@@ -202,8 +199,6 @@ def _check(record: Mapping[str, Any], kinds: Mapping[str, type], before: str) ->
         if fits and isinstance(value, list):
             fits = all(isinstance(one, dict if key == "cases" else str) for one in value)
             fits = fits and len(value) == _LENGTHS.get(key, len(value))
-        if fits and key == "usually":
-            fits = all(isinstance(one, list) and one for one in value.values())
         if not fits:
             expected = _TOLD[key] if key in _TOLD else _TOLD[kinds[key]]
             raise ClauseError(
@@ -314,10 +309,7 @@ def fields_said(card: NameCard, found: Match, weights: Weights, known: Mapping[s
             if holds:
                 said[name] = Known(value, why)
             open_.setdefault(name, []).append(value)
-    made = {name: Field(name, "read", _value(name, one.value, known), one.evidence) for name, one in said.items()}
-    for name, values in card.of("usually").items():
-        why = say("This is assumed, because it is usual in {title}; other versions differ.", title=card.record["title"])
-        made[name] = inferred(name, values[0], why, *values)
+    made = {name: _field(name, one, known, card) for name, one in said.items()}
     for name, values in open_.items() if not settled else ():
         if name not in made:
             why = say("In {title}, this depends on settings that the file does not have.", title=card.record["title"])
@@ -345,6 +337,14 @@ def _setting(key: str, weights: Weights) -> tuple[str, Any]:
     there = (name for name in weights.settings if f".{name}".endswith(f".{key}"))
     name = next(there, key)
     return name, weights.settings.get(name)
+
+
+def _field(name: str, said: Known, known: Mapping[str, Any], card: NameCard) -> Field:
+    """A field as a card says it; of several words the first is assumed."""
+    if isinstance(said.value, list) and said.value and isinstance(said.value[0], str):
+        why = say("This is assumed, because it is usual in {title}; other versions differ.", title=card.record["title"])
+        return inferred(name, said.value[0], why, *said.value)
+    return Field(name, "read", _value(name, said.value, known), said.evidence)
 
 
 def _value(name: str, value: Any, known: Mapping[str, Any]) -> Any:

@@ -128,7 +128,6 @@ WRONG = {
     'title = "x"\nneeds = [3]\n[names]\na = "src_table"': "needs: found [3], expected a list of texts",
     'title = "x"\nqkv = ["q"]\n[names]\na = "src_table"': "qkv: found ['q'], expected 3 texts",
     'title = "x"\ncases = [3]\n[names]\na = "src_table"': "cases: found [3], expected a list of tables",
-    'title = "x"\n[names]\na = "src_table"\n[usually]\nnorm = 3': "expected a list for each field",
     'title = "x"\n[names]\na = "src_table"\n[settings]\nb = ["c"]': "settings: found ['c'], expected one of ",
     'title = "x"\nequal = ["b", "c"]\n[names]\n"toprobs.weight" = "output_table"': "the names are not those of",
 }
@@ -227,3 +226,10 @@ def test_answers_of_before_there_was_a_card_open_a_file_as_they_did(tmp_path):
 def test_a_setting_that_cannot_be_is_one_sentence(tmp_path):
     path = saved(tmp_path / "m.pt", {"model": dict(drawn(CODES["nanoGPT"])), "model_args": {"n_head": "four"}})
     assert refusal(path, answers=END).startswith(f"{path}: n_heads: found 'four', expected")
+
+
+def test_a_classifier_with_the_names_of_a_generator_is_refused_by_its_output(tmp_path):
+    state = dict(drawn(CODES["pbloem"])) | {"toprobs.weight": torch.ones(2, 16), "toprobs.bias": torch.ones(2)}
+    assert "'toprobs.weight' (found [2, 16], expected [19, 16])" in refusal(
+        saved(tmp_path / "m.pt", state), answers=CODES["pbloem"].asked
+    )
