@@ -304,7 +304,7 @@ def lengths():
 
 def test_the_product_its_kernel_and_each_extension_stay_within_their_budgets():
     kernel = sum(n for path, n in lengths().items() if not path.startswith(EXTENSIONS))
-    assert sum(lengths().values()) <= 116_900
+    assert sum(lengths().values()) <= 118_400
     assert kernel <= 53_300
     names = {path.split("/")[2] for path in lengths() if path.startswith(EXTENSIONS)}
     counted = {

@@ -46,6 +46,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source-pieces", type=Path, metavar="F", help=f"the source's tokenizer: {tokenizer}")
     parser.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
     parser.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
+    parser.add_argument("--card", type=Path, metavar="F", help="card of the code's names, which --save-card wrote")
+    parser.add_argument(
+        "--save-card", type=Path, metavar="F", help="write the answers as a card, for other files of the same code"
+    )
     parser.add_argument(
         "--pairs",
         type=Path,
@@ -114,6 +118,7 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 def _run(options: argparse.Namespace) -> None:
     from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.opening import preview
+    from glassformer.extensions.importers.library.saved_card import write
     from glassformer.extensions.weight_files import pickles
     from transformer.checkpoint.save import save
 
@@ -122,7 +127,7 @@ def _run(options: argparse.Namespace) -> None:
         raise CheckpointError(
             "{folder} already exists and is not an empty folder; choose a new or an empty one.", folder=str(options.out)
         )
-    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
+    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, options.pairs, options.card)
     pickles.keep(1)  # the file is opened to look, to try answers and to write
     try:
         if options.usual:
@@ -131,6 +136,9 @@ def _run(options: argparse.Namespace) -> None:
         print(imported.report)
         if imported.parts is None:
             raise _unwritten(imported.report)
+        if options.save_card is not None:
+            write(imported, options.save_card)
+            print(f"card written: {options.save_card}")
         save(imported.parts, options.out)
         if said := keep_answers(options.source, answers):
             print(said)

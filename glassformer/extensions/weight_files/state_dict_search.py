@@ -228,6 +228,24 @@ def in_two(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     }
 
 
+_HEAD = re.compile(r"(.*(?:^|[._])heads)\.(0|[1-9]\d*)\.(.+\.(?:weight|bias))")
+
+
+def heads(tensors: Mapping[str, TensorInfo]) -> dict[str, tuple[str, ...]]:
+    """Maps that are stored head by head, such as `heads.0.key.weight`: a name for the whole -> the heads', in order."""
+    groups: dict[str, dict[int, str]] = {}
+    for one in filter(None, map(_HEAD.fullmatch, tensors)):
+        groups.setdefault(f"{one[1]}.{one[3]}", {})[int(one[2])] = one[0]
+    return {
+        whole: tuple(names[i] for i in range(len(names)))
+        for whole, names in groups.items()
+        if whole not in tensors
+        and sorted(names) == list(range(len(names)))
+        and len({(tensors[name].dtype, tensors[name].shape) for name in names.values()}) == 1
+        and tensors[names[0]].shape
+    }
+
+
 def together(length: Tensor, direction: Tensor) -> Tensor:
     """The weight of a length g and a direction v, of which each axis is summed that g has not."""
     axes = [axis for axis in range(direction.dim()) if length.dim() != direction.dim() or length.size(axis) == 1]

@@ -161,6 +161,7 @@ class Weights:
     notes: tuple[Sentence, ...]  # sentences about what was odd
     _places: Mapping[str, _Place] = field(repr=False)
     _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `state_dict_search` puts them together
+    heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # a map -> its parts, head by head
 
     @cached_property
     def settings(self) -> Mapping[str, int | float | bool | str | None]:
@@ -174,6 +175,9 @@ class Weights:
         """
         if name in self._in_two:
             made = state_dict_search.together(*(self.read(part) for part in self._in_two[name]))
+            return made if out is None else out.copy_(made)
+        if name in self.heads:
+            made = torch.cat([self.read(part) for part in self.heads[name]])
             return made if out is None else out.copy_(made)
         place = self._places[name]
         if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
@@ -321,7 +325,16 @@ def _of_places(found: _Content) -> Weights:
     for name, (length, direction) in in_two.items():
         tensors[name] = replace(tensors[direction], dtype="F32")
         del tensors[length], tensors[direction]
+    heads = state_dict_search.heads(tensors)
+    for whole, parts in heads.items():
+        rows, *rest = tensors[parts[0]].shape
+        tensors[whole] = replace(tensors[parts[0]], shape=(len(parts) * rows, *rest))
+        for part in parts:
+            del tensors[part]
     state_dict_search.check(tensors, label=label)
+    if heads:
+        said = say("Maps that are stored head by head are put together: {names}.", names=_listed([*heads]))
+        notes = (*notes, said)
     if in_two:
         said = say("Weights with weight_norm are computed from their two parts: {names}.", names=_listed([*in_two]))
         notes = (*notes, said)
@@ -333,6 +346,7 @@ def _of_places(found: _Content) -> Weights:
         notes=(*notes, *wrappers),
         _places={name: places[original] for name, original in plain.items()},
         _in_two=in_two,
+        heads=heads,
     )
 
 

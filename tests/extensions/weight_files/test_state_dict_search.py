@@ -83,3 +83,18 @@ def test_two_models_in_one_dictionary_are_both_there_to_be_asked_about(tmp_path,
         assert len(weights.tensors) == len(state) + len(average)
     with open_weights(saved(tmp_path / "n.pt", {first: state, other: dict(state)})) as weights:  # the same twice
         assert set(weights.tensors) == set(state)
+
+
+def test_maps_that_are_stored_head_by_head_are_put_together(tmp_path):
+    parts = {f"a.heads.{h}.key.weight": torch.randn(3, 5) for h in range(11)}
+    others = {
+        "a.heads.0.tril": torch.ones(2, 2),
+        "heads.1.out.weight": torch.ones(2, 2),
+        "heads.0.weight": torch.ones(2),
+    }
+    with open_weights(saved(tmp_path / "m.pt", {**others, **parts})) as weights:
+        assert set(weights.tensors) == {"a.heads.key.weight", *others}  # others are not counted from 0, or no maps
+        assert weights.tensors["a.heads.key.weight"].shape == (33, 5)
+        assert torch.equal(weights.read("a.heads.key.weight"), torch.cat([*parts.values()]))
+        assert "put together: a.heads.key.weight" in str(weights.notes[-1])
+        assert len(weights.heads["a.heads.key.weight"]) == 11

@@ -49,6 +49,7 @@ class ImportInputs:
     pieces: Path | None = None  # one for both
     # Sources and references: one pair per line, with a tab between them; ids if there is no tokenizer.
     pairs: Path | None = None
+    card: Path | None = None  # what the tensors' names mean; see `cards`
 
     def __bool__(self) -> bool:
         return self != NOTHING
@@ -264,16 +265,23 @@ FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id":
 MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
-def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any]) -> list[Field]:
+def settled(
+    fields: Mapping[str, Field],
+    tokenizers: Tokenizers | None,
+    answers: Mapping[str, Any],
+    said: Mapping[str, Field] = MappingProxyType({}),
+) -> list[Field]:
     """The fields about ids, from the known fields by name, and how many layers each stack has.
 
-    Without tokenizers (the sizes of the vocabularies are still asked) nothing is asked yet.
+    What a card has `said` counts where neither a tokenizer nor the file says it. Without tokenizers (the sizes of the
+    vocabularies are still asked) nothing is asked yet.
     """
     if tokenizers is None:
         return []
     writes = bool(fields["n_decoder_layers"].value)
     reads = bool(fields["n_encoder_layers"].value)
     ids = {name: _id(fields[name], tokenizers) for name in CALLED}
+    ids |= {name: said[name] for name, one in ids.items() if name in said and one.how != "read"}
     if tokenizers.raw and not reads:
         ids["bos_id"] = _or_else(ids["bos_id"], None, say("Without a tokenizer, ids are read exactly as typed."))
     if not writes:
@@ -283,7 +291,10 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
         ids["eos_id"] = _or_else(ids["eos_id"], int(pad == 0), why)
     known = {name: answers.get(name, one.value) for name, one in ids.items()}
     open_ids = {name for name, one in ids.items() if one.how == "asked" and name not in answers}
-    return [*ids.values(), *_around(tokenizers, known, open_ids, reads=reads, writes=writes)]
+    around = {one.name: one for one in _around(tokenizers, known, open_ids, reads=reads, writes=writes)}
+    from_tokenizer = {name for name, one in around.items() if one.how == "read"}
+    around |= {name: one for name, one in said.items() if name not in {*ids, *from_tokenizer}}
+    return [*ids.values(), *around.values()]
 
 
 def _or_else(field: Field, value: Any, why: Sentence) -> Field:

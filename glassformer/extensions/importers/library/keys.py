@@ -1,7 +1,7 @@
 r"""Rules from a file's tensor names to the model's: patterns, reshapes of values, and their matching.
 
-A table is data. A rule's pattern is a name in which `{n}` is the number of a layer and `{p}` "weight" or "bias"; letter
-case matters.
+A table is data. A rule's pattern is a name in which `{n}` is the number of a layer, `{h}` another number, and `{p}`
+"weight" or "bias"; letter case matters.
 
     Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
 
@@ -52,9 +52,36 @@ SPLIT_COLUMNS = Reshape(  # [D, 3 D] -> q, k, v, each [D, D]; biases [3 D] alike
 )
 
 SPLIT_HEADS = Reshape(  # rows are [head][q, k, v][d]
-    lambda tensor, facts: _thirds_of_heads(tensor, facts["n_heads"]),
+    lambda tensor, facts: _parts_of_heads(tensor, facts["n_heads"], 3),
     say("split into queries, keys and values head by head"),
     needs=("n_heads",),
+)
+
+SPLIT_HEADS_IN_TWO = Reshape(  # rows are [head][k, v][d]
+    lambda tensor, facts: _parts_of_heads(tensor, facts["n_heads"], 2),
+    say("split into keys and values head by head"),
+    needs=("n_heads",),
+)
+
+ONE_FOR_ALL_HEADS = Reshape(  # [d, d] -> [H d, H d], a block for each head
+    lambda tensor, facts: (_block_diagonal(tensor, facts["n_heads"]),),
+    say("repeated for each head, on the diagonal"),
+    needs=("n_heads",),
+)
+
+PAIRS_APART = Reshape(  # rotary rows [head][d / 2][2] -> [head][2][d / 2]; see `transformer.model.rotary`
+    lambda tensor, facts: (_pairs_apart(tensor, facts["d_head"]),),
+    say("rows of a rotary pair moved half a head apart"),
+    needs=("d_head",),
+)
+
+KERNEL_OF_ONE = Reshape(  # of Conv1d: [out, in, 1] -> [out, in]; biases as they are
+    lambda tensor, _: (_without_kernel(tensor),), say("axis of length 1 removed")
+)
+
+WITH_PLAIN_NORM = Reshape(  # a matrix [F, D], and the scale [D] of a norm that has no parameters
+    lambda tensor, _: (tensor, torch.ones(tensor.size(1), device=tensor.device)),
+    stands_in=say("ones, as this norm has no parameters"),
 )
 
 PLUS_ONE = Reshape(
@@ -92,6 +119,9 @@ def cut_rows(n: int) -> Reshape:
     return Reshape(lambda tensor, _: (tensor[n:],), say("first {n} rows removed", n=n))
 
 
+FROM_ROW_1 = cut_rows(1)
+
+
 def shapes_of(reshape: Reshape, shape: Sequence[int], facts: Facts) -> tuple[tuple[int, ...], ...]:
     """The shapes that come out for a shape that goes in; ValueError if it cannot be reshaped so."""
     if reshape is AS_IS:  # as most are
@@ -121,11 +151,31 @@ def _thirds(tensor: Tensor) -> tuple[Tensor, ...]:
     return tensor.split(len(tensor) // 3)
 
 
-def _thirds_of_heads(tensor: Tensor, n_heads: int) -> tuple[Tensor, ...]:
-    if n_heads < 1 or len(tensor) % (3 * n_heads):
-        raise ValueError("three parts a head")
-    by_head = tensor.reshape(n_heads, 3, -1, *tensor.shape[1:])  # [H, 3, d, D]
-    return tuple(by_head[:, i].flatten(0, 1) for i in range(3))
+def _parts_of_heads(tensor: Tensor, n_heads: int, n: int) -> tuple[Tensor, ...]:
+    if n_heads < 1 or len(tensor) % (n * n_heads):
+        raise ValueError("equal parts a head")
+    by_head = tensor.reshape(n_heads, n, -1, *tensor.shape[1:])  # [H, n, d, D]
+    return tuple(by_head[:, i].flatten(0, 1) for i in range(n))
+
+
+def _block_diagonal(block: Tensor, n_heads: int) -> Tensor:
+    rows, columns = block.shape
+    made = torch.empty(n_heads, rows, n_heads, columns, device=block.device)
+    if not made.is_meta:
+        made.zero_()
+        for head in range(n_heads):
+            made[head, :, head] = block
+    return made.view(n_heads * rows, n_heads * columns)
+
+
+def _pairs_apart(tensor: Tensor, d_head: int) -> Tensor:
+    return tensor.reshape(-1, d_head // 2, 2, tensor.size(1)).transpose(1, 2).reshape(tensor.shape)
+
+
+def _without_kernel(tensor: Tensor) -> Tensor:
+    if tensor.dim() == 3 and tensor.size(2) != 1:
+        raise ValueError("a kernel of 1")
+    return tensor.flatten(1) if tensor.dim() == 3 else tensor
 
 
 def _flat(table: Tensor) -> Tensor:
@@ -138,9 +188,10 @@ def _flat(table: Tensor) -> Tensor:
 
 MAX_PREFIX = 6  # parts of a name before what a table knows
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-_HOLE = re.compile(r"\{([np])\}")
-_HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "p": r"(?P<p>weight|bias)"}
-_DIGITS = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a name that is a number
+_HOLE = re.compile(r"\{([nhp])\}")
+_HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "h": r"\d{1,4}", "p": r"(?P<p>weight|bias)"}
+_DIGITS = re.compile(r"(?<![^.])(\d+|\{h\})(?![^.])")  # a part of a name that is a number
+_GLUED = re.compile(r"[^.]\{[nh]\}")
 _NUMBER = re.compile(r"(?<![^.])\d+\.")
 _PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
 _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
@@ -175,15 +226,16 @@ class KeyTable:
     name: Sentence  # what it is called
     rules: tuple[Rule, ...]  # what becomes of them
     unused: tuple[Unused, ...] = ()  # those that are ignored
+    of_one_code: bool = False  # all models of it have these names: they leave no part open
 
     @cached_property
     def by_form(self) -> Mapping[str, Sequence[Rule | Unused]]:
-        """The rules by the form of their tensor's name: files have many names, and tables many rules."""
+        """The rules by the form of their tensor's name, "" for `block{n}`: files have many names, tables many rules."""
         found: dict[str, list[Rule | Unused]] = {}
         rules: tuple[Rule | Unused, ...] = (*self.rules, *self.unused)
         for rule in rules:
             first = rule.source if isinstance(rule, Rule) else rule.pattern
-            found.setdefault(form(first), []).append(rule)
+            found.setdefault("" if _GLUED.search(first) else form(first), []).append(rule)
         return found
 
 
@@ -334,7 +386,7 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
 
 
 def _found(table: KeyTable, name: str) -> MatchedTensor | Unused | None:
-    for rule in table.by_form.get(form(name), ()):
+    for rule in (*table.by_form.get(form(name), ()), *table.by_form.get("", ())):
         holes = _matched(rule.pattern if isinstance(rule, Unused) else rule.source, name)
         if holes is None:
             continue
@@ -352,18 +404,24 @@ def form(name: str) -> str:
 
 def _matched(pattern: str, name: str) -> dict[str, str] | None:
     """The values for the holes of a pattern; None if the name does not match."""
-    found = _expression(pattern).fullmatch(name)
+    found = expression(pattern).fullmatch(name)
     return found.groupdict() if found else None
 
 
 @lru_cache(maxsize=2048)
-def _expression(pattern: str) -> re.Pattern[str]:
+def expression(pattern: str) -> re.Pattern[str]:
+    """What the names of a pattern match."""
     parts = _HOLE.split(pattern)
     return re.compile("".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)))
 
 
 def _filled(pattern: str, holes: Mapping[str, str]) -> str:
     return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
+
+
+def _is_layers(table: KeyTable, name: str) -> bool:
+    rules = (rule for rule in table.by_form.get(form(name), ()) if isinstance(rule, Rule))
+    return any("{n}" in rule.source and expression(rule.source).fullmatch(name) for rule in rules)
 
 
 def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -377,8 +435,7 @@ def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]
             rest = name.removeprefix(prefix)
             if not isinstance(found := _found(table, rest), MatchedTensor):
                 continue
-            # There is no model below the number of one of several layers.
-            counted = not _NUMBER.search(prefix) or _NUMBER.search(rest)
-            if counted or all(one.startswith(prefix) for one in ends):
+            # There is no model below the number of one of several layers, unless it has numbered layers itself.
+            if not _NUMBER.search(prefix) or _is_layers(table, rest) or all(one.startswith(prefix) for one in ends):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
+from glassformer.extensions.importers.library.cards import read_card
 from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled, zero_rows
 from glassformer.extensions.importers.library.kept_answers import (
     CONFIG_FIELDS,
@@ -100,8 +101,9 @@ def import_opened(
 ) -> Imported:
     """As `import_weights`, for open weights: of a file or folder, with tokenizers `beside` them, or from memory."""
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
+    own = None if also.card is None else read_card(also.card, inside=inside)
     with within(weights.label):
-        understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights))
+        understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights), own)
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
     if asked := parts.stacks(understood.match, answers):
@@ -132,12 +134,14 @@ class _Import:
         if not report.can_be_written or tokenizers is None:
             return Imported(report, None, UnopenedTensors(self.understood.match, self.open_again))
         found, config = self.understood.match, self._config(report)
-        sizes = keys.shapes(found, self.weights, {})
+        facts = self.understood.facts
+        sizes = keys.shapes(found, self.weights, facts)
         check_agreement(found, self.weights, sizes, expected_shapes(config))
         absent = sum(math.prod(sizes[name]) for name in found.standing_in)
         learned = config.count_parameters() - absent
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
-        return Imported(report, Content(config, tokenizers.stored, card, found, {}, self.open_again))
+        content = Content(config, tokenizers.stored, card, found, facts, self.open_again)
+        return Imported(report, content, named=self.understood.named)
 
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
         """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""
@@ -149,7 +153,7 @@ class _Import:
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
-        of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers)]
+        of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers, found.said)]
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
         named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in again]
@@ -178,7 +182,7 @@ class _Import:
         shared = fields["shared_vocab"].value
         if self.also.has_tokenizer:
             return import_inputs.opened(self.also, sizes, shared=shared, inside=self.inside)
-        ids = [answers.get(name, fields[name].value) for name in CALLED]
+        ids = [answers.get(name, self.understood.said.get(name, fields[name]).value) for name in CALLED]
         raw = import_inputs.without(sizes, [i for i in ids if type(i) is int and i >= 0])
         if self.beside is None or None in sizes:
             return raw

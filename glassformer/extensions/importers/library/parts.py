@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import islice, permutations, product
 from typing import Any
 
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, best_match, match, prefixes
+from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, best_match, match, prefixes
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorials import (
     ATTENTIONS,
@@ -42,6 +42,7 @@ NORMS, NONE = "norms", "none"
 PARTS = (*STACKS, *FINAL, *ATTENTIONS, *MATRICES, NORMS)
 _MOST = 12  # choices of a question
 _LAYER = 4  # tensors that a layer has at least
+_NUMBERED = re.compile(r"((?:[^.]+\.)*?[^.]*\d\.).+\.[^.]+")  # a layer, also one called `block0`
 _INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the module in it, the parameter
 _MISSING = re.compile(r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+")
 _WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
@@ -57,7 +58,7 @@ def split(name: str) -> tuple[str, str, str]:
 
 def in_layers(found: Match, names: Collection[str]) -> set[str]:
     """Those of some names that are part of a layer: of one that is known, or of a numbered module of many parts."""
-    numbered = {name: split(name.removeprefix(found.prefix))[0] for name in names}
+    numbered = {name: one[1] if (one := _NUMBERED.match(name.removeprefix(found.prefix))) else "" for name in names}
     several = Counter(filter(None, numbered.values()))
     return {name for name, layer in numbered.items() if found.layer_of(name) or several[layer] >= _LAYER}
 
@@ -130,7 +131,7 @@ def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]
             if f"{module}.".startswith(f"{one}."):
                 module = f"{kind}{module.removeprefix(one)}"
     if module in said.get(NORMS, ()):
-        order = [one for one in said[NORMS] if (layer, one) in norms]
+        order = [one for one in said[NORMS] if (split(own)[0], one) in norms]
         module = f"norm{order.index(module) + 1}"
     for part in MATRICES:
         if any(f".{module}".endswith(f".{one}") for one in said.get(part, ())):
@@ -176,14 +177,17 @@ def questions(found: Match, missing: Iterable[str], unused: Sequence[str], weigh
     lacking: dict[tuple[str, str], set[str]] = {}  # where: the stack and the sub-layer -> parts
     for one in filter(None, map(_MISSING.fullmatch, missing)):
         lacking.setdefault((one[1], one[2] or ""), set()).add(NORMS if one[4] else one[3])
+    lengths = Counter(info.shape for name, info in weights.tensors.items() if found.layer_of(name))
+    width = next((shape[0] for shape, _ in lengths.most_common() if len(shape) == 1), 0)
     there: dict[str, dict[tuple[str, str], list[str]]] = {}  # part -> where -> the modules that it may be
     for place in sorted(lacking, reverse=True):  # the encoder's names first
         stack, sublayer = place
-        modules = [_modules(stack, unused, found, weights, axes) for axes in (1, 2)]
-        whole = _parents(modules[1]) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
+        vectors, matrices = (_modules(stack, unused, found, weights, axes) for axes in (1, 2))
+        whole = _parents(matrices) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
         for part in (NORMS, *MATRICES):
             if part in lacking[place]:
-                names = list(modules[0]) if part == NORMS else whole or _matrices(part, sublayer, modules[1])
+                norms = [one for one in vectors if one not in matrices]  # the others are biases
+                names = norms if part == NORMS else whole or _matrices(part, sublayer, matrices, width)
                 there.setdefault(sublayer if whole else part, {})[place] = names
     most = max((n for _, n in found.layers.values()), default=1)
     made = []
@@ -207,19 +211,25 @@ def _modules(
     return made
 
 
-def _parents(there: Mapping[str, Sequence[int]]) -> list[str]:
+def _parents(there: Mapping[str, tuple[int, ...]]) -> list[str]:
     """The modules that may be a whole attention: they hold matrices in parts, or three in one."""
     joint = [module for module, shape in there.items() if shape[0] == 3 * shape[1]]
-    parents = dict.fromkeys([*joint, *(parent for module in there if (parent := module.rpartition(".")[0]))])
+    inside: dict[str, list[tuple[int, ...]]] = {}
+    for module, shape in there.items():
+        inside.setdefault(module.rpartition(".")[0], []).append(shape)
+    networks = {parent for parent, shapes in inside.items() if len(shapes) == 2 and shapes[0] == shapes[1][::-1]}
+    parents = dict.fromkeys([*joint, *(parent for parent in inside if parent and parent not in networks)])
     return [one for one in parents if not any(one.split(".")[0] in names for names in ATTENTIONS.values())]
 
 
-def _matrices(part: str, sublayer: str, there: Mapping[str, Sequence[int]]) -> list[str]:
-    """The modules that may be a matrix of a sub-layer; of an attention by the last part of their names."""
+def _matrices(part: str, sublayer: str, there: Mapping[str, tuple[int, ...]], width: int) -> list[str]:
+    """The modules that may be a matrix of a sub-layer, by shape; of an attention by the last part of their names."""
     if part in FEED_FORWARD:
-        return list(there)
+        turned = {one: shape[:: -1 if part == "up_proj" else 1] for one, shape in there.items()}  # [D, F]
+        fit = {one: shape for one, shape in turned.items() if shape[0] == width}
+        return [one for one, shape in fit.items() if shape[1] != width] or [*fit]
     of_it = [one for one in there if sublayer in ATTENTIONS and _attention(one) == sublayer]
-    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if len(set(there[one])) == 1))
+    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if set(there[one]) == {width}))
 
 
 def _together(part: str, groups: list[list[str]], most: int) -> list[str]:
@@ -246,20 +256,23 @@ _OTHER = say("it belongs to another model in the file")
 _WHOLE_NUMBERS = ("I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
 
 
-def matched(weights: Weights, answers: Mapping[str, Any]) -> Match:
-    """What the names of a file say, with what the user says of prefixes and of the parts of layers."""
+def matched(weights: Weights, answers: Mapping[str, Any], card: tuple[KeyTable, str] | None = None) -> Match:
+    """What the names of a file say, with what the user says of prefixes and of the parts of layers.
+
+    They are those of tutorials, or those of a card's table, behind a prefix.
+    """
     names = list(weights.tensors)
-    found = best_match([tutorials()], names)
+    found = match(card[0], names, prefix=card[1]) if card else best_match([tutorials()], names)
     others = []
     if PREFIX in answers:
-        found = match(tutorials(), names, prefix=_prefix(answers[PREFIX], weights))
+        found = match(found.table, names, prefix=_prefix(answers[PREFIX], weights))
         others = rivals(found, names)
         theirs = tuple(filter(None, others))
         names = [name for name in names if not name.startswith(theirs)]
         names = [name for name in names if "" not in others or name.startswith(found.prefix)]
     called = names_said(names, found.prefix, answers)
     for _ in range(2):  # norms are counted once their layers are known
-        found = match(tutorials(), names, prefix=found.prefix, called=called)
+        found = match(found.table, names, prefix=found.prefix, called=called)
         called |= counted_norms(found, weights)
     found = _single(found, called)
     none = {name: _OTHER for name in weights.tensors if name not in names}
@@ -278,7 +291,7 @@ def rivals(found: Match, names: Sequence[str]) -> list[str]:
     own = {one.source for one in found.taken}
     stacks = {stack for stack in LAYERS if found.n_layers(stack)}
     others: list[str] = []
-    for prefix, given in prefixes(tutorials(), names).items():
+    for prefix, given in prefixes(found.table, names).items():
         layers = {target for target, name in given.items() if re.search(r"(^|\.)\d+\.", name.removeprefix(prefix))}
         there = {target.partition(".layers.")[0] for target in layers if ".layers." in target}
         nested = others and prefix.startswith(tuple(others))

@@ -105,7 +105,7 @@ def settle_tables(
     if not has_output:
         return _with(found, names, targets, copies), {"shared_vocab": shared}
     table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
-    own = one_output and not _equal(names[OUTPUT], table, weights)
+    own = one_output and not equal(names[OUTPUT], table, weights)
     if one_output:
         (targets if own else copies)[OUTPUT] = "output_table"
     elif not tie.value:
@@ -127,7 +127,7 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
     if INPUT in names:
         copies = {role: "src_table" for role in (SOURCE, TARGET) if role in names}
         for role in copies:
-            if not _equal(names[role], names[INPUT], weights):
+            if not equal(names[role], names[INPUT], weights):
                 raise ClauseError(
                     "{copy} should be a copy of {table} but differs from it; save the model again",
                     copy=shown(names[role]),
@@ -135,7 +135,7 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
                 )
         return {INPUT: "src_table"}, copies, inferred(True, say("the file has one embedding table"))
     if SOURCE in names and TARGET in names:
-        if _equal(names[TARGET], names[SOURCE], weights):
+        if equal(names[TARGET], names[SOURCE], weights):
             return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("the two tables are equal"))
         two = {SOURCE: "src_table", TARGET: "tgt_table"}
         return two, {}, inferred(False, say("the file has two embedding tables"))
@@ -168,7 +168,8 @@ def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], co
     return replace(found, taken=tuple(kept), ignored=ignored)
 
 
-def _equal(name: str, other: str, weights: Weights) -> bool:
+def equal(name: str, other: str, weights: Weights) -> bool:
+    """Whether two tensors of a file are one, or have the same values."""
     if weights.ties.get(name, name) == weights.ties.get(other, other):
         return True
     if weights.tensors[name].shape != weights.tensors[other].shape:

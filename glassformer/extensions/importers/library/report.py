@@ -370,6 +370,7 @@ class Imported:
     report: ImportReport  # what became of every tensor, and where every field comes from
     content: Content | None  # the model; None while the report asks something
     tensors: UnopenedTensors | None = None  # of a file of weights, while the report asks something
+    named: Match | None = None  # what the names alone say; None where a config or a card says it
 
     @property
     def parts(self) -> CheckpointContents | None:

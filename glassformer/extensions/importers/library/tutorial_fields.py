@@ -19,11 +19,13 @@ from typing import Any
 
 from torch import Tensor
 
-from glassformer.extensions.importers.library import parts
+from glassformer.extensions.importers.library import cards, parts
+from glassformer.extensions.importers.library.cards import NameCard
 from glassformer.extensions.importers.library.keys import (
     ONE_MAP,
     UNIT_VECTORS,
     WITH_NO_OUTPUT_MAP,
+    Facts,
     Match,
     MatchedTensor,
     check,
@@ -90,24 +92,31 @@ class Understanding:
     report: ImportReport  # for people
     # The tensors of the model whose names were found, including those later recognised as others.
     known: frozenset[str]
+    named: Match | None  # what the names alone say; None where a card says it
+    facts: Facts  # numbers that its reshapes need
+    said: Mapping[str, Field]  # what a card says of ids and of what is around a text
 
 
 def understand(
     weights: Weights,
     answers: Mapping[str, Any] = MappingProxyType({}),
     settle: Callable[[Match], Match] = lambda found: found,
+    own: NameCard | None = None,
 ) -> Understanding:
-    """Match a file with the names of tutorials; reads no more of it than its tables of positions.
+    """Match a file with the names of a card, or else of tutorials; reads only tables that decide something.
 
-    The answers say which parts unknown names are, and `settle` which tables. Refuses tensors with the same target,
-    missing layers, and impossible shapes.
+    The answers say which parts unknown names are, and `settle` which tables; `own` is the user's card. Refuses tensors
+    with the same target, missing layers, and impossible shapes.
     """
-    found = alone(settle(matched(weights, answers)))
+    card, prefix = cards.recognised(weights, answers, own) or (None, "")
+    found = settle(matched(weights, answers, (card.table, prefix) if card else None))
+    found = named = found if card else alone(found)
     found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
     check(found, label=weights.label)
     _check_final(found, weights, answers)
     known = frozenset(found.sources)
-    sizes = shapes(found, weights, {})
+    facts = cards.facts(card, found, weights, answers)
+    sizes = shapes(found, weights, facts)
     _check_ranks(found, sizes, weights)
     found, shared = _shared(found, weights)
     if answers.get("tie_output") is True and "output_table" in found.sources:
@@ -123,10 +132,14 @@ def understand(
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     usual = _defaults(found)
     fields, others = with_settings(fields, weights.settings, rows)
+    fields, said = cards.merged(card, fields, found, weights, sizes, answers)
     fields = [_with_usual(one, *usual) for one in fields]
     needed = list(_needed(found, {one.name: one.value for one in fields}))
     notes = (*notes_of(found, weights, answers), *others)
-    return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
+    if card and card.of("otherwise"):
+        notes = (*notes, card.record["otherwise"])
+    report = account(found, weights, sizes, needed=needed, fields=fields, notes=notes)
+    return Understanding(found, report, known, None if card else named, facts, said)
 
 
 def _check_final(found: Match, weights: Weights, answers: Mapping[str, Any]) -> None:
@@ -257,7 +270,7 @@ def _norms(found: Match) -> Iterator[Field]:
     if not names:
         return
     said = {found.sources[name].source.rpartition(".")[2] for name in names}
-    kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
+    kinds = dict.fromkeys(NORM_OF.get(name, "layer") for name in sorted(said))
     if len(kinds) > 1:
         why = say(
             "The norms' scales are called {names}, so the norms are of different kinds. This program needs all "
@@ -415,6 +428,8 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
 
 def stack_unsaid(found: Match, answers: Mapping[str, Any], *, whatever_named: bool = False) -> list[str]:
     """The names of layers read as an encoder's that do not say which stack they are of, nor does an answer."""
+    if found.table.of_one_code:
+        return []
     names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
     said = not whatever_named and any("enc" in name.lower() for name in names)
     return [] if said or answers.keys() & set(parts.STACKS) else names

@@ -1,8 +1,7 @@
 """Key table of the tensor names that tutorials teach, and matches of encoder-only and decoder-only models.
 
 The Annotated Transformer (Rush et al., 2018 and 2022), models around PyTorch's own layers with the user's embeddings
-and output, and articles that write the model out. Each component has its list of names, the most usual first: a model
-may have its layers from one, its norms from another.
+and output, and articles that write the model out. `tutorials.toml` lists the names of each component.
 """
 
 import re
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 from glassformer.extensions.importers.library.keys import (
     AS_IS,
@@ -26,69 +26,17 @@ from glassformer.extensions.importers.library.keys import (
     Unused,
 )
 from transformer.i18n import say
+from transformer.i18n.sentence import read_table
 
 Names = Mapping[str, Sequence[str]]
 
-LAYERS: Names = {
-    "encoder": ("encoder.layers", "encoder_layers", "transformer.encoder.layers", "transformer_encoder.layers",
-                "encoder.layer", "encoder.blocks", "encoder_blocks", "blocks", "layers"),
-    "decoder": ("decoder.layers", "decoder_layers", "transformer.decoder.layers", "transformer_decoder.layers",
-                "decoder.layer", "decoder.blocks", "decoder_blocks"),
-}  # fmt: skip
-FINAL_NORMS: Names = {
-    stack: (f"{stack}.norm", f"transformer.{stack}.norm", f"transformer_{stack}.norm", f"{stack}_norm",
-            f"{stack}.final_norm", f"{stack}.layer_norm", f"{stack}.ln")
-    for stack in LAYERS
-}  # fmt: skip
-
-# One layer by itself, without a number.
-ONE_LAYER = ("", "block.", "encoder_block.", "encoder_layer.", "layer.")
-
-# Inside a layer.
-ATTENTIONS: Names = {
-    "self_attn": ("self_attn", "self_attention", "attention", "attn", "mha",
-                  "self_attention_block"),
-    "cross_attn": ("cross_attn", "src_attn", "multihead_attn", "cross_attention", "encoder_attn", "enc_attn",
-                   "encoder_attention", "enc_dec_attention", "cross_attention_block"),
-}  # fmt: skip
-PROJECTIONS: Names = {
-    "q_proj": ("W_q", "w_q", "W_Q", "linears.0", "q_proj", "q_linear", "wq", "query", "query_proj"),
-    "k_proj": ("W_k", "w_k", "W_K", "linears.1", "k_proj", "k_linear", "wk", "key", "key_proj"),
-    "v_proj": ("W_v", "w_v", "W_V", "linears.2", "v_proj", "v_linear", "wv", "value", "value_proj"),
-    "out_proj": ("W_o", "w_o", "W_O", "linears.3", "out_proj", "out", "wo", "fc_out", "o_proj", "out_linear"),
-}
-FEED_FORWARDS = ("", "ffn.", "ff.", "feed_forward.", "mlp.", "ff.net.", "ffn.net.", "feed_forward_block.")
-UP_DOWN = (("linear1", "linear2"), ("fc1", "fc2"), ("w_1", "w_2"), ("linear_1", "linear_2"), ("w1", "w2"))
-IN_A_ROW = (("0", "2"), ("0", "3"))  # nn.Sequential, without and with dropout
-
-COUNTED_FROM_0 = ("sublayer.{}.norm", "residual_connections.{}.norm")
-NORMS = ("norm{}", "ln{}", "layer_norm{}", "layernorm{}", "norm_{}", "ln_{}", "layer_norm_{}", *COUNTED_FROM_0)
+_SAID = read_table(Path(__file__).with_suffix(".toml"))
+LAYERS: Names = _SAID["layers"]
+FINAL_NORMS: Names = {stack: [one.format(stack) for one in _SAID["final_norms"]] for stack in LAYERS}
+ATTENTIONS: Names = _SAID["attentions"]
+PROJECTIONS: Names = _SAID["projections"]
+TABLES: Names = _SAID["tables"]
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
-# The scale and the shift of a norm. All but the first divide by the deviation plus epsilon, and that with gamma by the
-# biased deviation.
-SCALES = (("weight", "bias"), ("gamma", "beta"), ("a_2", "b_2"), ("alpha", "bias"))
-
-# Around the stacks.
-TABLES: Names = {
-    "src_table": ("src_embed.0.lut", "encoder_embed", "encoder.embedding", "encoder_embedding", "src_embedding",
-                  "src_embed", "src_emb", "src_tok_emb.embedding", "src_tok_emb", "source_embedding", "embedding",
-                  "embed", "token_embedding", "tok_emb", "shared_embedding", "encoder.embed", "encoder.tok_embedding",
-                  "src_embed.embedding", "encoder.token_embedding", "embeddings", "emb"),
-    "tgt_table": ("tgt_embed.0.lut", "decoder_embed", "decoder.embedding", "decoder_embedding", "tgt_embedding",
-                  "tgt_embed", "tgt_emb", "tgt_tok_emb.embedding", "tgt_tok_emb", "target_embedding", "trg_embedding",
-                  "trg_embed", "trg_emb", "decoder.embed", "decoder.tok_embedding", "tgt_embed.embedding",
-                  "decoder.token_embedding"),
-    "output_table": ("generator.proj", "fc_out", "fc", "generator", "out", "linear", "output", "output_layer",
-                     "output_projection", "proj", "projection", "final_linear", "linear_out", "head", "lm_head",
-                     "decoder.fc_out", "out_proj", "projection_layer.proj", "projection_layer"),
-}  # fmt: skip
-POSITIONS = ("pos_encoding", "positional_encoding", "pos_encoder", "position_encoding", "pos_enc", "pe", "pos_embed",
-             "pos_embedding", "pos_emb", "position_embedding", "positional_embedding", "pos")  # fmt: skip
-SIDES: Names = {  # before or instead of the names above, when each side has positions of its own
-    "encoder": ("encoder.", "src_", "encoder_", "src_embed.1.", "source_"),
-    "decoder": ("decoder.", "tgt_", "decoder_", "tgt_embed.1.", "trg_", "target_"),
-}
-POSITION_TABLES = (".pe", ".pos_embedding", ".weight", ".pos_table", ".encoding", "")
 POSITION_OF = {stack: f"{stack}.embedding.positions.table" for stack in LAYERS}
 
 
@@ -96,7 +44,7 @@ def _places() -> Iterator[tuple[str, str, str]]:
     """Where layers stand: the stack, and what names begin with there and in our model."""
     for stack, layers in LAYERS.items():
         yield from ((stack, f"{place}.{{n}}.", f"{stack}.layers.{{n}}.") for place in layers)
-    yield from (("encoder", place, "encoder.layers.0.") for place in ONE_LAYER)
+    yield from (("encoder", place, "encoder.layers.0.") for place in _SAID["one_layer"])
 
 
 def _attentions() -> Iterator[Rule]:
@@ -113,8 +61,8 @@ def _attentions() -> Iterator[Rule]:
 
 def _feed_forwards() -> Iterator[Rule]:
     for _, place, layer in _places():
-        for inside in FEED_FORWARDS:
-            for pair in (*UP_DOWN, *(IN_A_ROW if inside else ())):
+        for inside in _SAID["feed_forwards"]:
+            for pair in (*_SAID["up_down"], *(_SAID["in_a_row"] if inside else ())):
                 for theirs, ours in zip(pair, ("up_proj", "down_proj"), strict=True):
                     yield Rule.of(f"{place}{inside}{theirs}.{{p}}", f"{layer}ffn.{ours}.{{p}}")
             if inside.count(".") == 1:  # one map instead of two
@@ -124,8 +72,8 @@ def _feed_forwards() -> Iterator[Rule]:
 
 def _norms() -> Iterator[Rule]:
     for stack, place, layer in _places():
-        for name, (i, part) in product(NORMS, enumerate(ORDER[stack])):
-            theirs = f"{place}{name.format(i + (name not in COUNTED_FROM_0))}"
+        for name, (i, part) in product([*_SAID["norms"], *_SAID["counted_from_0"]], enumerate(ORDER[stack])):
+            theirs = f"{place}{name.format(i + (name not in _SAID['counted_from_0']))}"
             yield from _norm(theirs, f"{layer}{part}_residual.norm")
     for stack, names in FINAL_NORMS.items():
         for name in names:
@@ -133,7 +81,7 @@ def _norms() -> Iterator[Rule]:
 
 
 def _norm(theirs: str, ours: str) -> Iterator[Rule]:
-    for scale, shift in SCALES:
+    for scale, shift in _SAID["scales"]:
         yield Rule.of(f"{theirs}.{scale}", f"{ours}.weight")
         if (scale, shift) != ("alpha", "bias"):  # "bias" is said already
             yield Rule.of(f"{theirs}.{shift}", f"{ours}.bias")
@@ -149,9 +97,9 @@ def _tables() -> Iterator[Rule]:
 
 def _positions() -> Iterator[Rule]:
     both = tuple(POSITION_OF.values())
-    for name, table in product(POSITIONS, POSITION_TABLES):
+    for name, table in product(_SAID["positions"], _SAID["position_tables"]):
         yield Rule.of(name + table, *both, reshape=FOR_BOTH if table == ".weight" else FLATTENED_FOR_BOTH)
-        for stack, before in SIDES.items():
+        for stack, before in _SAID["sides"].items():
             how: Reshape = AS_IS if table == ".weight" else FLATTENED
             yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=how) for side in before)
     for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from glassformer.extensions.importers.library import parts
+from glassformer.extensions.importers.library.cards import ANSWER
 from glassformer.extensions.importers.library.keys import (
     AS_IS,
     FLATTENED,
@@ -26,7 +27,7 @@ from glassformer.extensions.importers.library.keys import (
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, tutorials
+from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import first
 from transformer.errors import ClauseError, shown
@@ -34,7 +35,7 @@ from transformer.i18n import Sentence, joined, say, say_n
 
 IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
 TABLES = ("src_table", "tgt_table", "output_table")
-NAMES = (*TABLES, IGNORED, PREFIX, *parts.PARTS)  # questions that are not fields of config.json
+NAMES = (*TABLES, IGNORED, PREFIX, ANSWER, *parts.PARTS)  # questions that are not fields of config.json
 _MOST = 12  # tensors that a question lists
 
 _HINTS = {  # what names often have in them; the order of the choices is all that depends on it
@@ -145,7 +146,7 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
 
 def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iterator[Field]:
     """Questions about tables, and layers as a whole, that a file has twice."""
-    again = match(tutorials(), found.left_over, prefix=found.prefix)
+    again = match(found.table, found.left_over, prefix=found.prefix)
     for question in TABLES:
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:
@@ -187,17 +188,22 @@ def _questions(
     output = weights.ties.get(taken.get("output_table", ""), taken.get("output_table", ""))
     own = bool(output) and output != weights.ties.get(taken.get("src_table", ""), taken.get("src_table", ""))
     if "src_table" not in known:
-        yield _question("src_table", [*tables, *taken.values()], weights)
+        yield _question("src_table", [*_embeddings(tables, weights), *taken.values()], weights)
     if (tables or own) and both and "tgt_table" not in known and answers.get("shared_vocab") is not True:
-        yield _question("tgt_table", dict.fromkeys([*tables, *embeddings, *taken.values()]), weights)
+        yield _question("tgt_table", [*_embeddings(tables, weights), *embeddings, *taken.values()], weights)
     if tables and found.n_layers("decoder") and "output_table" not in known and answers.get("tie_output") is not True:
         yield _question("output_table", [*tables, *embeddings], weights)
     sides = {POSITION_OF[stack] for stack in LAYERS if found.n_layers(stack)}
     if not sides <= known and POSITIONS not in answers:
         places = [name for name, shape in shapes.items() if _has_positions(shape, width)]
         if places:
-            yield _question(POSITIONS, places, weights, "sinusoidal", "none")
+            yield _question(POSITIONS, _embeddings(places, weights), weights, "sinusoidal", "none")
     yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
+
+
+def _embeddings(names: Sequence[str], weights: Weights) -> list[str]:
+    """Those of some names that have no bias beside them, as an output layer may have; all if each has one."""
+    return [one for one in names if f"{one.removesuffix('weight')}bias" not in weights.tensors] or [*names]
 
 
 def _vectors(
@@ -266,7 +272,7 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     for pattern in map(str.strip, patterns):
         meant = [
             [name for name in names if name == pattern or fnmatchcase(name, pattern)]
-            for names in (found.left_over, known)
+            for names in (found.left_over, known, found.ignored)
         ]
         if not any(meant):
             raise ClauseError(
@@ -275,7 +281,7 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
                 found=shown(pattern),
                 names=_listed(found.left_over, weights),
             )
-        gone |= dict.fromkeys(meant[0] or meant[1], WITHOUT)
+        gone |= dict.fromkeys(meant[0] or meant[1], WITHOUT)  # or they are ignored already
     left = tuple(name for name in found.left_over if name not in gone)
     taken = tuple(one for one in found.taken if one.source not in gone)
     return replace(found, taken=taken, ignored={**found.ignored, **gone}, left_over=left)
