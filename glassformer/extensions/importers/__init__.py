@@ -9,9 +9,7 @@ EXTENSION = Extension(
     names={
         "Given": "glassformer.extensions.importers.library.import_inputs:ImportInputs",
         "QuestionsError": "glassformer.extensions.importers.library.opening:QuestionsError",
-        "from_memory": "glassformer.extensions.importers.library.live_model:from_memory",
         "preview": "glassformer.extensions.importers.library.opening:preview",
-        "show": "glassformer.extensions.importers.library.live_model:show",
     },
     pages="glassformer.extensions.importers.pages:PAGES",
     commands=(

@@ -4,7 +4,11 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="live",
-    needs=("importers",),
-    names={"serve": "glassformer.extensions.live.app_server:serve"},
+    needs=("importers", "weight_files"),
+    names={
+        "from_memory": "glassformer.extensions.live.memory_reader:from_memory",
+        "serve": "glassformer.extensions.live.app_server:serve",
+        "show": "glassformer.extensions.live.memory_reader:show",
+    },
     sources="glassformer.extensions.live.live_models:SOURCE",
 )

@@ -17,13 +17,12 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from glassformer import APP
-from glassformer.extensions.importers.library.live_model import from_memory
-from glassformer.extensions.live.live_models import MODELS
-from glassformer.server.streamlit_private import read_settings
+from glassformer.extensions.live.memory_reader import from_memory
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import NO_ANSWERS, load
 from transformer.errors import GlassformerError
 
+MODELS: Final[dict[str, Checkpoint]] = {}  # what is served, by the names that the app has for it
 HOST: Final = "127.0.0.1"
 PORTS: Final = range(8501, 8601)
 START_SECONDS: Final = 60.0
@@ -97,7 +96,9 @@ def _running(port: int | None) -> int:
 
 def _start(port: int | None) -> int:
     """Start the server; its port."""
-    import uvicorn  # the app's
+    import uvicorn  # the app's, as is the next: the library is imported without
+
+    from glassformer.server.streamlit_private import read_settings
 
     chosen = port if port is not None else next((one for one in PORTS if _is_free(one)), None)
     if chosen is None or not _is_free(chosen):

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Final
 
+from glassformer.extensions.live.app_server import MODELS
 from glassformer.runs.sources import Source
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 
 HOLDS: Final = "live"
-MODELS: Final[dict[str, Checkpoint]] = {}
 
 
 class LiveSource(Source):

@@ -32,7 +32,7 @@ from glassformer.extensions.doctor.library import output_tests, training_code_te
 from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext, Forward, OwnCode
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding
 from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test, untested
-from glassformer.extensions.importers.library.live_model import Read, bare, reader
+from glassformer.extensions.live.memory_reader import Read, bare, reader
 from transformer.analysis.losses import Samples, read_samples
 from transformer.errors import DataError, shown
 from transformer.i18n import say
