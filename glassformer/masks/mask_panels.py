@@ -23,8 +23,9 @@ from glassformer.masks.scene import (
 )
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
+from glassformer.runs.run_address import address
 from glassformer.runs.show import show
-from glassformer.shared import controls, drawing
+from glassformer.shared import controls, drawing, menu
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from glassformer.state.fields import MOST_COMPANIONS
@@ -36,6 +37,7 @@ from transformer.model.attention_scores import plain_scores
 from transformer.runs.query import check_source
 
 BOX = "mask_companion_"
+CHECKS = "causality"  # the anchor of the checks
 SHOWN = 24  # characters of a sentence in its button
 
 
@@ -188,12 +190,8 @@ def _changed(scene: MasksScene) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=scene.run.key("mask_changed_row")):
         st.markdown(mask_texts.about_changed(scene.changed, scene.whole), width="content")
         if scene.kind == "decoder" and (scene.changed & scene.whole).any():
-            st.button(
-                say("See what later tokens do"),
-                key=scene.run.key("mask_to_checks"),
-                icon=":material/arrow_downward:",
-                on_click=partial(session.replace, scene.slot, masks_panel="checks"),
-            )
+            there = address(scene.run.checkpoint, scene.run.link, masks_panel="checks")
+            menu.link("masks", say("See what later tokens do"), there, icon=":material/arrow_downward:", at=CHECKS)
 
 
 def _masks(scene: MasksScene) -> None:
@@ -280,15 +278,14 @@ def _numbers(row: mask_pictures.MaskedRow, keys: list[str]) -> pd.DataFrame:
 
 def _checks(scene: MasksScene) -> None:
     """Run both checks on the selected sentence and draw what they found."""
-    if scene.run.trace.query.interventions:
-        st.caption(mask_texts.CHECKS_UNCHANGED)
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
         drawing.explain(drawing.plain(mask_texts.about_rounding(check.moved)))
 
 
 def _causality(scene: MasksScene) -> mask_pictures.Check | None:
-    st.subheader(say("Causality: change a later token, and earlier rows must stay the same"), divider=False)
+    title = say("Causality: change a later token, and earlier rows must stay the same")
+    st.subheader(title, divider=False, anchor=CHECKS)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
         st.info(mask_texts.nothing_later(batch), icon=":material/info:")
@@ -304,6 +301,9 @@ def _causality(scene: MasksScene) -> mask_pictures.Check | None:
         piece=pieces[changed],
         other=scene.run.checkpoint.tgt_tokenizer.piece(mask_pictures.other_piece(scene, changed)),
     )
+    if scene.run.trace.query.interventions:  # the checks run the model without it
+        st.info(drawing.with_code(mask_texts.without_causal_mask(check.moved, changed)), icon=":material/science:")
+        st.caption(mask_texts.CHECKS_UNCHANGED)
     _say(check.held, joined(" ", [what, check.verdict]))
     show(mask_pictures.causality, scene)
     return check

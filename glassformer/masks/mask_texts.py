@@ -306,14 +306,16 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
         said.append(say("No earlier row changes, so the mask does hide what comes later."))
     else:
         said.append(say("That is only rounding error, so the mask does hide what comes later."))
-    said.append(
-        say(
-            "Without the causal mask, {earlier} would change by up to {amount}.",
-            earlier=_rows(0, place),
-            amount=amount(moved.taken[:place].max()),
-        )
+    return held, joined(" ", [*said, without_causal_mask(moved, place)])
+
+
+def without_causal_mask(moved: Movement, place: int) -> str:
+    """By how much earlier rows move when `place` changes and nothing is hidden."""
+    return say(
+        "Without the causal mask, {earlier} would change by up to {amount}.",
+        earlier=_rows(0, place),
+        amount=amount(moved.taken[:place].max()),
     )
-    return held, joined(" ", said)
 
 
 def about_pads(*, of_source: bool, n_pads: int) -> str:

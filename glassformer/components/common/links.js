@@ -5,6 +5,7 @@
 import { isPlain } from "./keys.js";
 import { goTo } from "./streamlit-page.js";
 
+const SETTLE = 300;  // milliseconds until what is above a heading has its height
 const MENU = ".st-key-menu a, .st-key-tabs a";
 const FOLLOWED = `${MENU}, .gf-ways a, .gf-grown a`;
 
@@ -14,9 +15,20 @@ const FOLLOWED = `${MENU}, .gf-ways a, .gf-grown a`;
  * @param {boolean} [again] whether also where the browser is there, as Streamlit may not be
  */
 export function openInPlace(address, again = false) {
-  const { href } = new URL(address, location.href);
+  const { href, hash } = new URL(address, location.href);
+  if (hash) scrollTo(hash.slice(1));
   if (href === location.href && !again) return;
   goTo(href);
+}
+
+/**
+ * Scroll to a heading once it is there: Streamlit does so only where the whole page opens anew.
+ * @param {string} anchor @param {number} [tries] how often it is looked for
+ */
+function scrollTo(anchor, tries = 100) {
+  const heading = document.getElementById(anchor);
+  if (heading) setTimeout(() => heading.isConnected && heading.scrollIntoView({ block: "start" }), SETTLE);
+  else if (tries) setTimeout(scrollTo, 100, anchor, tries - 1);
 }
 
 /** @param {MouseEvent} event */

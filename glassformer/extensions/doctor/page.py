@@ -14,7 +14,7 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     from glassformer.frame.source_box import head_without_run
     from glassformer.runs.run_address import publish
     from glassformer.runs.show import choose_part
-    from glassformer.shared import controls, cover_box
+    from glassformer.shared import controls, cover_box, drawing
     from glassformer.shared.i18n import st
     from glassformer.state import session
     from glassformer.state.view import MAIN
@@ -27,7 +27,8 @@ if __name__ == "__main__":  # Streamlit runs this file; the list of pages only i
     if part == FINDINGS.name:
         st.caption(
             say(
-                "Tests of the chosen checkpoint: its weights, its wiring, its tokenizers, and how it handles sentences."
+                "Tests of {name}: its weights, its wiring, its tokenizers, and how it handles sentences.",
+                name=drawing.plain(checkpoint.card.title or checkpoint.name),
             )
         )
     cover_box.part(lambda: DOCTOR.listed()[part].draw(checkpoint))

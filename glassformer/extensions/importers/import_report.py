@@ -243,7 +243,7 @@ def _several(entry: Entry, field: Field) -> None:
 def _typed(entry: Entry, field: Field) -> None:
     """Draw the choice of an id: none, where that is possible, the first ones, or one that is typed."""
     key = f"answer_{field.name}"
-    none, typed = json.dumps(None), say("Type a number")
+    none, typed = json.dumps(None), say("Type a number, then press Enter")
     options = [*([none] if field.name in MAY_BE_NONE else ()), *map(str, range(MOST_IDS))]
     if field.how == "answered":
         options = list(dict.fromkeys((*options, json.dumps(field.value))))
@@ -254,7 +254,7 @@ def _typed(entry: Entry, field: Field) -> None:
         index=None,
         key=key,
         format_func=lambda said: marked(field, value_of(said)),
-        placeholder=say("Choose none, or type a number") if field.name in MAY_BE_NONE else typed,
+        placeholder=say("Choose none, or type a number and press Enter") if field.name in MAY_BE_NONE else typed,
         accept_new_options=True,
         on_change=_take,
         args=(entry.name, field.name, key, value_of),

@@ -311,8 +311,8 @@ def how_to_bring_one() -> None:
     said = say(
         "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
         "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}, or any other name) "
-        "that contain PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model "
-        "families.",
+        "that contain PyTorch's own Transformer with its embeddings and output layer, or a model from a tutorial. The "
+        "Checkpoints page lists the model families.",
         suffixes=", ".join(SUFFIXES),
     )
     st.markdown(said)
