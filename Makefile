@@ -10,7 +10,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words transcripts site wheel clean
+.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words transcripts site wheel space clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
@@ -113,6 +113,11 @@ site: $(STAMP_DEV) ## the documentation as a site with search and saved runs, in
 
 wheel: $(STAMP_DEV) ## the package that pip installs, in dist
 	$(PY) -m hatchling build -t wheel
+
+space: $(STAMP_DEV) ## the files of a Hugging Face Space, in dist/space
+	rm -rf dist/space && mkdir -p dist/space
+	cp deploy/huggingface-space/* constraints.txt dist/space
+	$(PY) -m hatchling build -t wheel -d dist/space
 
 clean: ## remove caches and results (and .venv, never another VENV)
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results \
