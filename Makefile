@@ -10,10 +10,11 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words transcripts clean
+.PHONY: help venv install install-dev run check test test-deep lint lint-python lint-javascript format words transcripts site wheel space clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
+MKDOCS := mkdocs==1.6.1
 ARGS  ?=
 TESTS ?=
 SINCE ?=
@@ -102,6 +103,21 @@ words: $(STAMP_DEV) ## collect the sentences for translators, and compile what t
 
 transcripts: $(STAMP_DEV) ## write again what pages tell their readers (tests/**/transcripts); read the diff
 	@GLASSFORMER_DRAFT=none OMP_NUM_THREADS=1 $(PY) -m tests.pages.transcript
+
+# mkdocs has an environment of its own: neither the app nor a test needs it.
+site: $(STAMP_DEV) ## the documentation as a site with search and saved runs, in build/docs
+	@test -x build/mkdocs/bin/mkdocs || { $(PY) -m venv build/mkdocs && \
+		build/mkdocs/bin/python -m pip --disable-pip-version-check install $(MKDOCS); }
+	build/mkdocs/bin/mkdocs build --strict
+	$(PY) -m tools.gallery build/docs/gallery
+
+wheel: $(STAMP_DEV) ## the package that pip installs, in dist
+	$(PY) -m hatchling build -t wheel
+
+space: $(STAMP_DEV) ## the files of a Hugging Face Space, in dist/space
+	rm -rf dist/space && mkdir -p dist/space
+	cp deploy/huggingface-space/* constraints.txt dist/space
+	$(PY) -m hatchling build -t wheel -d dist/space
 
 clean: ## remove caches and results (and .venv, never another VENV)
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results \

@@ -1,7 +1,7 @@
 """Server entry point (`streamlit run app.py`): one-time setup, routes and middleware.
 
 `main.py` runs for every user. This script runs once per server: it loads torch and the default checkpoint in advance,
-and forbids other sites to frame the app.
+and forbids other sites to frame the app, unless its operator names them.
 """
 
 # ruff: noqa: E402  # gc is off first: objects created during startup are long-lived and need no collection
@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from glassformer.components.custom_component import StaticScriptsMiddleware, link
 from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import descriptors, render_lock, replicas, server_options, streamlit_private
+from glassformer.server import cross_origin, descriptors, render_lock, replicas, server_options, streamlit_private
 from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
 from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
@@ -34,6 +34,8 @@ try:
     streamlit_private.begin()
     replicas.check()
     server_options.device()
+    framed_by = cross_origin.frame_ancestors()
+    streamlit_private.allow_hosts(cross_origin.allowed_hosts())
 except GlassformerError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all
 
@@ -72,7 +74,7 @@ app = st.App(
     middleware=[
         *(one for part in parts() for one in part.outer(_BASE)),
         Middleware(descriptors.DescriptorLimitMiddleware, routes=_ROUTES),
-        Middleware(SecurityHeadersMiddleware, link=link()),
+        Middleware(SecurityHeadersMiddleware, link=link(), frame_ancestors=framed_by),
         Middleware(RootRedirectMiddleware, base=_BASE),
         *(one for part in parts() for one in part.inner(_BASE)),
         Middleware(LoadingPlaceholderMiddleware, base=_BASE),

@@ -32,6 +32,8 @@ without a command the app starts; its options:
   --training on|off           whether they may train small models
   --hub fetch|cache|off       whether they see the models in the hub's cache, and may fetch more
   --open NAME                 the checkpoint that opens first
+  --frame-ancestors SOURCES   whose pages may frame the app, such as "https://moodle.example.org"
+  --allowed-hosts HOSTS       the names that browsers may call it by, besides localhost
   --server.port 9000 ...      any option of Streamlit that has a dot in its name"""
 
 
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(words, prog="glassformer", epilog=OPTIONS)
     theirs, ours = _parted(words)
     for word in ours:
-        if word.startswith("-") and word.partition("=")[0] not in re.findall(r"--\w+(?= )", OPTIONS):
+        if word.startswith("-") and word.partition("=")[0] not in re.findall(r"--[\w-]+(?= )", OPTIONS):
             print(f"error: {word} is no option; glassformer --help lists them.", file=sys.stderr)
             return 2
     programs = entry_points(group="console_scripts", name="streamlit")

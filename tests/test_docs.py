@@ -117,11 +117,15 @@ def anchors(page: Path) -> set[str]:
     return found | set(re.findall(r'^<a id="([^"]+)"></a>$', text, flags=re.MULTILINE))
 
 
-def test_the_site_has_every_page_once_and_needs_no_plugin():
+def test_the_site_has_every_page_once_and_a_search_that_comes_with_mkdocs_and_reads_chinese():
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     pages = [str(page.relative_to(FOLDER)) for page in DOCS if page not in READMES]
     assert sorted(leaves(site["nav"])) == pages
-    assert site["plugins"] == []
+    ((plugin, options),) = [one for each in site["plugins"] for one in each.items()]
+    assert (plugin, options["lang"]) == ("search", ["en", "zh"])
+    assert site["extra_javascript"] == ["search/main.js", "chinese-search.js"]
+    assert (FOLDER / "chinese-search.js").is_file()
+    assert site["theme"] == {"name": "mkdocs", "highlightjs": False}  # else it asks another machine
 
 
 def leaves(entry: object) -> list[str]:

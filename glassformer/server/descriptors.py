@@ -82,17 +82,20 @@ class DescriptorLimitMiddleware:
 
 
 HEADERS = {
-    "Content-Security-Policy": "frame-ancestors 'self'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # addresses hold what visitors typed
 }
 
 
 class SecurityHeadersMiddleware:
-    """Adds `HEADERS` to every response, and tells a browser with a page, in `link`, which script it will ask for."""
+    """Adds `HEADERS` to every response, and tells a browser with a page, in `link`, which script it will ask for.
 
-    def __init__(self, app: ASGIApp, link: str) -> None:
+    `frame_ancestors` are the sources of pages that may frame the app.
+    """
+
+    def __init__(self, app: ASGIApp, link: str, frame_ancestors: str = "'self'") -> None:
         self._app, self._link = app, link
+        self._headers = HEADERS | {"Content-Security-Policy": f"frame-ancestors {frame_ancestors}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -103,7 +106,7 @@ class SecurityHeadersMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
                 if is_page and headers.get("content-type", "").startswith("text/html"):
                     headers.append("Link", self._link)

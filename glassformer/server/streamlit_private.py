@@ -62,6 +62,7 @@ UPLOADS: Final = Use("the server takes no uploads, as their memory cannot be bou
     f"{_FILES}.remove_file(self, session_id, file_id)", f"{_FILES}.file_storage", f"{_RUNTIME}.instance()",
     f"{_RUNTIME}.is_active_session(self, session_id)", f"{_RUNTIME}.uploaded_file_mgr",
 ))
+HOSTS: Final = Use("--allowed-hosts adds nothing", ("streamlit.config:set_option(key, value, where_defined)",))
 PAGE: Final = Use("pages look plain and say nothing while they load, steps and links ask the server", (
     "data-test-script-state", "stMainBlockContainer", "BACKEND_BASE_URL",
 ))
@@ -340,6 +341,12 @@ def as_for_all_pages() -> AbstractContextManager[None]:
     """What the script of all pages has drawn stays while another page opens; what a page has drawn goes first."""
     script = _script()
     return nullcontext() if script is None else script.run_with_active_hash(script.pages_manager.main_script_hash)
+
+
+def allow_hosts(hosts: list[str]) -> None:
+    """Accept WebSockets of more hosts; where any is accepted, of these alone."""
+    if hosts and is_on(HOSTS):
+        found(HOSTS.relies[0])("server.allowedHosts", [*st.get_option("server.allowedHosts"), *hosts])
 
 
 def runs(session: str) -> bool:

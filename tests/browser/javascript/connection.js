@@ -1,7 +1,7 @@
 // @ts-check
 // What a browser page knows of its room, by what the server tells it.
 
-import { connect, kept, listen } from "../../../glassformer/extensions/rooms/components/room/connection.js";
+import { connect, keep, kept, listen } from "../../../glassformer/extensions/rooms/components/room/connection.js";
 import { equal, test } from "./harness.js";
 
 /** Stands for the browser's own: what the server tells is told by hand. */
@@ -21,6 +21,22 @@ class Source extends EventTarget {
 
   close() {}
 }
+
+test("a frame of another site, which a browser gives no storage, remembers what is kept while it is there", () => {
+  const before = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(window, "sessionStorage"));
+  Object.defineProperty(window, "sessionStorage", {
+    configurable: true,
+    get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+  });
+  try {
+    keep("AAAAAA", "token", "one");
+    equal([kept("AAAAAA", "token"), kept("BBBBBB", "token")], ["one", ""]);
+    keep("AAAAAA", "token", "");
+    equal(kept("AAAAAA", "token"), "");
+  } finally {
+    Object.defineProperty(window, "sessionStorage", before);
+  }
+});
 
 test("a room that has ended is told from one whose server began anew, and from one that never was", () => {
   const before = window.EventSource, gone = new AbortController();

@@ -18,6 +18,7 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from glassformer.server import server_options, streamlit_private
 from glassformer.server.descriptors import n_open
 from glassformer.server.streamlit_private import (
+    HOSTS,
     PAGE,
     REPLACED,
     SCRIPT,
@@ -31,7 +32,7 @@ from glassformer.server.streamlit_private import (
     problem,
 )
 
-USES = [*REPLACED, SCRIPT, UPLOADS, PAGE]
+USES = [*REPLACED, SCRIPT, UPLOADS, HOSTS, PAGE]
 
 
 @pytest.fixture

@@ -27,12 +27,31 @@ function address(code, what) {
   return new URL(`class/${code}/${what}`, location.href.replace(/\/+(?=[?#]|$)/, ""));
 }
 
+/** @type {Map<string, string>} */
+const memory = new Map();
+
+/**
+ * Where this tab keeps things: a frame in a page of another site may have no storage, and keeps them while it is there.
+ * @returns {Pick<Storage, "getItem" | "setItem" | "removeItem">}
+ */
+export function storage() {
+  try {
+    return sessionStorage;
+  } catch {
+    return {
+      getItem: (key) => memory.get(key) ?? null,
+      setItem: (key, value) => void memory.set(key, value),
+      removeItem: (key) => void memory.delete(key),
+    };
+  }
+}
+
 /**
  * What this tab keeps of a room.
  * @param {string} code @param {Kept} what
  */
 export function kept(code, what) {
-  return sessionStorage.getItem(`${KEPT}${code}-${what}`) ?? "";
+  return storage().getItem(`${KEPT}${code}-${what}`) ?? "";
 }
 
 /**
@@ -40,8 +59,8 @@ export function kept(code, what) {
  * @param {string} code @param {Kept} what @param {string} is
  */
 export function keep(code, what, is) {
-  if (is) sessionStorage.setItem(`${KEPT}${code}-${what}`, is);
-  else sessionStorage.removeItem(`${KEPT}${code}-${what}`);
+  if (is) storage().setItem(`${KEPT}${code}-${what}`, is);
+  else storage().removeItem(`${KEPT}${code}-${what}`);
 }
 
 /**

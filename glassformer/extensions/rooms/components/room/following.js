@@ -8,6 +8,7 @@
 import { openInPlace } from "../../../../components/common/links.js";
 import { currentStep, moveStep } from "../../../../components/common/step.js";
 import { isPage } from "../../../../components/common/streamlit-page.js";
+import { storage } from "./connection.js";
 
 /** @import { RoomState } from "./types.js" */
 
@@ -130,8 +131,8 @@ function look() {
   if (tried && (!rests || now < again)) return;
   if (tried > TRIES) {
     stay();
-    if (sessionStorage.getItem(RELOADED) === there.href) return;  // once is enough
-    sessionStorage.setItem(RELOADED, there.href);
+    if (storage().getItem(RELOADED) === there.href) return;  // once is enough
+    storage().setItem(RELOADED, there.href);
     location.assign(there.href);
   } else if (tried || !here) openInPlace(there.href, tried > 0);
   arrived = now + UNDER_WAY_MS;
