@@ -81,7 +81,7 @@ def mask_map_spec(
     mask: np.ndarray,
     *,
     reasons: Mapping[str, np.ndarray],
-    changed: np.ndarray,
+    changed: np.ndarray | None = None,
     queries: Sequence[str],
     keys: Sequence[str],
     title: str,
@@ -116,7 +116,7 @@ def mask_map_spec(
         closed = words[1] if convention == "bool" or len(keys) <= _MOST_INFINITE else ""
         text = [[words[0] if may else closed for may in line] for line in mask]
         data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": theme.MARK_COLOR}}
-    rings = [_rings(changed)] if changed.any() else []
+    rings = [_rings(changed)] if changed is not None and changed.any() else []
     how_to_read = joined(" ", [HOW_TO_READ[convention], *[HOW_TO_READ_CHANGED] * len(rings)])
     return {"data": [*data, *hatching, *rings], "layout": layout, "how_to_read": how_to_read}
 

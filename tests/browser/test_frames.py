@@ -65,7 +65,7 @@ def test_steps_ask_nobody_back_returns_to_each_and_a_click_is_one_at_the_step_th
     click_candidate(page, 1)
     comes_to(page, lambda: output(page)[:2], "fe")
     expect_address(page, step="3")
-    assert page.locator(".gf-target .gf-forced").count() == 1
+    comes_to(page, lambda: page.locator(".gf-target .gf-forced").count(), 1)
 
     # What is to be guessed is not fetched.
     page.evaluate("() => performance.clearResourceTimings()")

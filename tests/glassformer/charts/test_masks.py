@@ -47,6 +47,15 @@ def test_cells_are_drawn_where_they_are_written_in_their_convention_and_say_why(
     assert {"&#36;1&#36;", "&#60;b&#62;"} <= {*figure.layout.xaxis.ticktext}
 
 
+def test_cells_that_a_change_opened_have_a_ring():
+    changed = np.zeros((3, 3), bool)
+    changed[0, 1] = changed[2, 0] = True
+    plain, ringed = draw_map(), draw_map(changed=changed)
+    (rings,) = ringed.data[len(plain.data) :]
+    assert set(zip(rings.x, rings.y, strict=True)) == {(1, 0), (0, 2)}
+    assert len(draw_map(changed=np.zeros((3, 3), bool)).data) == len(plain.data)
+
+
 @pytest.mark.parametrize("reasons", [{"future": FUTURE}, {"future": ~MASK, "padding": PADDING}, {"x": MASK}])
 def test_every_closed_cell_needs_one_reason(reasons):
     with pytest.raises(ValueError, match="one reason"):
