@@ -15,7 +15,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -350,14 +350,10 @@ def _hypothesis(record: Any) -> Ranked:
 
 def _insisted(rules: Mapping[str, Any], config: ModelConfig) -> dict[int, int]:
     pairs = _part(rules, "insisted", list)
-    right: Callable[[Any], bool] = lambda pair: (  # noqa: E731
-        isinstance(pair, list)
-        and len(pair) == 2
-        and all(type(i) is int and i >= 0 for i in pair)
-        and pair[1] < config.tgt_vocab_size
-    )
-    if not all(map(right, pairs)):
-        raise _refused("insisted", pairs)
+    for pair in pairs:
+        right = isinstance(pair, list) and len(pair) == 2 and all(type(i) is int and i >= 0 for i in pair)
+        if not right or pair[1] >= config.tgt_vocab_size:
+            raise _refused("insisted", pairs)
     return dict(pairs)
 
 

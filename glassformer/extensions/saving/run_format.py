@@ -10,7 +10,7 @@ from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.files.untrusted_folder import FolderFiles
-from transformer.runs.run_file import SUFFIX, check_run, open_run_file, read_run
+from transformer.runs.run_file import SUFFIX, check_run, read_run
 
 HOLDS: Final = "run"
 
@@ -60,7 +60,9 @@ class RunFormat(Format):
         device: Device = CPU,
     ) -> Checkpoint:
         """The run in the place of a checkpoint."""
-        return recorded(open_run_file(source), name=source.name, folder=source)
+        with FolderFiles(source.parent, inside=inside).open(source.name) as (content, size):
+            found = read_run(content, size, label=source.name)
+        return recorded(found, name=source.name, folder=source)
 
 
 FORMAT = RunFormat()
