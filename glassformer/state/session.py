@@ -7,11 +7,9 @@ This module reads and writes the query parameters of a link; the others are in `
 widget: on the first run, and when the URL changed from outside (a pasted link, the browser's Back button), the session
 is set from the URL. Otherwise `publish` writes the URL from the session at the end of the run.
 
-Three traps. Every written URL becomes a history entry, so a URL that was just opened is never corrected at once: the
-correction would trap everybody who goes back to it. A user may hit a key before the browser has received the newest
-URL: the next run then comes with an older one, which does not mean the Back button. And a user may go to another URL
-before that: then ours would replace it in the address bar, so what was opened is written once more as it was; where
-the bar says it already, that adds nothing to the history.
+Two traps. Every written URL becomes a history entry, so a URL that was just opened is never corrected at once: the
+correction would trap everybody who goes back to it. And a user may hit a key before the browser has received the
+newest URL: the next run then comes with an older one, which does not mean the Back button.
 Where a step needs no drawing the browser writes the URL itself (`components/stepper/settled-step.js`).
 """
 
@@ -150,8 +148,6 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
         return
     if parameters in state.get(URL_ON_ITS_WAY, ()) and state.get(WHEN_WRITTEN) != _asked():
         return
-    if state.get(URL_ON_ITS_WAY):  # ours may reach the browser only now, after the one that it has gone to
-        st.query_params.from_dict({name: st.query_params.get_all(name) for name in st.query_params})
     link, notes = read_link(parameters)
     before, _ = read_link({name: (value,) for name, value in (state.get(URL_MEANT) or {}).items()})
     known = standing(MAIN).branches if _request(before) == _request(link) else (None, ())
