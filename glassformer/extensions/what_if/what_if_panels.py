@@ -108,7 +108,7 @@ def _becomes(run: OpenRun, changes: tuple[Intervention, ...]) -> Sentence | None
     if after is None:
         return None
     if after.tgt_ids == run.trace.tgt_ids:  # which is in sight
-        return say("The output would stay the same.")
+        return say("Output stays the same.")
     return say("“{before}” → “{after}”", before=run.trace.output_text, after=after.output_text)
 
 
