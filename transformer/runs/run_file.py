@@ -16,10 +16,8 @@ import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, Final, Literal, get_args
 
 import numpy as np
@@ -30,6 +28,7 @@ from transformer.checkpoint.card import TEXTS, Card
 from transformer.checkpoint.load import in_memory
 from transformer.errors import CheckpointError, ClauseError, DataError, QueryError, shown, within
 from transformer.files import strictjson, tensorfile
+from transformer.files.atomic_saves import write_whole
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.distribution import Rules
@@ -42,7 +41,7 @@ MOST_BYTES: Final = 1_000_000_000
 MOST_RECORD: Final = 64_000_000
 MOST_NOTES, MOST_PIECE, MOST_NAME = 100, 4_000, 1_000  # notes; characters of a token, of a name
 RECORD: Final = "record"
-_FILES: Final = {"log_probs": "F32", "log_sums": "F32", "weights": "F32", "masks": "BOOL"}
+_DTYPES: Final = {"log_probs": "F32", "log_sums": "F32", "weights": "F32", "masks": "BOOL"}
 _PLAIN: Final = (
     *("checkpoint", "source_text", "src_ids", "src_tokens", "tgt_ids", "tgt_tokens", "read_ids", "read_tokens"),
     *("first_row", "texts", "stop_reason", "log_prob", "vocabulary", "seconds"),
@@ -65,23 +64,7 @@ class RunFile:
 def save_run(trace: Trace, path: Path | str) -> None:
     """Write a run to a file, or replace it; an OSError if that cannot be done, and an old file is then unchanged."""
     place = Path(path)
-    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as file:
-        try:
-            file.write(run_bytes(trace))
-            file.close()
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, place)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(file.name)
-            raise
-
-
-def _umask() -> int:
-    """Of this process: a temporary file is for its owner alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(place, run_bytes(trace), place.with_name(f".{place.name}.new"))
 
 
 def run_bytes(trace: Trace) -> bytes:
@@ -207,7 +190,7 @@ def _bytes(file: BinaryIO, header: tensorfile.Header, info: tensorfile.TensorInf
 
 def _array(file: BinaryIO, header: tensorfile.Header, name: str, label: str) -> np.ndarray:
     info = header.tensors[name]
-    if _FILES.get(name.partition(".")[0]) != info.dtype:
+    if _DTYPES.get(name.partition(".")[0]) != info.dtype:
         raise ClauseError("tensor {name} of dtype {dtype} is not a part of a run", name=shown(name), dtype=info.dtype)
     values = np.frombuffer(_bytes(file, header, info), np.uint8 if info.dtype == "BOOL" else "<f4")
     if info.dtype == "BOOL" and (values > 1).any():

@@ -6,6 +6,7 @@ from typing import Final
 
 from glassformer.charts.theme import shortened
 from glassformer.extensions.saving.recorded_checkpoint import RecordedCheckpoint, recorded
+from glassformer.extensions.saving.run_format import HOLDS
 from glassformer.runs import loading
 from glassformer.runs.sources import Source
 from glassformer.shared.i18n import st
@@ -21,7 +22,6 @@ from transformer.i18n import say
 from transformer.runs.query import Query
 from transformer.runs.run_file import read_run
 
-HOLDS: Final = "run"
 LONGEST_TITLE: Final = 120
 
 
