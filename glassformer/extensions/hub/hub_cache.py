@@ -21,7 +21,7 @@ from glassformer.extensions.huggingface import generation
 from glassformer.extensions.huggingface.folder import family_of
 from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
-from glassformer.extensions.weight_files.weight_folder import INDEX, PICKLED, WHOLE
+from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, read_index
 from transformer.checkpoint import opening
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
 from transformer.checkpoint.listing import Entry, Format, entry_at
@@ -36,7 +36,7 @@ LONGEST: Final = 120
 MAIN: Final = "main"
 PARTS: Final = {  # an index, and what the files that it names are called; the first that is there counts
     INDEX: re.compile(r"model-\d+-of-\d+\.safetensors"),
-    f"{PICKLED}.index.json": re.compile(r"pytorch_model-\d+-of-\d+\.bin"),
+    INDEX_OF_PICKLED: re.compile(r"pytorch_model-\d+-of-\d+\.bin"),
 }
 SMALL: Final = frozenset({CONFIG, CARD, generation.FILE, options.CONFIG, options.LIST, options.MAP})
 SPARE: Final = 64_000_000  # bytes that stay free on the disk
@@ -252,9 +252,8 @@ def _is_whole(folder: Path) -> bool:
         there = {one.name for one in folder.iterdir() if one.exists()}
         for name in PARTS if not there & {WHOLE, PICKLED} else ():
             if name in there:
-                index = FolderFiles(folder).json(name, limit=16_000_000)
-                return CONFIG in there and {*index["weight_map"].values()} <= there
-    except (OSError, CheckpointError, DataError, KeyError, TypeError, AttributeError):
+                return CONFIG in there and {*read_index(FolderFiles(folder), name).values()} <= there
+    except (OSError, CheckpointError, DataError):
         return False
     return CONFIG in there and bool(there & {WHOLE, PICKLED})
 
