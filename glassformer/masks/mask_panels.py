@@ -189,9 +189,14 @@ def _changed(scene: MasksScene) -> None:
     """Say what the run's change does to the mask, and lead to what later tokens do in one pass."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=scene.run.key("mask_changed_row")):
         st.markdown(mask_texts.about_changed(scene.changed, scene.whole), width="content")
-        if scene.kind == "decoder" and (scene.changed & scene.whole).any():
+        if _opens_later(scene):
             there = address(scene.run.checkpoint, scene.run.link, masks_panel="checks")
             menu.link("masks", say("See what later tokens do"), there, icon=":material/arrow_downward:", at=CHECKS)
+
+
+def _opens_later(scene: MasksScene) -> bool:
+    """Whether the run's change lets the decoder's queries see tokens that the mask hides."""
+    return scene.kind == "decoder" and bool((scene.changed & scene.whole).any())
 
 
 def _masks(scene: MasksScene) -> None:
@@ -301,8 +306,9 @@ def _causality(scene: MasksScene) -> mask_pictures.Check | None:
         piece=pieces[changed],
         other=scene.run.checkpoint.tgt_tokenizer.piece(mask_pictures.other_piece(scene, changed)),
     )
-    if scene.run.trace.query.interventions:  # the checks run the model without it
+    if _opens_later(scene):
         st.info(drawing.with_code(mask_texts.without_causal_mask(check.moved, changed)), icon=":material/science:")
+    if scene.run.trace.query.interventions:
         st.caption(mask_texts.CHECKS_UNCHANGED)
     _say(check.held, joined(" ", [what, check.verdict]))
     show(mask_pictures.causality, scene)
