@@ -56,9 +56,10 @@ class FeedForward(Module):
 
     def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
+        act = tap.setting("function", self.activation)
         if self.gated:
-            gate = self.activation(tap("pre_activation", self.gate_proj(x, tap=tap.child("gate_proj"))))  # [B, T, F]
+            gate = act(tap("pre_activation", self.gate_proj(x, tap=tap.child("gate_proj"))))  # [B, T, F]
             hidden = gate * tap("linear", self.up_proj(x, tap=tap.child("up_proj")))
         else:
-            hidden = self.activation(tap("pre_activation", self.up_proj(x, tap=tap.child("up_proj"))))  # [B, T, F]
+            hidden = act(tap("pre_activation", self.up_proj(x, tap=tap.child("up_proj"))))  # [B, T, F]
         return tap("output", self.down_proj(tap("activation", hidden), tap=tap.child("down_proj")))

@@ -69,6 +69,8 @@ class Around:
     norms: bool = True  # there are norms; only a changed run sets this to False
     # The sub-layer's output is dropped, and the stream passes unchanged; only in a run changed in this way.
     skips: bool = False
+    # The output is added to what the norm gave, and not to what it read; only in a run changed in this way.
+    onto_norm: bool = False
 
 
 class Residual(Module):
@@ -86,14 +88,15 @@ class Residual(Module):
     ) -> Tensor:
         """Add the output of `sublayer` for the stream x [B, T, D] to x, or to the stream `onto` -> [B, T, D]."""
         how = tap.setting("around", self.around)
-        norm: Callable[[Tensor], Tensor] = self.norm if how.norms else unchanged
+        norm: Callable[[Tensor], Tensor] = tap.setting("norm", self.norm) if how.norms else unchanged
         stream = x if onto is None else onto
         if how.post:
             made = self.dropout(sublayer(x))
             if how.skips:
                 return tap("norm", tap("residual", stream))
             return tap("norm", norm(tap("residual", stream + made if how.adds else made)))
-        added = sublayer(tap("norm", norm(x)))
+        normed = tap("norm", norm(x))
+        added, stream = sublayer(normed), normed if how.onto_norm else stream
         if self.output_norm is not None:
             added = tap("output_norm", self.output_norm(added) if how.norms else added)
         if how.skips:

@@ -97,7 +97,7 @@ class Linear(Module, nn.Linear):
 
     def forward(self, input: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[..., I] -> [..., O]."""
-        return linear(input, tap.setting("weight", self.weight), self.bias)
+        return linear(input, tap.setting("weight", self.weight), tap.setting("bias", self.bias))
 
 
 def products(maps: Mapping[str, Linear], inputs: Sequence[Tensor], *, tap: Tap) -> list[Tensor]:

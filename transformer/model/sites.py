@@ -122,6 +122,7 @@ SETTINGS = {
     "decoder.padding": "the same for the target; only for a call that begins with its first token",
     "decoder.source_padding": "the same for the source as cross-attention reads it; None where nothing was said",
     "{stack}.{layer}.{sublayer}.around": "`transformer.model.layers.Around`: norm, residual stream",
+    "{stack}.{layer}.{sublayer}.norm": "the norm before it, or after the sum: a function of the stream",
     "{stack}.{layer}.{attn}.scoring": "`transformer.model.attention_scores.Scoring`: how q . k becomes a weight",
     "{stack}.{layer}.{attn}.d_head": "width of the heads into which vectors are cut",
     "{stack}.{layer}.{attn}.joined": "W_Q, W_K, W_V below each other, and their biases; None where "
@@ -130,6 +131,8 @@ SETTINGS = {
     "{stack}.{layer}.{attn}.k_proj.weight": "W_K [G * d, D]; where it is not joined",
     "{stack}.{layer}.{attn}.v_proj.weight": "W_V [G * d, D]; where it is not joined",
     "{stack}.{layer}.{attn}.out_proj.weight": "W_O [D, H * d]",
+    "{stack}.{layer}.{sublayer}.{map}.bias": "the bias of each of these and of the next maps; None where there is none",
+    "{stack}.{layer}.ffn.function": "the non-linearity: a function of the values before it",
     "{stack}.{layer}.ffn.up_proj.weight": "[F, D]",
     "{stack}.{layer}.ffn.gate_proj.weight": "[F, D]; only where there is a gate",
     "{stack}.{layer}.ffn.down_proj.weight": "[D, F]",

@@ -1,0 +1,406 @@
+"""Catalogue of wirings: each mistake in code with its texts, and how a model computes it or reads its pairs with it.
+
+    for one in wirings(config):
+        one.name, one.texts.title, one.variants
+
+A mistake is a change of a run (`changes`), another way to read pairs (`reading`), or another config with the same
+parameters (`answers`). `wirings.toml` has the texts. *What goes wrong* shows them, and `search.py` looks for the one
+with which a model knows its pairs.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.extensions.what_if.interventions.layer_changes import (
+    EmbeddingScale,
+    NoFeedForward,
+    NoNorm,
+    NoResidual,
+    SwapNorms,
+)
+from glassformer.extensions.what_if.interventions.mask_changes import CausalMask, PaddingMask
+from glassformer.extensions.what_if.interventions.piece_changes import NoPositions, ScalePositions, ShiftPositions
+from glassformer.extensions.what_if.interventions.score_changes import (
+    FillValue,
+    HeadsTold,
+    NoGuard,
+    ScoreScale,
+    SoftmaxTwice,
+)
+from glassformer.extensions.wirings.miswiring import CLOSED, Miswiring
+from glassformer.extensions.wirings.readings import RIGHT, Ids, Reading
+from transformer.errors import QueryError
+from transformer.i18n import Sentence, joined
+from transformer.i18n.sentence import read_table
+from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+from transformer.runs.interventions import Intervention, checked, fitted
+
+Changes = tuple[Intervention, ...]
+NO_ANSWERS: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True)
+class WiringTexts:
+    """What is said of a wiring."""
+
+    title: Sentence  # what it is called
+    headline: Sentence  # what was wrong in a training
+    about: Sentence  # what the code does, how it looks, what is hard to tell from it
+    wrong: Sentence  # the line as it was written
+    right: Sentence  # the line as it should be
+    page: str  # of the app, where it is seen best
+    source: Sentence  # where what is right is described
+    panel: str = ""  # the part of the page; empty for its own choice
+    alike: Sequence[str] = ()  # names of wirings that look alike
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way in which a wiring is made in a model, or two wirings at once."""
+
+    names: tuple[str, ...]  # of the wirings; none: as the model stands
+    changes: Changes = ()
+    reading: Reading = RIGHT
+    answers: Mapping[str, Any] = field(default_factory=dict)  # fields of the config
+
+    def and_(self, other: "Variant") -> "Variant | None":
+        """Both at once; None where they contradict each other."""
+        if set(self.names) & set(other.names) or (self.reading != RIGHT != other.reading):
+            return None
+        if self.answers.keys() & other.answers.keys():
+            return None
+        try:
+            changes = checked((*self.changes, *other.changes))
+        except QueryError:
+            return None
+        reading = other.reading if self.reading == RIGHT else self.reading
+        return Variant((*self.names, *other.names), changes, reading, {**self.answers, **other.answers})
+
+    @property
+    def told(self) -> Sentence:
+        """What is changed, in words; empty where only pairs are read in another way."""
+        return joined("; ", [one.told() for one in self.changes])
+
+
+AS_IT_IS: Final = Variant(())
+Makes = Callable[[ModelConfig], Iterable[Changes | Reading | Mapping[str, Any]]]
+
+
+@cache
+def texts() -> dict[str, WiringTexts]:
+    """The texts of all wirings, in the order of the catalogue."""
+    rows = read_table(Path(__file__).with_name("wirings.toml"))
+    return {name: WiringTexts(**row) for name, row in rows.items()}
+
+
+def variants(name: str, config: ModelConfig) -> tuple[Variant, ...]:
+    """The ways in which a wiring can be made in a model; none where it makes no sense there."""
+    found: list[Variant] = []
+    for made in _MADE[name](config):
+        one = (
+            Variant((name,), reading=made) if isinstance(made, Reading)
+            else Variant((name,), made) if isinstance(made, tuple)
+            else Variant((name,), answers=made)
+        )  # fmt: skip
+        if _fits(one.changes, config) and one not in found:
+            found.append(one)
+    return tuple(found)
+
+
+def _fits(changes: Changes, config: ModelConfig) -> bool:
+    try:
+        tuple(fitted(checked(changes), config))
+    except QueryError:
+        return False
+    return True
+
+
+def catalogue(config: ModelConfig) -> Iterator[Variant]:
+    """Every variant of every wiring that makes sense in a model."""
+    for name in _MADE:
+        yield from variants(name, config)
+
+
+def in_a_batch(one: Variant) -> Iterator[Variant]:
+    """A variant in batches of other widths, on which it depends: each row alone, and filled up to a fixed length."""
+    yield one
+    if one.reading == RIGHT and set(one.names) & WIDTHS:
+        yield replace(one, reading=Reading(width=0))
+        yield from (replace(one, reading=Reading(width=width)) for width in (1.01, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0))
+
+
+# ------------------------------------------------------------------------------------------------ how each is made
+
+_STACKS: Final = ("all", "encoder", "decoder")
+
+
+def _one_by_one(*some: Intervention) -> Makes:
+    """Variants of one change each."""
+    return lambda config: [(one,) for one in some]
+
+
+def _together(*some: Intervention) -> Makes:
+    return lambda config: [some]
+
+
+def _miswired(*hows: str, stacks: Sequence[str] = ("all",)) -> Makes:
+    return lambda config: [(Miswiring(stack, None, how),) for how in hows for stack in _stacks(config, stacks)]
+
+
+def _stacks(config: ModelConfig, wanted: Sequence[str]) -> list[str]:
+    """The stacks that a model has: of one stack, all is enough."""
+    several = len(anatomy(config).stacks) > 1
+    return [one for one in wanted if one == "all" or several]
+
+
+def _readings(*some: Reading) -> Makes:
+    return lambda config: some if config.n_decoder_layers else ()
+
+
+def _of_stacks(change: Callable[[str], Intervention]) -> Makes:
+    return lambda config: [(change(stack),) for stack in _stacks(config, _STACKS)]
+
+
+def _embedding_scale(config: ModelConfig) -> Iterator[Changes]:
+    root = math.sqrt(config.d_model)
+    for stack in _stacks(config, _STACKS):
+        yield (EmbeddingScale(stack, 1.0 if config.scale_embedding else root),)
+    if config.scale_embedding:
+        yield (EmbeddingScale("all", config.d_model),)
+
+
+def _late_scale(config: ModelConfig) -> Iterator[Changes]:
+    if config.placing.adds == "table":
+        root = math.sqrt(config.d_model)
+        own = () if config.scale_embedding else (EmbeddingScale("all", root),)
+        yield (*own, ScalePositions("all", min(root, 100.0)))
+
+
+def _shifts(*by: int) -> Makes:
+    def made(config: ModelConfig) -> Iterator[Changes]:
+        if config.placing.adds == "table":
+            for n in by:
+                for stack in _stacks(config, _STACKS):
+                    yield (ShiftPositions(stack, n),)
+
+    return made
+
+
+def _table_only(makes: Makes) -> Makes:
+    return lambda config: makes(config) if config.placing.adds == "table" else ()
+
+
+def _no_causal_mask(config: ModelConfig) -> Iterator[Changes]:
+    yield (CausalMask("off"),)
+    yield (Miswiring("decoder", None, "future"),)
+    for layer in range(config.n_decoder_layers if config.n_decoder_layers > 1 else 0):
+        yield (Miswiring("decoder", layer, "future"),)
+
+
+def _causal(how: str) -> Makes:
+    return _together(CausalMask(how), FillValue("decoder", CLOSED))
+
+
+def _scales(config: ModelConfig) -> dict[str, float]:
+    own = config.d_head**-0.5 if config.score_scale is None else config.score_scale
+    found = {
+        "scores-not-scaled": 1.0, "scores-scaled": config.d_head**-0.5, "scores-scaled-by-width": config.d_model**-0.5,
+        "scores-scaled-twice": 1 / config.d_head, "scores-multiplied": config.d_head**0.5,
+    }  # fmt: skip
+    return {name: scale for name, scale in found.items() if not math.isclose(scale, own)}
+
+
+def _scaled(name: str) -> Makes:
+    def made(config: ModelConfig) -> Iterator[Changes]:
+        scales = _scales(config)
+        several = (name, "scores-scaled") if name == "scores-not-scaled" else (name,)
+        for one in several:
+            if one in scales:
+                yield (ScoreScale("all", "number", min(scales[one], 100.0)),)
+
+    return made
+
+
+def _head_numbers(config: ModelConfig) -> Iterator[Changes | Mapping[str, Any]]:
+    """Down to a quarter and up to four times the number, and one; as answers where a change cannot."""
+    width, shared, own = config.n_heads * config.d_head, config.n_kv_heads * config.d_head, config.n_heads
+    for n in dict.fromkeys((2 * own, own // 2, 4 * own, own // 4, 1)):
+        if n and n != own and width % n == 0 and shared % (width // n) == 0:
+            if HeadsTold.unfit(config) is None:
+                yield (HeadsTold(n),)
+            else:
+                yield {"n_heads": n, "d_head": width // n, "n_kv_heads": shared // (width // n)}
+
+
+def _no_norms(config: ModelConfig) -> Iterator[Changes]:
+    yield (NoNorm("all", None, "all"),)
+    for name in ("selfattn", "crossattn", "ffn"):
+        yield (NoNorm("all" if name != "crossattn" else "decoder", None, name),)
+    yield tuple(NoNorm("all" if name != "crossattn" else "decoder", None, name) for name in _subs(config))
+
+
+def _subs(config: ModelConfig) -> list[str]:
+    return ["selfattn", *["crossattn"] * ("cross" in anatomy(config).kinds), "ffn"]
+
+
+def _no_residuals(config: ModelConfig) -> Iterator[Changes]:
+    yield (NoResidual("all", None, "all"),)
+    for name in _subs(config):
+        yield (NoResidual("decoder" if name == "crossattn" else "all", None, name),)
+
+
+def _unused_encoder(config: ModelConfig) -> Iterator[Changes]:
+    if "cross" in anatomy(config).kinds:
+        yield (Miswiring("encoder", None, "nolayers"),)
+        yield (Miswiring("encoder", None, "nolayers"), NoNorm("encoder", None, "final"))
+
+
+def _no_cross(config: ModelConfig) -> Iterator[Changes]:
+    if "cross" in anatomy(config).kinds:
+        yield (Miswiring("decoder", None, "nocross"),)
+
+
+def _other_starts(config: ModelConfig) -> Iterator[Reading]:
+    if config.n_encoder_layers and config.n_decoder_layers:
+        special = (config.bos_id, config.eos_id, config.pad_id, config.unk_id)
+        for one in dict.fromkeys(i for i in special if i is not None and i != config.decoder_start_id):
+            yield Reading(start=one)
+
+
+def _source_marks(config: ModelConfig) -> Iterator[Reading]:
+    if config.n_encoder_layers and config.n_decoder_layers:
+        ends, starts = not config.append_source_eos, not config.prepend_source_bos
+        yield Reading(source_end=ends)
+        yield Reading(source_start=starts)
+        yield Reading(source_end=ends, source_start=starts)
+
+
+def _higher(config: ModelConfig, by: int) -> Callable[[Ids], Ids]:
+    special = {config.pad_id, config.unk_id, config.bos_id, config.eos_id, config.decoder_start_id}
+    plain = [i for i in range(min(config.src_vocab_size, config.tgt_vocab_size)) if i not in special]
+    place = {one: n for n, one in enumerate(plain)}
+    return lambda ids: tuple(plain[(place[i] + by) % len(plain)] if i in place else i for i in ids)
+
+
+def _shifted_ids(config: ModelConfig) -> Iterator[Reading]:
+    if config.n_decoder_layers:
+        for by in (1, -1):
+            edit = _Edit(by, config)
+            yield Reading(source=edit, target=edit)
+            yield Reading(source=edit)
+            yield Reading(target=edit)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """Ids that are higher by a number, special ones left out; equal ones are equal."""
+
+    by: int
+    config: ModelConfig
+
+    def __call__(self, ids: Ids) -> Ids:
+        return _higher(self.config, self.by)(ids)
+
+
+@dataclass(frozen=True)
+class _Reversed:
+    """Ids from the last to the first."""
+
+    def __call__(self, ids: Ids) -> Ids:
+        return ids[::-1]
+
+
+def _of_two_stacks(*some: Reading) -> Makes:
+    return lambda config: some if config.n_encoder_layers and config.n_decoder_layers else ()
+
+
+_MADE: Final[dict[str, Makes]] = {
+    "no-causal-mask": _no_causal_mask,
+    "targets-not-shifted": _readings(Reading(shift=0)),
+    "targets-shifted-twice": _readings(Reading(shift=2)),
+    "scores-not-scaled": _scaled("scores-not-scaled"),
+    "norm-place": _of_stacks(SwapNorms),
+    "heads-number": _head_numbers,
+    "embedding-scale": _embedding_scale,
+    "no-positions": _of_stacks(NoPositions),
+    "positions-late": _shifts(1, 2),
+    "positions-early": _shifts(-1, -2),
+    "heads-merged": _miswired("merged"),
+    "heads-split": _miswired("split"),
+    "other-activation": _miswired("relu", "gelu", "silu"),
+    "no-activation": _miswired("linear"),
+    "end-never-learnt": _readings(Reading(end_counts=False)),
+    "causal-one-too-many": lambda config: [(CausalMask("peek"),)],
+    "causal-one-too-few": _causal("hidden"),
+    "causal-inverted": _causal("inverted"),
+    "causal-transposed": _causal("transposed"),
+    "no-source-padding-mask": lambda config: [
+        tuple(PaddingMask(one, "off") for one in ("encoder", "cross") if one in anatomy(config).kinds),
+        *([(PaddingMask("encoder", "off"),), (PaddingMask("cross", "off"),)] if config.n_encoder_layers else []),
+    ] if config.n_encoder_layers else (),
+    "no-target-padding-mask": _one_by_one(PaddingMask("decoder", "off")),
+    "padding-on-rows": _together(PaddingMask("encoder", "rows"), FillValue("encoder", CLOSED)),
+    "padding-inverted": lambda config: [(Miswiring("all", None, "padsonly"),)] if config.n_encoder_layers else (),
+    "mask-discarded": _miswired("discarded", stacks=_STACKS),
+    "mask-zero-fill": _miswired("zerofill"),
+    "mask-after-softmax": _miswired("maskafter"),
+    "mask-added": _miswired("maskadded"),
+    "causal-in-encoder": _miswired("tril"),
+    "causal-in-cross": _miswired("trilcross"),
+    "scores-scaled-by-width": _scaled("scores-scaled-by-width"),
+    "scores-scaled-twice": _scaled("scores-scaled-twice"),
+    "scores-multiplied": _scaled("scores-multiplied"),
+    "softmax-twice": _one_by_one(SoftmaxTwice("all", False), SoftmaxTwice("all", True)),
+    "softmax-over-queries": _miswired("overqueries"),
+    "softmax-over-heads": _miswired("overheads"),
+    "no-softmax": _miswired("nosoftmax"),
+    "scores-transposed": _miswired("transposed"),
+    "heads-by-dimension": _miswired("bydimension"),
+    "qkv-interleaved": _miswired("interleaved"),
+    "qkv-order": _miswired("kqv", "qvk", "vkq"),
+    "values-are-keys": _miswired("qkk"),
+    "no-norm": _no_norms,
+    "no-final-norm": lambda config: (
+        [(NoNorm(stack, None, "final"),) for stack in _stacks(config, _STACKS)] if config.final_norm else ()
+    ),
+    "residual-after-norm": _miswired("ontonorm", stacks=_STACKS),
+    "norms-exchanged": _miswired("normorder", stacks=_STACKS),
+    "norm-without-mean": _miswired("nomean"),
+    "no-residual": _no_residuals,
+    "no-feed-forward": _of_stacks(lambda stack: NoFeedForward(stack, None)),
+    "gate-exchanged": _miswired("gate"),
+    "only-last-layer": _miswired("lastlayer", stacks=_STACKS),
+    "encoder-not-used": _unused_encoder,
+    "no-cross-attention": _no_cross,
+    "output-table": _miswired("sourcetable"),
+    "embedding-scale-late": _late_scale,
+    "positions-twice": _table_only(_of_stacks(lambda stack: ScalePositions(stack, 2.0))),
+    "positions-by-batch": _table_only(_miswired("firstrow", stacks=_STACKS)),
+    "positions-halves": _table_only(_miswired("halves", "alternating")),
+    "no-start-mark": _of_two_stacks(Reading(start=None)),
+    "decoder-fed-constants": _of_two_stacks(Reading(constant=True)),
+    "other-start-id": _other_starts,
+    "source-marks": _source_marks,
+    "ids-shifted": _shifted_ids,
+    "source-reversed": _of_two_stacks(Reading(source=_Reversed())),
+    "sides-exchanged": _of_two_stacks(Reading(exchanged=True)),
+    "no-guard": lambda config: (),  # a mistake of decoding: `SHOWN` has it
+}  # fmt: skip
+"""By name, the likeliest first: of several that explain pairs equally well, the first is named."""
+
+WIDTHS: Final = frozenset({
+    "no-causal-mask", "mask-discarded", "mask-zero-fill", "mask-added", "causal-transposed", "heads-merged",
+    "heads-split", "no-source-padding-mask", "no-target-padding-mask", "padding-on-rows", "padding-inverted",
+    "softmax-over-queries", "scores-transposed", "mask-after-softmax", "causal-one-too-many", "softmax-twice",
+})  # fmt: skip
+"""Those of which padding is seen, or tokens are counted: what they compute depends on the batch's width."""
+
+SHOWN: Final[dict[str, Makes]] = {
+    "no-guard": _together(CausalMask("hidden"), NoGuard("decoder")),
+}
+"""Mistakes of decoding: for a page, not for the search."""

@@ -1,0 +1,245 @@
+"""Search for the wiring that explains pairs: the loss under each mistake of the catalogue and likely two at once.
+
+A model that was trained with a mistake in its code is right under that mistake: its loss on its own pairs is low when
+a run makes the same mistake, and far off otherwise.
+
+    few pairs    every mistake alone; if none explains them, the best with every other one, as long as there is time
+    all pairs    the best of these
+    verdict      the wiring as it stands, another one, or none that is known
+
+With the author's own forward pass logits decide: the wiring whose logits equal theirs is the code (`matching`).
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Final, Literal
+
+from torch import Tensor
+
+from glassformer.extensions.wirings.catalogue import AS_IT_IS, Variant, catalogue, in_a_batch
+from glassformer.extensions.wirings.readings import PairIds, batches, losses_of_batches, vectors_of
+from transformer.analysis.losses import Loss, Variants
+from transformer.analysis.significance import same, surely_better
+from transformer.errors import ConfigError, QueryError
+from transformer.model.taps import NO_TAP, Tap
+from transformer.runs.apply_interventions import tap_for
+from transformer.runs.query import Runnable
+
+FEW: Final = 8  # pairs of the first look
+FINAL: Final = 8  # wirings whose loss on all pairs is computed
+STARTS: Final = 6  # wirings that are tried with every other one
+FEWEST: Final = 3  # pairs; the paired test shows nothing on fewer
+GAIN: Final = 0.05
+"""Nats a token by which a wiring has to be better than the one that stands."""
+EASY: Final = 1.0
+"""Nats a token up to which a model plainly works. Above, any change may be better by chance: there a wiring counts only
+if it explains half of the rest."""
+KNOWN: Final = 0.25
+"""Share of the loss of guessing that may be left under a wiring that is said to be that of the training."""
+CLOSE: Final = 0.02
+"""Nats a token within which two wirings explain pairs equally well."""
+SECONDS: Final = 30.0
+
+Verdict = Literal["as_it_stands", "another", "unexplained", "untested"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One wiring and its loss."""
+
+    variant: Variant
+    plain: Loss  # as it is
+    loss: Loss  # at the sharpness with the least of all pairs: what wirings are compared by
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its mistakes; none for the wiring as it stands."""
+        return self.variant.names
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What the search found."""
+
+    verdict: Verdict
+    standing: Tried | None  # the wiring as it stands; None where nothing could be computed
+    best: Tried | None  # the best other wiring, on all pairs
+    equal: tuple[Tried, ...]  # others that explain the pairs as well as the best: each mistake once
+    n_tried: int
+    n_pairs: int
+    chance: float  # the loss of guessing
+    seconds: float
+    whole: bool = True  # whether there was time for two mistakes at once, if that was needed
+
+    @property
+    def margin(self) -> float:
+        """Nats a token by which the best other wiring is better than the one that stands."""
+        return 0.0 if self.standing is None or self.best is None else self.standing.loss.mean - self.best.loss.mean
+
+
+NOTHING: Final = SearchResult("untested", None, None, (), 0, 0, 0.0, 0.0)
+
+
+class WiringSearch:
+    """A search in one model, whose losses are kept."""
+
+    def __init__(
+        self, checkpoint: Runnable, pairs: Sequence[PairIds], *, pause: Callable[[], None] = lambda: None,
+        seconds: float = SECONDS,
+    ) -> None:  # fmt: skip
+        self._checkpoint, self._pairs, self._pause = checkpoint, tuple(pairs), pause
+        self._end, self._begun = time.perf_counter() + seconds, time.perf_counter()
+        self._found: dict[tuple[int, int], Tried | None] = {}
+        self._kept: list[Variant] = []  # what the numbers in `_found` stand for
+
+    @cached_property
+    def _variants(self) -> Variants:
+        return Variants(self._checkpoint)
+
+    def tried(self, variant: Variant, n: int) -> Tried | None:
+        """A wiring on the first so many pairs; None where it makes no sense, or its numbers are not finite."""
+        try:
+            place = self._kept.index(variant)
+        except ValueError:
+            place = len(self._kept)
+            self._kept.append(variant)
+        if (place, n) not in self._found:
+            self._pause()
+            self._found[place, n] = self._tried(variant, n)
+        return self._found[place, n]
+
+    def _tried(self, variant: Variant, n: int) -> Tried | None:
+        try:
+            model, tap = self._wired(variant)
+            ready = batches(model.config, self._pairs[:n], variant.reading)
+            losses = losses_of_batches(model, ready, n, tap, self._pause)
+        except (ConfigError, QueryError, RuntimeError, IndexError):
+            return None
+        finite = all(map(math.isfinite, losses[0].totals))
+        return Tried(variant, losses[0], min(losses, key=lambda one: one.mean)) if finite else None
+
+    def _wired(self, variant: Variant) -> tuple:  # type: ignore[type-arg]
+        """The model of a wiring, and what makes a tap for a pass."""
+        base = self._checkpoint
+        if variant.answers:
+            found = self._variants.get(variant.answers)
+            if found is None:
+                raise QueryError("This model has other parameters.")
+            return found.model, lambda: NO_TAP
+        make: Callable[[], Tap] = partial(tap_for, variant.changes, base) if variant.changes else lambda: NO_TAP
+        return base.model, make
+
+    def run(self) -> SearchResult:
+        """Search until the pairs are explained or the time is up."""
+        pairs, config = self._pairs, self._checkpoint.config
+        chance = math.log(config.tgt_vocab_size)
+        n, few = len(pairs), min(FEW, len(pairs))
+        standing = self.tried(AS_IT_IS, n)
+        if standing is None or n < FEWEST:
+            return replace(NOTHING, n_pairs=n, chance=chance)
+        start = self.tried(AS_IT_IS, few) or standing
+        singles = self._distinct(catalogue(config), few, start)
+        if start.loss.mean > KNOWN * chance:
+            singles += self._distinct((one for s in singles for one in in_a_batch(s.variant) if one != s.variant), few, start)
+        found = self._finals(singles, n)
+        whole = True
+        if self._unexplained(standing, found, chance):
+            more, whole = self._two_at_once(singles, few)
+            found = self._finals([*singles, *more], n)
+        return self._judged(standing, found, chance, whole=whole)
+
+    def _distinct(self, several: Iterable[Variant], n: int, standing: Tried) -> list[Tried]:
+        """Wirings that compute something else than the model as it stands."""
+        found = (self.tried(one, n) for one in several)
+        return [one for one in found if one is not None and not same(one.loss, standing.loss)]
+
+    def _finals(self, several: Sequence[Tried], n: int) -> list[Tried]:
+        """The best on all pairs, best first."""
+        order = sorted(several, key=lambda one: one.loss.mean)[:FINAL]
+        found = [self.tried(one.variant, n) for one in order]
+        return sorted((one for one in found if one is not None), key=lambda one: one.loss.mean)
+
+    def _unexplained(self, standing: Tried, found: Sequence[Tried], chance: float) -> bool:
+        best = min([standing, *found], key=lambda one: one.loss.mean)
+        return best.loss.mean > KNOWN * chance / 2
+
+    def _two_at_once(self, singles: Sequence[Tried], n: int) -> tuple[list[Tried], bool]:
+        """The best with every other one, and whether there was time for all."""
+        order = sorted(singles, key=lambda one: one.loss.mean)
+        tried: list[Tried] = []
+        for first in order[:STARTS]:
+            for second in order:
+                if time.perf_counter() > self._end:
+                    return tried, False
+                both = first.variant.and_(second.variant)
+                one = None if both is None else self.tried(both, n)
+                tried += [one] if one is not None else []
+        return tried, True
+
+    def _judged(self, standing: Tried, found: Sequence[Tried], chance: float, *, whole: bool) -> SearchResult:
+        best = next(iter(found), None)
+        verdict: Verdict = "as_it_stands"
+        before = standing.loss.mean
+        if best is not None:
+            best = _simplest([one for one in found if one.loss.mean - best.loss.mean <= CLOSE])
+            gain, needed = before - best.loss.mean, GAIN + max(0.0, before - EASY) / 2
+            if gain > needed and surely_better(best.loss, standing.loss) and best.loss.mean <= KNOWN * chance:
+                verdict = "another"
+            elif before > KNOWN * chance:
+                verdict = "unexplained"
+        equal: dict[tuple[str, ...], Tried] = {}
+        for one in found if best is not None else ():
+            if one.names != best.names and one.loss.mean - best.loss.mean <= CLOSE:
+                equal.setdefault(one.names, one)
+        return SearchResult(
+            verdict, standing, best, tuple(equal.values()), len(self._kept), len(self._pairs), chance,
+            time.perf_counter() - self._begun, whole,
+        )  # fmt: skip
+
+
+def _simplest(equal: Sequence[Tried]) -> Tried:
+    """Of wirings that explain pairs equally well, one mistake before two; of as many, the better."""
+    return min(equal, key=lambda one: (len(one.names), one.loss.mean))
+
+
+def matching(
+    checkpoint: Runnable,
+    source: Tensor | None,
+    read: Tensor,
+    differs: Callable[[Tensor], float],
+    agrees: float,
+    *,
+    pause: Callable[[], None] = lambda: None,
+) -> tuple[list[Variant], float]:
+    """The wirings whose logits [B, T, V] equal those of somebody's code, by `differs`; and how far the nearest is.
+
+    The wiring as it stands comes first, if it is one of them.
+    """
+    search = WiringSearch(checkpoint, ())
+    found: list[Variant] = []
+    nearest = math.inf
+
+    def distance(one: Variant) -> float:
+        pause()
+        try:
+            model, tap = search._wired(one)
+            made = tap()
+            return differs(model.project(vectors_of(model, source, read, made), tap=made))
+        except (ConfigError, QueryError, RuntimeError, IndexError):
+            return math.inf
+
+    def several(some: Iterator[Variant]) -> None:
+        nonlocal nearest
+        for one in some:
+            if one.reading == AS_IT_IS.reading:
+                far = distance(one)
+                nearest = min(nearest, far)
+                found.extend([one] * (far <= agrees))
+
+    several(iter((AS_IT_IS,)))
+    if not found:
+        several(catalogue(checkpoint.config))
+    return found, nearest
