@@ -193,18 +193,18 @@ def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False)
     """One of some texts as the model reads and writes it; `with_end` as `loss_of` has it, errors as of `text_ids`."""
     config = tried.model.config
     source = text_ids(samples.sources[i], tried.src_tokenizer, config.normalisation)
-    target = _bare(text_ids(samples.targets[i], tried.tgt_tokenizer), tried) if samples.targets else ()
+    target = bare(text_ids(samples.targets[i], tried.tgt_tokenizer), tried) if samples.targets else ()
     if tried.model.anatomy.reads:
         written = (*config.forced_ids, *target, config.eos_id)
         return SampleLoss((*config.source_start, *source, *config.source_end), written, len(config.forced_ids))
-    text = (*source, *target) if target else _bare(source, tried)
+    text = (*source, *target) if target else bare(source, tried)
     whole = (*config.source_start, *text, *((config.eos_id,) if with_end else ()))
     # The first piece of a text is left out: only with a start piece is there something before it.
     read = len(config.source_start) + (len(source) if target else 1)
     return SampleLoss(whole[:-1], whole[1:], read - 1)
 
 
-def _bare(ids: tuple[int, ...], tried: Scorable) -> tuple[int, ...]:
+def bare(ids: tuple[int, ...], tried: Scorable) -> tuple[int, ...]:
     """The ids of what is written, without start and end, which a row of ids may have been typed with."""
     if not isinstance(tried.tgt_tokenizer, RawIds):
         return ids

@@ -4,7 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
-    needs=("weight_files", "importers", "live"),
+    needs=("weight_files", "importers", "live", "wirings"),
     modules={
         "transformer.doctor": "glassformer.extensions.doctor.library",
         "transformer.doctor.examination": "glassformer.extensions.doctor.library.report",

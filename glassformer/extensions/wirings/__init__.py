@@ -3,8 +3,5 @@
 from transformer.extensions import Extension
 
 EXTENSION = Extension(
-    name="wirings",
-    needs=("what_if",),
-    changes="glassformer.extensions.wirings.miswiring:KINDS",
-    modules={"transformer.wirings": "glassformer.extensions.wirings"},
+    name="wirings", needs=("what_if",), modules={"transformer.wirings": "glassformer.extensions.wirings"}
 )

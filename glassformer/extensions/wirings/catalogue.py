@@ -23,6 +23,7 @@ from glassformer.extensions.what_if.interventions.layer_changes import (
     SwapNorms,
 )
 from glassformer.extensions.what_if.interventions.mask_changes import CausalMask, PaddingMask
+from glassformer.extensions.what_if.interventions.miswiring import CLOSED, Miswiring
 from glassformer.extensions.what_if.interventions.piece_changes import NoPositions, ScalePositions, ShiftPositions
 from glassformer.extensions.what_if.interventions.score_changes import (
     FillValue,
@@ -31,7 +32,6 @@ from glassformer.extensions.what_if.interventions.score_changes import (
     ScoreScale,
     SoftmaxTwice,
 )
-from glassformer.extensions.wirings.miswiring import CLOSED, Miswiring
 from glassformer.extensions.wirings.readings import RIGHT, Ids, Reading
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined
@@ -400,7 +400,5 @@ WIDTHS: Final = frozenset({
 })  # fmt: skip
 """Those of which padding is seen, or tokens are counted: what they compute depends on the batch's width."""
 
-SHOWN: Final[dict[str, Makes]] = {
-    "no-guard": _together(CausalMask("hidden"), NoGuard("decoder")),
-}
+SHOWN: Final[dict[str, Makes]] = {"no-guard": _together(CausalMask("hidden"), NoGuard("decoder"))}
 """Mistakes of decoding: for a page, not for the search."""

@@ -143,7 +143,9 @@ class WiringSearch:
         start = self.tried(AS_IT_IS, few) or standing
         singles = self._distinct(catalogue(config), few, start)
         if start.loss.mean > KNOWN * chance:
-            singles += self._distinct((one for s in singles for one in in_a_batch(s.variant) if one != s.variant), few, start)
+            singles += self._distinct(
+                (one for s in singles for one in in_a_batch(s.variant) if one != s.variant), few, start
+            )
         found = self._finals(singles, n)
         whole = True
         if self._unexplained(standing, found, chance):

@@ -61,9 +61,7 @@ of_attention = partial(DoctorTest, "attention")
         "filled in only some heads, or with very strong weight decay. Look at the head's map and at the two "
         "matrices. If the head was pruned on purpose, nothing is wrong."
     ),
-    of_a_leak=True,
-    finds=("head-without-values", "head-that-is-not-read", "no-cross-attention"),
-    sees=("mask-shows-one-too-few", "source-is-lost"),
+    of_wiring=True,
 )
 def dead_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads that write nothing, whatever the sentence."""
@@ -108,7 +106,6 @@ def dead_heads(patient: ExaminationContext) -> DoctorTestResult:
         "repeated wrongly; or both heads started with the same values and always got the same gradients. Compare "
         "the file with the original. Before you train this model further, give the heads different values."
     ),
-    finds=("two-equal-heads",),
 )
 def equal_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Two heads of a layer with the same scores."""
@@ -201,8 +198,7 @@ _CAUSES_FLAT = say(
         "between tokens."
     ),
     causes=_CAUSES_FLAT,
-    of_a_leak=True,
-    sees=("source-is-lost",),
+    of_wiring=True,
 )
 def uniform_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads whose scores are the same for all keys."""
@@ -222,12 +218,7 @@ def uniform_heads(patient: ExaminationContext) -> DoctorTestResult:
 
 
 @of_attention(
-    say("Every head depends on the query"),
-    threshold=FLAT,
-    why=_WHY_FLAT,
-    causes=_CAUSES_FLAT,
-    of_a_leak=True,
-    sees=("mask-shows-one-too-few",),
+    say("Every head depends on the query"), threshold=FLAT, why=_WHY_FLAT, causes=_CAUSES_FLAT, of_wiring=True
 )
 def collapsed_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
@@ -264,7 +255,6 @@ def collapsed_heads(patient: ExaminationContext) -> DoctorTestResult:
         "embeddings were scaled twice, or training diverged. Look at score_scale and n_heads in the config, and at "
         "the lengths of queries and keys."
     ),
-    sees=("scores-not-scaled",),
 )
 def saturated_softmax(patient: ExaminationContext) -> DoctorTestResult:
     """Whether most rows have all their weight on one key."""

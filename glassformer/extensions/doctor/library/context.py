@@ -2,7 +2,7 @@
 
 Results computed for one test are cached for the next. A context belongs to one examination and one thread.
 
-Wiring does not depend on the text, so short texts are filled with random pieces, and a model without sentences reads
+Some tests do not depend on the text, so short texts are filled with random pieces, and a model without sentences reads
 random pieces only. Differences are in units of the numbers' spread (`moved`): about 1 where nothing is left of them,
 1e-6 where only the order of sums changed.
 
@@ -31,7 +31,7 @@ from glassformer.extensions.doctor.library.findings import (
     NotTestable,
     not_applicable,
 )
-from transformer.analysis.losses import MASKS, Loss, SampleLoss, Samples, Variants, row_of, text_ids
+from transformer.analysis.losses import MASKS, SampleLoss, Samples, row_of, text_ids
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, GlassformerError, shown
 from transformer.i18n import Sentence
@@ -47,7 +47,7 @@ from transformer.text.tokenizer import AnyTokenizer
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.
 Both are padded on the right with the padding id."""
-AGREES, COARSE = 1e-3, 0.1  # the first is that of `wiring_tests`; bfloat16 has three digits
+AGREES, COARSE = 1e-3, 0.1  # far more than rounding, far less than any mistake; bfloat16 has three digits
 FULL = 4  # bytes of a number
 SHORTEST, LONGEST = 6, 24
 """Tokens of a row: enough to change one and see those around it, few enough for large models."""
@@ -228,10 +228,6 @@ class ExaminationContext:
     pause: Callable[[], None] = lambda: None  # called now and then; a server serves others meanwhile
     reported: float | None = None  # the loss that the training reported, in nats per piece; None if unknown
     own: OwnCode | None = None  # the forward pass of a training that is watched; None if nobody gave it
-    # Losses of settings tests so far, by what was changed; None where nothing could be.
-    losses: dict[str, Loss | None] = field(default_factory=dict)
-    # Names of tests so far that found a fault independent of the settings (`BELOW`).
-    broken_below: list[str] = field(default_factory=list)
     _known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, work: Callable[[ExaminationContext], _Result]) -> _Result:
@@ -291,11 +287,6 @@ class ExaminationContext:
         return rows_of(self.checkpoint, self.samples, self.seed)
 
     @cached_property
-    def variants(self) -> Variants:
-        """What makes models of the same parameters under another config."""
-        return Variants(self.checkpoint)
-
-    @cached_property
     def runs(self) -> tuple[Trace | GlassformerError, ...]:
         """The greedy run of each sentence, in their order; or the error that it ended with."""
         found: list[Trace | GlassformerError] = []
@@ -336,7 +327,7 @@ def _of_card(checkpoint: Checkpoint) -> Samples:
     return Samples(tuple(tried), tuple(one for one in targets if one) if all(targets) else ())
 
 
-LEAK, BELOW = 1, 2
+WIRING, BELOW = 1, 2
 
 
 def _nothing(patient: ExaminationContext) -> DoctorTestResult:
@@ -356,14 +347,11 @@ class DoctorTest:
     why: Sentence | Literal[""] = ""  # why the threshold is where it is
     meaning: Sentence | Literal[""] = ""  # of a fault, in plain words
     causes: Sentence | Literal[""] = ""  # of a fault, as a rule, and what to do
-    # 0 unless other tests show its fault too; else the higher, the less likely the cause. `LEAK`, `BELOW` (the
+    # 0 unless other tests show its fault too; else the higher, the less likely the cause. `WIRING`, `BELOW` (the
     # computation is wrong whatever the settings are), or more.
     cause: int = 0
-    # Whether a fault may follow from a leak: such a decoder needs neither the source nor most of itself.
-    of_a_leak: bool = False
-    # Keys of planted faults: those that it must find, and others that it may see.
-    finds: tuple[str, ...] = ()
-    sees: tuple[str, ...] = ()
+    # Whether a fault may follow from a wrong wiring: such a decoder may need neither the source nor most of itself.
+    of_wiring: bool = False
     name: str = ""  # for programs, such as "causality": that of its function
     # What a patient shows, or its parameters alone, where that is all that the function takes; a `NotTestable` where
     # nothing can be said.
@@ -376,7 +364,7 @@ class DoctorTest:
     @property
     def of_outputs(self) -> bool:
         """Whether it looks at what the model writes, or at how well it guesses: that shows any mistake below."""
-        return self.area == "behaviour" and self.cause != LEAK
+        return self.area == "behaviour" and self.cause != WIRING
 
     @property
     def of_parameters(self) -> bool:

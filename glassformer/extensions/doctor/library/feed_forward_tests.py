@@ -132,8 +132,6 @@ class _Visitor:
         "differs from training. Look at the layer's pre-activations. If you train again, use a lower learning rate "
         "or a longer warm-up."
     ),
-    finds=("dead-neurons",),
-    sees=("collapsed-embeddings",),
 )
 def dead_neurons(patient: ExaminationContext) -> DoctorTestResult:
     """Neurons that say nothing, whatever is read."""
@@ -288,8 +286,7 @@ def directions(rows: Tensor) -> float:
         "apart, the table was filled with a mean or with zeros, or a tensor with a different layout was reshaped "
         "instead of transposed."
     ),
-    of_a_leak=True,
-    finds=("collapsed-embeddings",),
+    of_wiring=True,
 )
 def collapsed_embeddings(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the rows of a table point in many directions."""

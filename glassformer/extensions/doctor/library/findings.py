@@ -77,6 +77,8 @@ class DoctorTestResult:
     places: tuple[str, ...] = ()
     more: int = 0  # how many places are left out
     shown: PageTarget | None = None  # where the app shows it
+    # Lines of code: each as it probably is, and as it should be.
+    code: tuple[tuple[Sentence, Sentence], ...] = ()
 
 
 MOST_PLACES = 12

@@ -258,7 +258,6 @@ def lengths(patient: ExaminationContext) -> DoctorTestResult:
         "The encoder's vectors are all nearly the same, source and target were paired wrongly in training, or the "
         "tokenizer turns every text into unknown tokens."
     ),
-    finds=("source-is-lost", "no-cross-attention"),
 )
 def variety(patient: ExaminationContext) -> DoctorTestResult:
     """One output to many sources."""
@@ -303,7 +302,6 @@ SOURCE_SEEN = 0.01
         "loaded file did not contain it, or all rotary angles are 0. Look at the table of positions."
     ),
     cause=BELOW,
-    finds=("positions-missing",),
 )
 def positions(patient: ExaminationContext) -> DoctorTestResult:
     """Let tokens change places: the first layer's attention must give the last one something else."""
@@ -392,9 +390,7 @@ def _turned(patient: ExaminationContext, stack: Stack, seed: int) -> float:
         "language model)."
     ),
     cause=BELOW,
-    of_a_leak=True,
-    finds=("source-is-lost", "no-cross-attention"),
-    sees=("collapsed-embeddings",),
+    of_wiring=True,
 )
 def source(patient: ExaminationContext) -> DoctorTestResult:
     """Give the decoder the memory of another source: what it thinks must change."""

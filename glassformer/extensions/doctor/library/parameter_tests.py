@@ -70,7 +70,6 @@ of_weights = partial(DoctorTest, "weights")
     threshold=0,
     why=say("A single NaN or infinite value spreads to everything computed from it."),
     cause=BELOW,
-    finds=("NaN-in-one-tensor", "infinite-norm"),
 )
 @torch.inference_mode()
 def finite(patient: ParameterContext) -> DoctorTestResult:
@@ -206,7 +205,6 @@ def precision(patient: ParameterContext) -> DoctorTestResult:
         "so it kept the values it was created with (`torch.zeros`, `torch.ones`). Compare its name with the one in "
         "the original file."
     ),
-    finds=("no-cross-attention",),
 )
 def constant(patient: ParameterContext) -> DoctorTestResult:
     """Matrices and tables in which all values are equal, such as 0."""
@@ -236,7 +234,7 @@ def constant(patient: ParameterContext) -> DoctorTestResult:
         "gradient if the decoder can see the tokens that it has to predict, because it then does not need the "
         "source. Look up which names were missing when the weights were loaded."
     ),
-    of_a_leak=True,
+    of_wiring=True,
 )
 def initial(patient: ParameterContext) -> DoctorTestResult:
     """Matrices that are still as they were drawn, from a uniform distribution."""
@@ -342,8 +340,7 @@ def norm_gains(patient: ParameterContext) -> DoctorTestResult:
         "`strict=False`; the layer was frozen or not passed to the optimizer; or the model was trained for only a "
         "few steps."
     ),
-    of_a_leak=True,
-    sees=("layer-as-it-was-drawn",),
+    of_wiring=True,
 )
 def drawn_layers(patient: ParameterContext) -> DoctorTestResult:
     """Layers whose matrices all have a deviation that programs draw with."""
@@ -403,7 +400,6 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
         "the scale of the scores was multiplied into one of them while the file was converted, or the two matrices "
         "were initialised differently (as in T5). Compare the file with the original."
     ),
-    finds=("keys-drowned-in-noise",),
 )
 def balance(patient: ParameterContext) -> DoctorTestResult:
     """Whether W_Q and W_K are of one size."""
@@ -446,7 +442,6 @@ def balance(patient: ParameterContext) -> DoctorTestResult:
         "The training code tied the weights, but saving or loading made two copies, and training continued with "
         "both. Tie them again before you train further. If they were untied on purpose, nothing is wrong."
     ),
-    finds=("untied-output", "untied-sides"),
 )
 def copies(patient: ParameterContext) -> DoctorTestResult:
     """Tables that look like copies of each other and are not equal."""

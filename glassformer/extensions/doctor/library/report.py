@@ -26,17 +26,15 @@ from typing import Any, Final
 from glassformer.extensions.doctor.library import (
     attention_tests,
     feed_forward_tests,
-    label_leak_tests,
     loss_tests,
     output_tests,
     parameter_tests,
-    setting_tests,
     tokenizer_tests,
     wiring_tests,
 )
 from glassformer.extensions.doctor.library.context import (
     BELOW,
-    LEAK,
+    WIRING,
     DoctorTest,
     ExaminationContext,
     Origin,
@@ -56,8 +54,6 @@ TESTS: tuple[DoctorTest, ...] = (
     feed_forward_tests.zero_rows,
     *wiring_tests.TESTS,
     *output_tests.ORDER_TESTS,
-    *label_leak_tests.TESTS,  # before settings: those of a model that was trained on a leak cannot be compared
-    *setting_tests.TESTS,
     *output_tests.TESTS,
     *loss_tests.TESTS,
     *attention_tests.TESTS,
@@ -74,14 +70,14 @@ def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     causes = [pair for pair in named if 0 < pair[0] <= BELOW or (pair[0] and pair[1].measured.headline)]
     rank, cause = min(causes, key=lambda pair: pair[0], default=(0, None))
     if cause is not None:
-        findings = [one if one is cause else _following(one, cause, from_leak=rank == LEAK) for one in findings]
+        findings = [one if one is cause else _following(one, cause, from_wiring=rank == WIRING) for one in findings]
     worst = {name: i for i, name in enumerate(VERDICTS)}
-    return tuple(sorted(findings, key=lambda one: (worst[one.verdict], bool(one.follows), one.test != "leak")))
+    return tuple(sorted(findings, key=lambda one: (worst[one.verdict], bool(one.follows), one.test != "wiring")))
 
 
-def _following(one: Finding, cause: Finding, *, from_leak: bool) -> Finding:
+def _following(one: Finding, cause: Finding, *, from_wiring: bool) -> Finding:
     test = _BY_NAME.get(one.test)
-    follows = test is not None and (test.of_outputs or (from_leak and test.of_a_leak))
+    follows = test is not None and (test.of_outputs or (from_wiring and test.of_wiring))
     said = cause.measured.headline or cause.title
     return replace(one, follows=said) if follows and one.verdict in ("broken", "look") else one
 
@@ -107,9 +103,7 @@ def run_test(test: DoctorTest, patient: ExaminationContext | ParameterContext) -
         measured = not_applicable(say("This could not be tested: torch reported {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
     whole = patient if isinstance(patient, ExaminationContext) else None
-    if whole is not None and measured.verdict == "broken" and test.cause in (LEAK, BELOW):
-        whole.broken_below.append(test.name)
-    elif whole is None:  # no page can show it yet
+    if whole is None:  # no page can show it yet
         measured = replace(measured, shown=None)
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
 

@@ -45,7 +45,6 @@ of_tokenizers = partial(DoctorTest, "tokenizer")
         "or tokens were added to the tokenizer after training. Use the tokenizer file that the model was trained "
         "with."
     ),
-    sees=("swapped-tokenizers",),
 )
 def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
     """Whether tables and vocabularies have the same size."""
@@ -78,7 +77,6 @@ def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
         "to the one given in its folder. Swap source.model and target.model, or pass them in the other order."
     ),
     cause=BELOW + 7,
-    finds=("swapped-tokenizers",),
 )
 def exchanged_tokenizers(patient: ExaminationContext) -> DoctorTestResult:
     """Whether the model does far better with source and target tokenizers exchanged."""
@@ -284,7 +282,6 @@ def _bare(text: str) -> str:
         "are swapped, or the texts were normalised differently (for example, a different script or capital "
         "letters)."
     ),
-    sees=("swapped-tokenizers",),
 )
 def unknown_pieces(patient: ExaminationContext) -> DoctorTestResult:
     """How much of the texts the tokenizers have no pieces for."""

@@ -28,8 +28,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.doctor.library import output_tests, training_code_tests, wiring_tests
-from glassformer.extensions.doctor.library.context import BELOW, LEAK, DoctorTest, ExaminationContext, Forward, OwnCode
+from glassformer.extensions.doctor.library import output_tests, wiring_tests
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, Forward, OwnCode
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding
 from glassformer.extensions.doctor.library.report import TESTS, Report, follows, run_test, untested
 from glassformer.extensions.live.memory_reader import Read, bare, reader
@@ -42,7 +42,7 @@ SCHEMA: Final = "glassformer.watch"
 SCHEMA_VERSION: Final = 1
 OK, BROKEN, NOT_EXAMINED, NOT_TESTED = 0, 1, 2, 3  # as the command `doctor` ends
 RANK = {"well": 0, "look": 1, "broken": 2}  # as scalars
-AT_START = (*wiring_tests.TESTS, output_tests.positions)  # which say something of a model that has learnt nothing
+AT_START = (output_tests.positions,)  # which say something of a model that has learnt nothing
 MOST_COLUMNS = 40  # examinations that have a column
 SIGNS = {"broken": "✗", "look": "?", "well": "✓", "not_applicable": "·"}
 _STYLE = """<style>
@@ -130,7 +130,6 @@ class Watching:
             except Exception as error:  # whatever it is, it ends no training
                 self._write({**record, "verdict": "not_examined", "summary": str(error), "tests": {}})
                 return None
-            patient.broken_below.extend(_causes(self._last))
             findings, skipped = _made(patient, self.tests if tests is None else tests)
             report = _reported(patient, findings)
         if skipped:  # next time they come first, but that for which there was not enough time
@@ -220,7 +219,7 @@ def watch(
         GlassformerError: In one sentence, why the model, the tokenizer or the pairs cannot be used.
     """
     module, samples = bare(model), _samples(pairs)
-    own = () if forward is None else training_code_tests.TESTS
+    own = () if forward is None else wiring_tests.OF_CODE
     known = (*own, *TESTS)
     if unknown := set(tests) - {test.name for test in known}:
         names = ", ".join(test.name for test in known)
@@ -289,12 +288,6 @@ def _reported(patient: ExaminationContext, findings: Sequence[Finding]) -> Repor
             pass
     one = patient.checkpoint
     return Report(one.name, one.content_hash, patient.origin, len(patient.samples), tuple(findings))
-
-
-def _causes(last: Mapping[str, Finding]) -> list[str]:
-    """Tests that found a model that is wrong whatever its settings are, by their last verdicts."""
-    below = [test.name for test in TESTS if test.cause in (LEAK, BELOW)]
-    return [name for name in below if name in last and last[name].verdict == "broken"]
 
 
 def _until(end: float) -> Callable[[], None]:

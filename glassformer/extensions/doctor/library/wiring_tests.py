@@ -1,19 +1,16 @@
-"""Doctor tests of wiring: causality, padding, batching, KV cache.
+"""Doctor tests of wiring: which mistake in the code explains the pairs, or a training's own forward pass.
 
-Masks: no row depends on a later piece or on padding. Each test changes what may not be seen and checks which rows
-change. Both runs have the same shapes: what is not read has a weight of exactly 0, and every sum has the same order. So
-the threshold is 0. `transformer.analysis.mask_checks` shows the same on a page, sentence by sentence.
+A model that was trained with a mistake in its code is right under that mistake. `wiring` looks for the wiring under
+which the model knows its pairs; without pairs, for a leak alone, which shows on random texts too: a model that was
+trained to copy what it should predict copies any text. `training_code` compares the logits of the author's own forward
+pass with those of each wiring: the one that gives the same logits is the code. Where none does, it says what can be
+seen of such code without knowing it: whether a later token or another text of the batch changes logits, and whether
+the source's order matters.
 
-Two ways: in a batch or alone, with a cache or without, token by token. The shapes differ, so numbers differ by
-rounding. The threshold is far above rounding and far below any mistake.
-
-Whether the model uses what it is given is asked in `output_tests` (`positions`, `source`).
-
-Source: Vaswani et al. (2017), section 3.2.3, for masks, from which it follows that the KV cache and padded batches
-change nothing.
+Source: `glassformer.extensions.wirings`.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -22,352 +19,287 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.doctor.library.context import (
-    BELOW,
+    WIRING,
     DoctorTest,
     Drawing,
     ExaminationContext,
     InputRow,
+    OwnCode,
     moved,
-    result,
 )
-from glassformer.extensions.doctor.library.findings import (
-    NO_OUTPUT,
-    ONE_TEXT,
-    DoctorTestResult,
-    NotTestable,
-    PageTarget,
-)
-from transformer.analysis.mask_checks import check_causality
-from transformer.i18n import Sentence, say, say_n
-from transformer.model.anatomy import StackName
-from transformer.model.cache import KVCache
-from transformer.model.taps import Recorder, tap_of
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
+from glassformer.extensions.wirings.catalogue import Variant, texts
+from glassformer.extensions.wirings.readings import PairIds
+from glassformer.extensions.wirings.search import NOTHING, SearchResult, WiringSearch, matching
+from transformer.analysis.losses import bare, text_ids
+from transformer.errors import DataError, QueryError
+from transformer.i18n import Sentence, joined, say, say_n
 from transformer.runs.reading import padded
 
-EXACT: Final = say(
-    "In both runs, all tensors have the same shapes, so a token that the model does not read has a weight of "
-    "exactly 0 and changes nothing, not even by rounding."
-)
-AGREES = 1e-3
-"""Of the spread of a row's logits: far more than rounding moves them, far less than two pads that are read."""
-WHY: Final = say(
-    "Both computations add the same numbers, but in a different order. In the shipped checkpoints, this changes "
-    "logits by less than a tenth of the threshold; a wrong mask, position or cached key changes them far more."
-)
-
-of_wiring = partial(DoctorTest, "wiring")
+COPIED: Final = 0.1
+"""Share of the loss of guessing that may be left on random texts, which nobody can predict who does not see them."""
+DRAWN: Final = 12  # random texts
+SEEN: Final = 1e-6  # of the spread of logits: what is not read moves nothing, or by rounding alone
+ORDER_SEEN: Final = 1e-4  # rounding moves sums that are taken in another order
 
 
-def _needs_decoder(patient: ExaminationContext) -> None:
+def pairs_as_ids(patient: ExaminationContext) -> list[PairIds]:
+    """The pairs that the model can read, as ids; texts alone of a model of one stack."""
+    one, samples, config = patient.checkpoint, patient.scored, patient.config
+    found = []
+    for i, source in enumerate(samples.sources):
+        try:
+            ids = text_ids(source, one.src_tokenizer, config.normalisation)
+            target = bare(text_ids(samples.targets[i], one.tgt_tokenizer), one) if samples.targets else ()
+        except DataError:
+            continue
+        n_source = len(config.source_start) + len(ids) + len(config.source_end)
+        n = max(n_source, len(target) + 2) if patient.anatomy.reads else n_source + len(target)
+        if ids and n < config.max_len and (target or not samples.targets):
+            found.append(PairIds(ids, target))
+    return found
+
+
+def searched(patient: ExaminationContext) -> SearchResult:
+    """What the search found, once for all tests."""
+    return patient.once(_searched)
+
+
+def _searched(patient: ExaminationContext) -> SearchResult:
     if not patient.anatomy.writes:
-        raise NotTestable(NO_OUTPUT)
+        return NOTHING
+    pairs = pairs_as_ids(patient) if patient.samples.targets or not patient.anatomy.reads else []
+    if pairs:
+        return WiringSearch(patient.checkpoint, pairs, pause=patient.pause).run()
+    drawing = Drawing(patient.checkpoint, patient.seed)
+    lengths = range(3, min(9, max(4, patient.config.max_len - 4)))
+    drawn = [PairIds(drawing.source(n), drawing.target(n)) for n in lengths for _ in range(DRAWN // len(lengths))]
+    found = WiringSearch(patient.checkpoint, drawn, pause=patient.pause).run()
+    copies = found.best is not None and found.verdict == "another" and found.best.loss.mean <= COPIED * found.chance
+    return replace(found, n_pairs=0) if copies else NOTHING
 
 
-@of_wiring(
-    say("No token sees a later one"),
-    threshold=0.0,
-    why=EXACT,
-    meaning=say(
-        "A token in the decoder can see tokens that come after it. In training, the decoder can then copy the "
-        "token that it should predict, so a good loss means nothing. In decoding, those tokens do not exist yet."
-    ),
-    causes=say(
-        "The causal mask is missing (often because `mask=None` is the default of a `forward`) or inverted: True "
-        "means “may not attend”, or the mask has 0 and −∞ where a Boolean mask is expected. If the model was "
-        "trained with a correct mask, fix the mask. If it was trained with this mask, train it again."
-    ),
-    cause=BELOW,
-    finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
+_NO_PAIRS: Final = say(
+    "No wiring could be compared, because there are no pairs. Provide a few: each pair is a source with its correct "
+    "output."
 )
-def causality(patient: ExaminationContext) -> DoctorTestResult:
-    """Change later pieces: earlier rows must not move at all."""
-    _needs_decoder(patient)
-    drawing, most, seen = Drawing(patient.checkpoint, patient.seed), 0.0, set()
-    for row in patient.rows:
-        patient.pause()
-        n = len(row.target)
-        for place in sorted({1, n // 2, n - 1} & set(range(1, n))):  # the second token, the last, and one between
-            movement = check_causality(
-                patient.model, (row.source,), (row.target,), sentence=0, place=place,
-                piece_id=drawing.another(row.target[place]),
-            )  # fmt: skip
-            earlier = movement.kept[:place]
-            most = max(most, float(earlier.max(initial=0.0)))
-            seen |= {place - int(i) for i in earlier.nonzero()[0]}
-    shown = PageTarget(page="masks", panel="checks", source=patient.rows[0].text)
-    if not seen:
-        said = say_n(
-            "Later tokens were replaced in {n} text; no earlier logit changed.",
-            "Later tokens were replaced in {n} texts; no earlier logit changed.",
-            len(patient.rows),
+_OR_SETTINGS: Final = say(
+    "If your training code is right here, the settings with which the model was opened differ from those of the "
+    "training."
+)
+
+
+@DoctorTest(
+    "wiring",
+    say("The wiring is that of the training"),
+    why=say(
+        "A model that was trained with a mistake in its code knows its pairs only if the run makes the same mistake. "
+        "Losses are compared at the best temperature, so a mistake that only makes the model surer explains nothing."
+    ),
+    meaning=say("The parameters are right for another computation than the one that is made now."),
+    cause=WIRING,
+)
+def wiring(patient: ExaminationContext) -> DoctorTestResult:
+    """Whether another wiring explains the pairs."""
+    if not patient.anatomy.writes:
+        raise NotTestable("This model writes nothing, so its wiring is not compared on pairs.")
+    found = searched(patient)
+    if found.verdict == "untested" or found.standing is None:
+        if found.n_pairs > 0:
+            raise NotTestable("There are too few pairs that this model can read to compare wirings. Provide more.")
+        raise NotTestable(_NO_PAIRS)
+    best, before = found.best, found.standing.plain.mean
+    compared = say_n("{n} wiring was compared", "{n} wirings were compared", found.n_tried)
+    if found.verdict == "another" and best is not None:
+        said = [
+            say(
+                "With this mistake, the loss on the pairs is {after:.3g} nats per token; as the model stands, it is "
+                "{before:.3g}; guessing would give {chance:.3g}.",
+                after=best.plain.mean, before=before, chance=found.chance,
+            ) if found.n_pairs else say(
+                "On random texts, which nobody can predict, the loss is {after:.3g} nats per token with this mistake, "
+                "and {before:.3g} as the model stands.",
+                after=best.plain.mean, before=before,
+            ),
+            *([say("What is changed: {change}.", change=best.variant.told)] if best.variant.changes else []),
+            *_told_apart([one.names for one in found.equal]),
+        ]  # fmt: skip
+        return _named(best.variant, joined(" ", said), found.margin)
+    if found.verdict == "unexplained":
+        nearest = say("")
+        if best is not None and found.margin > 0:
+            nearest = say(
+                "The nearest is “{title}”, with a loss of {loss:.3g}.", title=_titles(best.names), loss=best.plain.mean
+            )
+        raise NotTestable(
+            joined(" ", [
+                say(
+                    "Not explained by any known wiring: the loss on the pairs is {before:.3g} nats per token (guessing "
+                    "would give {chance:.3g}), and none of the {n} wirings that were compared brings it down to that "
+                    "of a trained model.",
+                    before=before, chance=found.chance, n=found.n_tried,
+                ),
+                *([nearest] if nearest else []),
+                *([] if found.whole else [say("There was no time to try every two mistakes at once.")]),
+            ])
+        )  # fmt: skip
+    said_well = say(
+        "{compared} on the pairs; none explains them better than the model as it stands (loss {loss:.3g} nats per "
+        "token).",
+        compared=compared, loss=before,
+    )  # fmt: skip
+    return DoctorTestResult(verdict="well", number=found.margin, said=said_well)
+
+
+def _titles(names: tuple[str, ...]) -> Sentence:
+    return joined(" + ", [texts()[name].title for name in names])
+
+
+def _told_apart(equal: list[tuple[str, ...]]) -> Iterator[Sentence]:
+    """Other wirings that nothing tells from the one that is named."""
+    if equal:
+        yield say(
+            "These cannot be told apart from it by the pairs: {others}.", others=joined("; ", list(map(_titles, equal)))
         )
-        return DoctorTestResult(verdict="well", number=0.0, said=said, shown=shown)
-    said = say_n(
-        "Changing a token affects logits up to {n} token before it, by up to {most:.3g}.",
-        "Changing a token affects logits up to {n} tokens before it, by up to {most:.3g}.",
-        max(seen),
-        most=most,
-    )
-    # Each layer sees one token further than the one before it.
-    by_one = max(seen) <= patient.config.n_decoder_layers < max(len(row.target) for row in patient.rows) - 1
-    return DoctorTestResult(verdict="broken", number=most, said=said, causes=_BY_ONE if by_one else "", shown=shown)
 
 
-_BY_ONE: Final = say(
-    "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of "
-    "`triu(diagonal=1)`, or `<=` instead of `<`). If the model was trained with a correct mask, fix the mask. If "
-    "it was trained with this mask, train it again."
-)
-
-
-@of_wiring(
-    say("Every token sees itself"),
-    threshold=0,
-    why=say("The softmax gives every open key some weight, unless the weight is too small to represent."),
-    meaning=say(
-        "The mask closes the diagonal of decoder self-attention: no token can attend to itself, so its own vector "
-        "is passed on only by the residual stream. The first token cannot attend to anything."
-    ),
-    causes=say(
-        "The causal mask is shifted by one and therefore too strict: `tril(diagonal=-1)` instead of `tril()`, or "
-        "`<` instead of `<=`. Shifting the target once more has the same effect if a library already adds the "
-        "start mark."
-    ),
-    cause=BELOW,
-    finds=("mask-shows-one-too-few",),
-)
-@torch.inference_mode()
-def own_token(patient: ExaminationContext) -> DoctorTestResult:
-    """Each row of decoder self-attention has some weight on its own token, in some head."""
-    _needs_decoder(patient)
-    own = patient.anatomy.attention("decoder")
-    blind: dict[int, None] = {}
-    for row in patient.rows:
-        patient.pause()
-        recorder = Recorder([own.site("*", "weights")])
-        result(patient.model, torch.tensor([row.source]), torch.tensor([row.target]), tap=tap_of(recorder))
-        for layer in range(own.n_layers):
-            weights = recorder.values[own.site(layer, "weights")][0]  # [H, T, T]
-            if float(weights.diagonal(dim1=-2, dim2=-1).max()) == 0:
-                blind[layer] = None
-    shown = PageTarget(page="attention", panel="overview", source=patient.rows[0].text, kind="decoder")
-    if not blind:
-        said = say("In every decoder layer, at least one self-attention head lets a token attend to itself.")
-        return DoctorTestResult(verdict="well", number=0, said=said, shown=shown)
+def _named(variant: Variant, said: Sentence, number: float) -> DoctorTestResult:
+    """What is said where one wiring is that of the training."""
+    of = [texts()[name] for name in variant.names]
+    page: PageName = of[0].page  # type: ignore[assignment]  # the catalogue's test reads them all
     return DoctorTestResult(
         verdict="broken",
-        number=len(blind),
-        said=say(
-            "In {n} of {all} decoder layers, no self-attention head ever lets a token attend to itself.",
-            n=len(blind),
-            all=own.n_layers,
-        ),
-        places=tuple(own.place(layer) for layer in blind),
-        shown=replace(shown, layer=min(blind)),
+        number=number,
+        said=said,
+        headline=joined(" ", [one.headline for one in of]),
+        meaning=joined(" ", [one.about for one in of]),
+        causes=_OR_SETTINGS,
+        places=variant.names,
+        code=tuple((one.wrong, one.right) for one in of),
+        shown=PageTarget(page=page, panel=of[0].panel),
     )
 
 
-class _Elsewhere:
-    """Puts other vectors where padding is (`hidden`, bool [B, T]), at the site where a stack's embedding ends."""
-
-    causal = True
-
-    def __init__(self, site: str, hidden: Tensor) -> None:
-        self._site, self._hidden = site, hidden
-
-    def wants(self, site: str) -> bool:
-        return site == self._site
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        generator = torch.Generator().manual_seed(0)
-        drawn = torch.randn(value.shape, generator=generator).to(value) * value.float().std().to(value)
-        return torch.where(self._hidden.to(value.device)[..., None], drawn, value)
+# ------------------------------------------------------------------------------------------------ the author's code
 
 
-of_padding = partial(
-    of_wiring,
-    threshold=0.0,
-    why=EXACT,
-    meaning=say(
-        "Real tokens read padding, so the output for a sentence changes when the sentence is in a batch, and "
-        "changes again when the batch contains a longer sentence."
-    ),
+def _own(patient: ExaminationContext) -> OwnCode:
+    if patient.own is None or not patient.anatomy.writes:
+        raise NotTestable("There is no forward pass of a training that gives logits.")
+    return patient.own
+
+
+def _logits(patient: ExaminationContext, *rows: InputRow) -> Tensor:
+    """Logits [B, T, V] of rows that are read together."""
+    return _own(patient).logits(patient.checkpoint, rows)
+
+
+def _far(before: Tensor, after: Tensor) -> Tensor:
+    """How far the logits of each token move [T]; a `QueryError` where some are not finite."""
+    far = moved(before, after)
+    if not bool(far.isfinite().all()):
+        raise QueryError("The training's forward pass computes NaN or infinite values.")
+    return far
+
+
+def _lengths(patient: ExaminationContext) -> list[InputRow]:
+    """Rows of different lengths; of one, where nothing can fill them up."""
+    whole = patient.rows[:3]
+    if patient.config.pad_id is None:
+        n, m = (min(map(len, side)) for side in ([r.source for r in whole], [r.target for r in whole]))
+        return [InputRow(row.source[:n], row.target[:m]) for row in whole]
+    ends = patient.config.source_end
+    half = [InputRow((*r.source[: len(r.source) // 2], *ends), r.target[: len(r.target) // 2]) for r in whole]
+    return [*whole, *half]
+
+
+of_code = partial(DoctorTest, "wiring")
+
+
+@of_code(
+    say("The training's forward pass: all values are finite"),
     causes=say(
-        "The padding mask does not reach every attention sub-layer (cross-attention needs the source's padding "
-        "mask), uses the opposite convention (True means “may not attend”, as in `nn.MultiheadAttention`), or "
-        "closes queries instead of keys; or `pad_id` differs from the tokenizer's. Compare your mask with the one "
-        "on the Masks page."
+        "The learning rate is too high, or a mask closes everything that a token could attend to: it is the wrong "
+        "way round."
     ),
 )
+def own_finite(patient: ExaminationContext) -> DoctorTestResult:
+    """Whether any logit is NaN or infinite."""
+    odd = sum(int((~_logits(patient, row).isfinite()).sum()) for row in patient.rows)
+    said = say_n("{n:,} logit is NaN or infinite.", "{n:,} logits are NaN or infinite.", odd)
+    return DoctorTestResult(verdict="broken" if odd else "well", number=odd, said=said)
 
 
-@of_padding(say("Source padding is hidden"), finds=("source-padding-leaks",))
-def padding_source(patient: ExaminationContext) -> DoctorTestResult:
-    """Pads on the left, on the right and inside the source: what they hold must not be seen."""
-    if not patient.anatomy.reads:
-        raise NotTestable(ONE_TEXT)
-    return _padding(patient, "encoder")
+@of_code(
+    say("The training's forward pass computes what the model’s parameters say"),
+    meaning=say("This program computes other logits from the same parameters."),
+    causes=say(
+        "Either this program was told something wrong about the model, or the code has a step that no known mistake "
+        "explains: dropout that eval() does not switch off, for example, or a layer that this program does not have."
+    ),
+    cause=WIRING,
+)
+def training_code(patient: ExaminationContext) -> DoctorTestResult:
+    """Which wiring gives the logits of the training's own forward pass."""
+    own, rows = _own(patient), _lengths(patient)
+    theirs, config = _logits(patient, *rows), patient.config
+    fill = config.fill_id
+    source = padded([one.source for one in rows], fill) if patient.anatomy.reads else None
+    read = padded([one.target for one in rows], fill)
+    counts = torch.arange(read.size(1)) < torch.tensor([[len(one.target)] for one in rows])
+
+    def differs(logits: Tensor) -> float:
+        return float(_far(theirs[counts], logits.float().cpu()[counts]).max())
+
+    found, nearest = matching(patient.checkpoint, source, read, differs, own.agrees, pause=patient.pause)
+    if found and not found[0].names:
+        said = say("Its logits are those of this program, for rows of several lengths in one batch.")
+        return DoctorTestResult(verdict="well", number=nearest, threshold=own.agrees, said=said)
+    if found:
+        said = say("With this mistake, this program computes the logits of your code; without it, others.")
+        apart = list(dict.fromkeys(one.names for one in found if one.names != found[0].names))
+        return _named(found[0], joined(" ", [said, *_told_apart(apart)]), nearest)
+    said = say(
+        "The logits differ from this program’s, whichever known mistake it makes: by at least {far:.3g} of their "
+        "standard deviation.",
+        far=nearest,
+    )
+    return DoctorTestResult(
+        verdict="broken", number=nearest, threshold=own.agrees, said=joined(" ", [said, *_symptoms(patient)])
+    )
 
 
-@of_padding(say("Target padding is hidden"), finds=("target-padding-leaks",))
-def padding_target(patient: ExaminationContext) -> DoctorTestResult:
-    """Pads inside and after what the decoder reads: what they hold must not be seen."""
-    _needs_decoder(patient)
-    return _padding(patient, "decoder")
-
-
-def _padding(patient: ExaminationContext, stack: StackName) -> DoctorTestResult:
-    """Put two pads on the left and on the right of what a stack reads.
-
-    The decoder's first token may be the padding id and is always read, so its "left" comes after it.
-    """
-    pad = patient.config.pad_id
-    if pad is None:
-        raise NotTestable("This model has no padding token, so there is nothing to hide.")
-    far = {"left": 0.0, "right": 0.0}
+def _symptoms(patient: ExaminationContext) -> Iterator[Sentence]:
+    """What can be seen of code that is not known."""
+    drawing = Drawing(patient.checkpoint, patient.seed)
+    later = past = 0.0
     for row in patient.rows:
         patient.pause()
-        n = len(row.source if stack == "encoder" else row.target)
-        for side, place in (("left", int(stack == "decoder")), ("right", n)):
-            far[side] = max(far[side], _leak(patient, row, stack, pad, place))
-    shown = PageTarget(page="masks", panel="checks", source=patient.rows[0].text)
-    leaking = [side for side, moves in far.items() if moves > 0]
-    if not leaking:
-        said = say("Replacing the vectors of the padding, on the left and on the right, changed nothing else.")
-        return DoctorTestResult(verdict="well", number=0.0, said=said, shown=shown)
-    most, mask = max(far.values()), "source" if stack == "encoder" else "target"
-    return DoctorTestResult(
-        verdict="broken",
-        number=most,
-        said=say(
-            "The content of the padding changes the outputs for real tokens by {most:.3g} of their standard deviation.",
-            most=most,
-        ),
-        places=tuple(f"{mask} {side}" for side in leaking),
-        shown=shown,
+        before, n = _logits(patient, row)[0], len(row.target)
+        for place in {1, n - 1}:
+            target = (*row.target[:place], drawing.another(row.target[place]), *row.target[place + 1 :])
+            far = _far(before, _logits(patient, InputRow(row.source, target))[0])
+            later = max(later, float(far[:place].max()))
+            past = max(past, float(far[-1]) if place < n - 1 else 0.0)
+    if later > SEEN:
+        yield say("A later token changes earlier logits: the decoder sees what it has to predict.")
+    if past <= SEEN:
+        yield say("An earlier token changes nothing: the past is closed.")
+    rows = _lengths(patient)
+    together = _logits(patient, *rows)
+    batch = max(
+        float(_far(_logits(patient, row)[0], read[: len(row.target)]).max())
+        for row, read in zip(rows, together, strict=True)
     )
+    if batch > _own(patient).agrees:
+        yield say("Padding or other texts of the batch change the logits of a text.")
+    if patient.anatomy.reads:
+        ids = drawing.source(len(patient.rows[0].source))
+        turned = [_logits(patient, InputRow(one, patient.rows[0].target))[0] for one in (ids, ids[::-1])]
+        if float(_far(turned[0], turned[1]).max()) <= ORDER_SEEN:
+            yield say("The order of the source changes nothing: positions do not reach it, or it does not reach them.")
 
 
-def _leak(patient: ExaminationContext, row: InputRow, stack: StackName, pad: int, place: int) -> float:
-    """How far the rows of real tokens move when two pads at a place hold something else."""
-    ids = row.source if stack == "encoder" else row.target
-    mixed = torch.tensor([[*ids[:place], pad, pad, *ids[place:]]])
-    hidden = torch.zeros_like(mixed, dtype=torch.bool)
-    hidden[:, place : place + 2] = True
-    src, tgt = torch.tensor([row.source]), torch.tensor([row.target])
-    src, tgt = (mixed, tgt) if stack == "encoder" else (src, mixed)
-    before = result(patient.model, src, tgt)
-    after = result(patient.model, src, tgt, tap=tap_of(_Elsewhere(f"{stack}.embedding.output", hidden)))
-    far = moved(before, after)  # [1, T], or [1, S] of an encoder-only model
-    own = hidden if (stack == "decoder") == patient.anatomy.writes else torch.zeros_like(far, dtype=torch.bool)
-    return float(far[~own].max())
-
-
-@of_wiring(
-    say("Sentences in a batch do not affect each other"),
-    threshold=AGREES,
-    why=WHY,
-    causes=say(
-        "An attention sub-layer does not hide padding, positions are counted from the end of the longest row, a "
-        "mask of shape [batch, query, key] has no axis for heads and is broadcast over the heads, or something is "
-        "averaged over the batch. Until this is fixed, decode one sentence at a time."
-    ),
-    finds=("source-padding-leaks",),
-)
-def batch(patient: ExaminationContext) -> DoctorTestResult:
-    """Read sentences of several lengths together, and each alone."""
-    model, rows = patient.model, patient.rows
-    if patient.config.pad_id is None:  # then only texts of one length can be read together
-        n_source, n_target = min(len(row.source) for row in rows), min(len(row.target) for row in rows)
-        rows = [InputRow(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
-    if len(rows) < 2:
-        raise NotTestable("This test needs at least two texts that the model can read together.")
-    fill = patient.config.fill_id
-    together = result(model, padded([r.source for r in rows], fill), padded([r.target for r in rows], fill))
-
-    def far(i: int, row: InputRow) -> float:
-        alone = result(model, torch.tensor([row.source]), torch.tensor([row.target]))[0]
-        return float(moved(alone, together[i, : len(alone)]).max())
-
-    return _compared(
-        patient,
-        rows,
-        far,
-        well=say(
-            "{n} texts of different lengths give the same results when read together as when read alone.", n=len(rows)
-        ),
-        said=lambda most: say(
-            "When a text is read together with other texts, its logits change by {most:.3g} of their standard "
-            "deviation.",
-            most=most,
-        ),
-    )
-
-
-@of_wiring(
-    say("The cache does not change the result"),
-    threshold=AGREES,
-    why=WHY,
-    causes=say(
-        "When the whole target is read in one pass, a token sees later tokens (see the test “No token sees a later "
-        "one”); positions start over at each call with a cache; or keys are cached before they are rotated by "
-        "their positions. Until this is fixed, decode without a cache."
-    ),
-    cause=BELOW,
-    finds=(
-        "no-causal-mask",
-        "mask-shows-one-too-many",
-        "mask-shows-one-too-few",
-        "positions-shifted-in-the-cache",
-        "leaks-as-it-was-trained",
-    ),
-)
-@torch.inference_mode()
-def cache(patient: ExaminationContext) -> DoctorTestResult:
-    """Read the target token by token with a cache, and at once without."""
-    _needs_decoder(patient)
-    model = patient.model
-
-    def far(_: int, row: InputRow) -> float:
-        src, tgt = torch.tensor([row.source]), torch.tensor([row.target])
-        whole = result(model, src, tgt)[0]  # [T, V]
-        memory = model.encode(src) if patient.anatomy.reads else None
-        mask = model.source_mask(src) if patient.anatomy.reads else None
-        kept = KVCache(patient.config.n_decoder_layers)
-        steps = [model.decode(tgt[:, t : t + 1], memory, mask, cache=kept) for t in range(tgt.size(1))]
-        return float(moved(whole, model.project(torch.cat(steps, dim=1))[0].cpu()).max())
-
-    return _compared(
-        patient,
-        patient.rows,
-        far,
-        well=say("The model computes the same results token by token with a cache as with all tokens in one pass."),
-        said=lambda most: say(
-            "When the target is read token by token with a cache, logits change by {most:.3g} of their standard "
-            "deviation.",
-            most=most,
-        ),
-    )
-
-
-def _compared(
-    patient: ExaminationContext,
-    rows: list[InputRow],
-    far: Callable[[int, InputRow], float],
-    *,
-    well: Sentence,
-    said: Callable[[float], Sentence],
-) -> DoctorTestResult:
-    """How far the logits of any row move between two ways of computing them, by `far`."""
-    most, worst = 0.0, rows[0]
-    for i, row in enumerate(rows):
-        patient.pause()
-        most, worst = max((most, worst), (far(i, row), row), key=lambda one: one[0])
-    shown = PageTarget(page="masks", panel="checks", source=worst.text)
-    if most <= AGREES:
-        return DoctorTestResult(verdict="well", number=most, said=well, shown=shown)
-    places = () if worst.text is None else (worst.text,)
-    return DoctorTestResult(verdict="broken", number=most, said=said(most), places=places, shown=shown)
-
-
-TESTS = (causality, own_token, padding_source, padding_target, batch, cache)
+TESTS = (wiring,)
+OF_CODE = (own_finite, training_code)
+"""Of a training's own forward pass, which a watch has."""

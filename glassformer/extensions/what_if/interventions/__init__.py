@@ -26,6 +26,7 @@ from glassformer.extensions.what_if.interventions.mask_changes import (
     LocalWindow,
     PaddingMask,
 )
+from glassformer.extensions.what_if.interventions.miswiring import Miswiring
 from glassformer.extensions.what_if.interventions.piece_changes import (
     Blank,
     Drop,
@@ -58,7 +59,7 @@ WIRING: Final[tuple[type[Intervention], ...]] = (
     *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),
     *(CausalMask, PaddingMask, FillValue, NoGuard, LocalWindow, DilatedWindow, GlobalTokens),
     *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, HeadsTold),
-    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale, KeepDropout, RoundWeights),
+    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale, KeepDropout, RoundWeights, Miswiring),
 )
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead, MeanHead, Uniform, Temper, Skip,

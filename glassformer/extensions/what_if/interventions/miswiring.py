@@ -2,7 +2,7 @@
 
 What other changes of *What if* cannot make: masks that are added, multiplied or thrown away, a softmax over another
 axis, heads that are cut or joined without the transpose, fused matrices that are read in another order, norms and
-layers that are exchanged or lost. `catalogue.py` has all mistakes, also those that other changes make.
+layers that are exchanged or lost. `glassformer.extensions.wirings` has all mistakes, those of other changes, too.
 
 Closed scores are -1e9 here, as such code has it: a row without open keys gets equal weights.
 
@@ -25,7 +25,7 @@ from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
 from transformer.model.taps import Hook, Replacer, Rewirer
-from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
+from transformer.runs.interventions.base import InterventionContext, InterventionError
 from transformer.runs.interventions.fields import choice
 from transformer.runs.interventions.targets import LayerChange
 
@@ -330,6 +330,14 @@ def _writes(config: ModelConfig) -> bool:
     return config.n_decoder_layers > 0
 
 
+def _reads(config: ModelConfig) -> bool:
+    return config.n_encoder_layers > 0
+
+
+def _pads(config: ModelConfig) -> bool:
+    return config.pad_id is not None and config.n_encoder_layers > 0
+
+
 def _both(config: ModelConfig) -> bool:
     return config.n_decoder_layers > 0 and config.n_encoder_layers > 0
 
@@ -342,10 +350,10 @@ MISTAKES: Final[dict[str, Mistake]] = {
     "future": Mistake(say("The future is open, and padding is closed"), _future_open, _writes),
     "discarded": Mistake(say("Masks are made, but not used"), _all_open),
     "tril": Mistake(
-        say("The encoder has a causal mask"), _weighing(_triangle, "encoder"), lambda config: config.n_encoder_layers > 0
+        say("The encoder has a causal mask"), _weighing(_triangle, "encoder"), _reads
     ),
     "trilcross": Mistake(say("Cross-attention has a causal mask"), _weighing(_triangle, "cross"), _both),
-    "padsonly": Mistake(say("The padding mask is inverted"), _padding_inverted, lambda config: config.pad_id is not None),
+    "padsonly": Mistake(say("The padding mask is inverted"), _padding_inverted, _pads),
     "zerofill": Mistake(
         say("Closed scores are 0"), _weighing(lambda scores, seen: (scores * seen).softmax(-1)), _writes
     ),
@@ -456,6 +464,3 @@ class Miswiring(LayerChange):
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return MISTAKES[self.how].made(Ground(self, ground.config, ground.parameter))
-
-
-KINDS: Final[dict[str, type[Intervention]]] = {Miswiring.word: Miswiring}
