@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NoReturn
 
 from glassformer.charts.theme import capitalised
+from glassformer.extensions.doctor import wiring_panel
 from glassformer.extensions.doctor.examinations import ExaminationProgress, ExaminationRequest, examinations
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
@@ -35,6 +36,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import digits
+from transformer.runs.interventions import parse
 
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
 TEXTS, FORM, REPORTED = "examination_texts", "examination_form", "examination_reported"
@@ -217,7 +219,7 @@ def _follow(asked: ExaminationRequest, wish: ExaminationSettings, link: Link, wa
         st.error(say("The examination failed. Click “Examine again”."))
     else:
         _progress(seen, so_far, asked, wish)
-    wrong(so_far.findings if report is None else report.findings, link)
+    wrong(so_far.findings if report is None else report.findings, link, report)
     if report is not None:
         pair_by_pair(report, link)
         others(report.findings, link)
@@ -276,14 +278,14 @@ def _counted(verdict: Verdict, n: int) -> Sentence:
     return say_n("{verdict}: {n} test", "{verdict}: {n} tests", n, verdict=capitalised(VERDICTS[verdict]))
 
 
-def wrong(findings: Sequence[Finding], link: Link) -> None:
+def wrong(findings: Sequence[Finding], link: Link, report: Report | None = None) -> None:
     """Draw what is broken, then what is worth a look; the links keep the checkpoint of `link`."""
     for verdict in WRONG:
         found = [one for one in told_once(ordered(findings)) if one.verdict == verdict]
         if found:
             st.subheader(joined(" ", [ICONS[verdict], _counted(verdict, len(found))]), anchor=False)
             for one in found:
-                _whole(one, link)
+                _whole(one, link, report)
 
 
 def pair_by_pair(report: Report, link: Link) -> None:
@@ -326,7 +328,7 @@ def others(findings: Sequence[Finding], link: Link) -> None:
                 _listed(found, link)
 
 
-def _whole(finding: Finding, link: Link) -> None:
+def _whole(finding: Finding, link: Link, report: Report | None) -> None:
     found = finding.measured
     with st.container(border=True, key=f"finding_{finding.test}", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -339,6 +341,8 @@ def _whole(finding: Finding, link: Link) -> None:
         if finding.follows:
             st.markdown(follows(drawing.plain(finding.follows)))
         st.markdown(drawing.with_code(found.said))
+        if found.code:
+            wiring_panel.draw(finding, report)
         st.caption(drawing.with_code(_held_against(finding)))
         if found.meaning:
             st.markdown(say("**What it means.** {text}", text=drawing.with_code(found.meaning)))
@@ -412,7 +416,7 @@ _PANELS: Final[dict[str, str]] = {
 
 
 def leads_to(shown: PageTarget, link: Link) -> Link:
-    """A link from the open page to where something shows, without its decoding and changes, as in the examination."""
+    """A link from the open page to where something shows, without its decoding and changes but those it names."""
     looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
     looked_at = {name: value for name, value in looked_at.items() if value is not None}
     if shown.panel and shown.page in _PANELS:
@@ -424,6 +428,7 @@ def leads_to(shown: PageTarget, link: Link) -> Link:
         answers=link.answers,
         source=source,
         reference=shown.reference,
+        interventions=parse(shown.changes),
         view=link.view.but(query=None, key=None, **looked_at),
     )
 

@@ -79,6 +79,8 @@ class Variant:
         except QueryError:
             return None
         reading = other.reading if self.reading == RIGHT else self.reading
+        if not reading.shift:  # with tied tables, large embeddings alone copy what is read
+            return None
         return Variant((*self.names, *other.names), changes, reading, {**self.answers, **other.answers})
 
     @property

@@ -72,9 +72,17 @@ class Batch:
     counts: Tensor  # bool [B, T]: what is to be predicted
 
 
-def batches(config: ModelConfig, pairs: Sequence[PairIds], reading: Reading = RIGHT) -> list[Batch]:
-    """Pairs as a model reads them; a `QueryError` where something does not fit into it."""
-    rows = [_row(config, one, reading) for one in pairs]
+def batches(
+    config: ModelConfig, pairs: Sequence[PairIds], reading: Reading = RIGHT, *, first: int | None = None
+) -> list[Batch]:
+    """The first pairs as a model reads them, padded to the longest of all, as in a large batch of a training.
+
+    Raises:
+        QueryError: Something does not fit into the model.
+    """
+    every = [_row(config, one, reading) for one in pairs]
+    rows = every[:first]
+    longest = max(len(row[0]) for row in every), max(len(row[1]) for row in every)
     order = sorted(range(len(rows)), key=lambda i: (len(rows[i][0]), len(rows[i][1])))
     alone = not reading.width or config.pad_id is None
     groups = groupby(order, key=lambda i: (len(rows[i][0]), len(rows[i][1])) if alone else 0)
@@ -83,7 +91,7 @@ def batches(config: ModelConfig, pairs: Sequence[PairIds], reading: Reading = RI
         places = list(group)
         for i in range(0, len(places), ROWS):
             some = tuple(places[i : i + ROWS])
-            found.append(_batch(config, some, [rows[n] for n in some], reading))
+            found.append(_batch(config, some, [rows[n] for n in some], reading, (0, 0) if alone else longest))
     return found
 
 
@@ -109,15 +117,13 @@ def _row(config: ModelConfig, pair: PairIds, reading: Reading) -> tuple[Ids, Ids
     return (*first, *source, *last), (*given, *rest, *end), len(given)
 
 
-def _batch(config: ModelConfig, places: Ids, rows: Sequence[tuple[Ids, Ids, int]], reading: Reading) -> Batch:
+def _batch(
+    config: ModelConfig, places: Ids, rows: Sequence[tuple[Ids, Ids, int]], reading: Reading, longest: tuple[int, int]
+) -> Batch:
     fill = config.fill_id
-    source = padded([row[0] for row in rows], fill) if config.n_encoder_layers else None
-    whole = padded([row[1] for row in rows], fill)
-    if reading.width > 1:
-        source = None if source is None else _wider(source, reading.width, config)
-        whole = _wider(whole, reading.width, config, more=1)
-    longest = max(0 if source is None else source.size(1), whole.size(1) - 1)
-    if longest > config.max_len or any(not row[1][row[2] :] for row in rows):
+    source = _filled(padded([row[0] for row in rows], fill), longest[0], reading.width, config)
+    whole = _filled(padded([row[1] for row in rows], fill), longest[1], reading.width, config, more=1)
+    if max(source.size(1), whole.size(1) - 1) > config.max_len or any(not row[1][row[2] :] for row in rows):
         raise QueryError("A pair does not fit into the model.")
     at = torch.arange(whole.size(1))
     first = torch.tensor([[row[2]] for row in rows])
@@ -127,13 +133,13 @@ def _batch(config: ModelConfig, places: Ids, rows: Sequence[tuple[Ids, Ids, int]
     read = whole[:, 1:] if not reading.shift else whole[:, : whole.size(1) - reading.shift]
     if reading.constant:
         read = whole[:, :1].expand_as(read)
-    return Batch(places, source, read, wanted, counts)
+    return Batch(places, source if config.n_encoder_layers else None, read, wanted, counts)
 
 
-def _wider(ids: Tensor, width: float, config: ModelConfig, *, more: int = 0) -> Tensor:
-    """Rows filled up to a fixed length."""
-    n = ids.size(1) - more
-    return pad(ids, (0, max(0, min(math.ceil(n * width), config.max_len) - n)), value=config.fill_id)
+def _filled(ids: Tensor, longest: int, width: float, config: ModelConfig, *, more: int = 0) -> Tensor:
+    """Rows filled up to so many times the longest; `more` tokens of them are not read."""
+    n = max(math.ceil((longest - more) * max(width, 1.0)), ids.size(1) - more)
+    return pad(ids, (0, max(0, min(n, config.max_len) + more - ids.size(1))), value=config.fill_id)
 
 
 @torch.inference_mode()

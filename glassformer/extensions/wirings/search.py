@@ -25,6 +25,7 @@ from transformer.analysis.losses import Loss, Variants
 from transformer.analysis.significance import same, surely_better
 from transformer.errors import ConfigError, QueryError
 from transformer.model.taps import NO_TAP, Tap
+from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.query import Runnable
 
@@ -39,6 +40,8 @@ EASY: Final = 1.0
 if it explains half of the rest."""
 KNOWN: Final = 0.25
 """Share of the loss of guessing that may be left under a wiring that is said to be that of the training."""
+COPIED: Final = 0.03
+"""The same where the model reads what it has to predict: with tied tables a wrong model resembles a copy, too."""
 CLOSE: Final = 0.02
 """Nats a token within which two wirings explain pairs equally well."""
 SECONDS: Final = 30.0
@@ -113,15 +116,15 @@ class WiringSearch:
 
     def _tried(self, variant: Variant, n: int) -> Tried | None:
         try:
-            model, tap = self._wired(variant)
-            ready = batches(model.config, self._pairs[:n], variant.reading)
+            model, tap = self.wired(variant)
+            ready = batches(model.config, self._pairs, variant.reading, first=n)
             losses = losses_of_batches(model, ready, n, tap, self._pause)
         except (ConfigError, QueryError, RuntimeError, IndexError):
             return None
         finite = all(map(math.isfinite, losses[0].totals))
         return Tried(variant, losses[0], min(losses, key=lambda one: one.mean)) if finite else None
 
-    def _wired(self, variant: Variant) -> tuple:  # type: ignore[type-arg]
+    def wired(self, variant: Variant) -> tuple[Transformer, Callable[[], Tap]]:
         """The model of a wiring, and what makes a tap for a pass."""
         base = self._checkpoint
         if variant.answers:
@@ -182,6 +185,7 @@ class WiringSearch:
         return tried, True
 
     def _judged(self, standing: Tried, found: Sequence[Tried], chance: float, *, whole: bool) -> SearchResult:
+        found = [one for one in found if one.variant.reading.shift or one.loss.mean <= COPIED * chance]
         best = next(iter(found), None)
         verdict: Verdict = "as_it_stands"
         before = standing.loss.mean
@@ -193,9 +197,9 @@ class WiringSearch:
             elif before > KNOWN * chance:
                 verdict = "unexplained"
         equal: dict[tuple[str, ...], Tried] = {}
-        for one in found if best is not None else ():
-            if one.names != best.names and one.loss.mean - best.loss.mean <= CLOSE:
-                equal.setdefault(one.names, one)
+        if best is not None:
+            near = [one for one in found if one.loss.mean - best.loss.mean <= CLOSE and one.names != best.names]
+            equal = {one.names: one for one in reversed(near)}
         return SearchResult(
             verdict, standing, best, tuple(equal.values()), len(self._kept), len(self._pairs), chance,
             time.perf_counter() - self._begun, whole,
@@ -227,7 +231,7 @@ def matching(
     def distance(one: Variant) -> float:
         pause()
         try:
-            model, tap = search._wired(one)
+            model, tap = search.wired(one)
             made = tap()
             return differs(model.project(vectors_of(model, source, read, made), tap=made))
         except (ConfigError, QueryError, RuntimeError, IndexError):

@@ -57,6 +57,7 @@ class PageTarget:
     head: int | None = None
     step: int | None = None  # the decoding step, from 0
     tensor: str | None = None  # name of a parameter
+    changes: str = ""  # of the run, as an address has them
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,9 @@ from glassformer.extensions.doctor.library.context import (
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict, not_applicable
 from glassformer.extensions.doctor.library.loss_tests import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.loss_tests import Pair, pairs_of
+from glassformer.extensions.doctor.library.wiring_tests import WiringExample, compared, example, searched
 from glassformer.extensions.importers.library.report import ImportReport, UnopenedTensors
+from glassformer.extensions.wirings.search import SearchResult
 from transformer.analysis.losses import Samples
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, shown
@@ -170,14 +172,18 @@ class Report:
     findings: tuple[Finding, ...]  # one a test, in the order of the examination
     pairs: tuple[Pair, ...] = ()  # what was made of the first pairs; none without pairs
     asked: tuple[str, ...] = ()  # fields with open questions: then only tensors were tested
+    search: SearchResult | None = None  # what the search for a wiring found; None if there was none
+    example: WiringExample | None = None  # a pair under two wirings, if another one explains the pairs
 
     @staticmethod
     def of(patient: ExaminationContext, findings: Sequence[Finding]) -> Report:
         """The report of a patient."""
         checkpoint = patient.checkpoint
+        has_searched = any(one.test == "wiring" for one in findings)
         return Report(
             checkpoint.name, checkpoint.content_hash, patient.origin, len(patient.samples), tuple(findings),
-            pairs_of(patient),
+            pairs_of(patient), search=searched(patient) if has_searched else None,
+            example=example(patient) if has_searched else None,
         )  # fmt: skip
 
     def only(self, verdict: Verdict) -> tuple[Finding, ...]:
@@ -272,8 +278,14 @@ class Report:
             "summary": str(self.summary()),
             "findings": [_record(one) for one in self.worst_first],
             "pairs": [asdict(one) for one in self.pairs],
+            "wirings": [{"wiring": str(name), "loss": _finite(loss)} for name, loss in self.wirings],
             "questions": list(self.asked),
         }
+
+    @property
+    def wirings(self) -> list[tuple[Sentence, float]]:
+        """The wirings that were compared on the pairs, with their losses: as it stands, the best, those as good."""
+        return [] if self.search is None else compared(self.search)
 
     def to_json(self) -> str:
         """The report as JSON, findings from the worst on."""
@@ -291,6 +303,11 @@ class Report:
             yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self.sentences_said())
         for finding in filter(_is_wrong, told_once(self.worst_first)):
             yield from _in_full(finding)
+        if len(self.wirings) > 1:
+            yield say("### Wirings, by their loss on the pairs")
+            yield joined(
+                "\n", [say("- {name}: {loss:.3g}", name=_quoted(name), loss=loss) for name, loss in self.wirings]
+            )
         if self.pairs:
             yield say("### Pairs ({n})", n=len(self.pairs))
             yield joined("\n", list(_table(self.pairs)))
@@ -384,6 +401,7 @@ def _record(finding: Finding) -> dict[str, Any]:
         **texts,
         "follows": str(finding.follows),
         "places": list(finding.measured.places),
+        "code": [{"wrong": str(wrong).strip(), "right": str(right).strip()} for wrong, right in finding.measured.code],
         "shown": measured["shown"],
         "seconds": round(finding.seconds, 3),
     }
@@ -407,6 +425,20 @@ def _in_full(finding: Finding) -> Iterator[str]:
     if measured.places:
         more = [say("and {n} more", n=measured.more)] if measured.more else []
         yield joined(", ", [*(_code(one) for one in measured.places), *more])
+    for wrong, right in measured.code:
+        yield joined(
+            "\n",
+            [
+                say("In the code, probably:"),
+                "```python",
+                wrong.strip(),
+                "```",
+                say("It should be:"),
+                "```python",
+                right.strip(),
+                "```",
+            ],
+        )
     if measured.meaning:
         yield _quoted(measured.meaning)
     if measured.causes:
@@ -445,7 +477,18 @@ def _lines(finding: Finding) -> list[str]:
         measured.headline, cause, measured.said, ", ".join(measured.places), measured.meaning, causes, measured.why
     ]  # fmt: skip
     head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
-    return [*head, *(_wrapped(str(text), 4, first=4) for text in texts if text), ""]
+    code = [
+        textwrap.indent(f"{title}\n{textwrap.indent(str(lines).strip(), '    ')}", "    ")
+        for wrong, right in measured.code
+        for title, lines in ((say("In the code, probably:"), wrong), (say("It should be:"), right))
+    ]
+    return [
+        *head,
+        *(_wrapped(str(text), 4, first=4) for text in texts[:3] if text),
+        *code,
+        *(_wrapped(str(text), 4, first=4) for text in texts[3:] if text),
+        "",
+    ]
 
 
 def _pair(one: Pair) -> str:

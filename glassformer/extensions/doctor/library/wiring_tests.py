@@ -11,7 +11,7 @@ Source: `glassformer.extensions.wirings`.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -32,8 +32,9 @@ from glassformer.extensions.wirings.catalogue import Variant, texts
 from glassformer.extensions.wirings.readings import PairIds
 from glassformer.extensions.wirings.search import NOTHING, SearchResult, WiringSearch, matching
 from transformer.analysis.losses import bare, text_ids
-from transformer.errors import DataError, QueryError
+from transformer.errors import DataError, GlassformerError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
+from transformer.runs.interventions import write
 from transformer.runs.reading import padded
 
 COPIED: Final = 0.1
@@ -89,6 +90,40 @@ _OR_SETTINGS: Final = say(
 )
 
 
+@dataclass(frozen=True)
+class WiringExample:
+    """One pair, written as the model stands and with the mistake that explains it."""
+
+    source: str
+    right: str
+    standing: str
+    mistaken: str
+
+
+def example(patient: ExaminationContext) -> WiringExample | None:
+    """The first pair under both wirings; None where there is none, or a run cannot make the mistake."""
+    found, samples = searched(patient), patient.samples
+    if found.verdict != "another" or found.best is None or not samples.targets or not found.best.variant.changes:
+        return None
+    standing = patient.runs[0]
+    try:
+        changed = patient.checkpoint.query(samples.sources[0], interventions=found.best.variant.changes)
+        mistaken = patient.checkpoint.run(changed)
+    except GlassformerError:
+        return None
+    return WiringExample(
+        samples.sources[0], samples.targets[0], getattr(standing, "output_text", ""), mistaken.output_text
+    )
+
+
+def compared(found: SearchResult) -> list[tuple[Sentence, float]]:
+    """The wirings of a report with their losses on the pairs: as it stands, the best, those as good."""
+    rows = [(say("As the model stands"), found.standing)] if found.standing else []
+    best = () if found.best is None or found.verdict == "as_it_stands" else (found.best, *found.equal)
+    named = [(titles(one.names), one) for one in best]
+    return [(name, one.plain.mean) for name, one in (*rows, *named) if one is not None]
+
+
 @DoctorTest(
     "wiring",
     say("The wiring is that of the training"),
@@ -109,7 +144,7 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
             raise NotTestable("There are too few pairs that this model can read to compare wirings. Provide more.")
         raise NotTestable(_NO_PAIRS)
     best, before = found.best, found.standing.plain.mean
-    compared = say_n("{n} wiring was compared", "{n} wirings were compared", found.n_tried)
+    n_compared = say_n("{n} wiring was compared", "{n} wirings were compared", found.n_tried)
     if found.verdict == "another" and best is not None:
         said = [
             say(
@@ -129,7 +164,7 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
         nearest = say("")
         if best is not None and found.margin > 0:
             nearest = say(
-                "The nearest is “{title}”, with a loss of {loss:.3g}.", title=_titles(best.names), loss=best.plain.mean
+                "The nearest is “{title}”, with a loss of {loss:.3g}.", title=titles(best.names), loss=best.plain.mean
             )
         raise NotTestable(
             joined(" ", [
@@ -146,12 +181,13 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
     said_well = say(
         "{compared} on the pairs; none explains them better than the model as it stands (loss {loss:.3g} nats per "
         "token).",
-        compared=compared, loss=before,
+        compared=n_compared, loss=before,
     )  # fmt: skip
     return DoctorTestResult(verdict="well", number=found.margin, said=said_well)
 
 
-def _titles(names: tuple[str, ...]) -> Sentence:
+def titles(names: tuple[str, ...]) -> Sentence:
+    """What one or two mistakes are called."""
     return joined(" + ", [texts()[name].title for name in names])
 
 
@@ -159,7 +195,7 @@ def _told_apart(equal: list[tuple[str, ...]]) -> Iterator[Sentence]:
     """Other wirings that nothing tells from the one that is named."""
     if equal:
         yield say(
-            "These cannot be told apart from it by the pairs: {others}.", others=joined("; ", list(map(_titles, equal)))
+            "These cannot be told apart from it by the pairs: {others}.", others=joined("; ", list(map(titles, equal)))
         )
 
 
@@ -174,9 +210,8 @@ def _named(variant: Variant, said: Sentence, number: float) -> DoctorTestResult:
         headline=joined(" ", [one.headline for one in of]),
         meaning=joined(" ", [one.about for one in of]),
         causes=_OR_SETTINGS,
-        places=variant.names,
         code=tuple((one.wrong, one.right) for one in of),
-        shown=PageTarget(page=page, panel=of[0].panel),
+        shown=PageTarget(page=page, panel=of[0].panel, changes=write(variant.changes)),
     )
 
 

@@ -235,6 +235,8 @@ def _norms(ground: Ground, change: Callable[[str, Any], Any], *, final: bool) ->
 
 def _without_mean(_: str, norm: Any) -> Callable[[Tensor], Tensor]:
     """A layer norm that does not take off the mean; or one that does, of a norm that does not."""
+    if not hasattr(norm, "eps"):  # another change has taken it away
+        return norm  # type: ignore[no-any-return]
     plain = bool(getattr(norm, "bias", None) is None and type(norm).__name__ == "RMSNorm")
 
     def normed(x: Tensor) -> Tensor:
@@ -250,8 +252,8 @@ def _exchanged_norms(ground: Ground) -> tuple[Hook, ...]:
 
     def other(place: str, norm: Any) -> Callable[[Tensor], Tensor]:
         stack, layer, sub = place.split(".")
-        if sub == "cross_attn":
-            return norm  # type: ignore[no-any-return]
+        if sub == "cross_attn" or not hasattr(norm, "size"):
+            return norm
         name = f"{stack}.layers.{layer}.{'ffn' if sub == 'self_attn' else 'self_attn'}_residual.norm"
         weight = ground.parameter(f"{name}.weight")
         bias = None if norm.bias is None else ground.parameter(f"{name}.bias")
