@@ -79,7 +79,9 @@ class Variant:
         except QueryError:
             return None
         reading = other.reading if self.reading == RIGHT else self.reading
-        if not reading.shift:  # with tied tables, large embeddings alone copy what is read
+        if (
+            not reading.shift or not reading.end_counts
+        ):  # large tied embeddings alone copy; any mistake is the better, the less it has to predict
             return None
         return Variant((*self.names, *other.names), changes, reading, {**self.answers, **other.answers})
 
@@ -129,11 +131,15 @@ def catalogue(config: ModelConfig) -> Iterator[Variant]:
 
 
 def in_a_batch(one: Variant) -> Iterator[Variant]:
-    """A variant in batches of other widths, on which it depends: each row alone, and filled up to a fixed length."""
+    """A variant in other batches, if it depends on them: rows alone, cut before they are padded, of a fixed length."""
     yield one
     if one.reading == RIGHT and set(one.names) & WIDTHS:
-        yield replace(one, reading=Reading(width=0))
-        yield from (replace(one, reading=Reading(width=width)) for width in (1.01, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0))
+        widths = (
+            (0.0, False),
+            (1.0, True),
+            *((n, cut) for n in (1.01, 1.1, 1.2, 1.35, 1.6, 2.0) for cut in (False, True)),
+        )
+        yield from (replace(one, reading=Reading(width=width, cut=cut)) for width, cut in widths)
 
 
 # ------------------------------------------------------------------------------------------------ how each is made

@@ -55,6 +55,9 @@ class Reading:
     source_end: bool | None = None  # whether the end mark follows the source; None: as the config says
     source_start: bool | None = None
     exchanged: bool = False  # whether the target is read and the source to be written
+    # Whether each row loses its last token before it is padded; else the batch loses its last column, and a shorter row
+    # keeps its end mark: only a decoder that sees later tokens reads it.
+    cut: bool = False
     width: float = 1.0  # of a padded batch, in lengths of the longest row; 0: each row alone
 
 
@@ -131,6 +134,8 @@ def _batch(
     counts = (at >= first) & (at < last)
     wanted, counts = whole[:, max(reading.shift, 1) :], counts[:, max(reading.shift, 1) :]
     read = whole[:, 1:] if not reading.shift else whole[:, : whole.size(1) - reading.shift]
+    if reading.cut:
+        read = read.where(torch.arange(read.size(1)) < torch.tensor([[len(row[1]) - 1] for row in rows]), fill)
     if reading.constant:
         read = whole[:, :1].expand_as(read)
     return Batch(places, source if config.n_encoder_layers else None, read, wanted, counts)

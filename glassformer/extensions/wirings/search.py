@@ -70,7 +70,7 @@ class SearchResult:
     verdict: Verdict
     standing: Tried | None  # the wiring as it stands; None where nothing could be computed
     best: Tried | None  # the best other wiring, on all pairs
-    equal: tuple[Tried, ...]  # others that explain the pairs as well as the best: each mistake once
+    equal: tuple[Tried, ...]  # others that explain the pairs as well as what the verdict names: each mistake once
     n_tried: int
     n_pairs: int
     chance: float  # the loss of guessing
@@ -154,7 +154,11 @@ class WiringSearch:
         if self._unexplained(standing, found, chance):
             more, whole = self._two_at_once(singles, few)
             found = self._finals([*singles, *more], n)
-        return self._judged(standing, found, chance, whole=whole)
+        result = self._judged(standing, found, chance, whole=whole)
+        if result.verdict == "as_it_stands":  # what these pairs cannot show
+            alike = {one.names: one for one in singles if one.loss.mean - start.loss.mean <= CLOSE}
+            result = replace(result, equal=tuple(alike.values()))
+        return result
 
     def _distinct(self, several: Iterable[Variant], n: int, standing: Tried) -> list[Tried]:
         """Wirings that compute something else than the model as it stands."""
@@ -190,7 +194,7 @@ class WiringSearch:
         verdict: Verdict = "as_it_stands"
         before = standing.loss.mean
         if best is not None:
-            best = _simplest([one for one in found if one.loss.mean - best.loss.mean <= CLOSE])
+            best = _simplest(found, chance)
             gain, needed = before - best.loss.mean, GAIN + max(0.0, before - EASY) / 2
             if gain > needed and surely_better(best.loss, standing.loss) and best.loss.mean <= KNOWN * chance:
                 verdict = "another"
@@ -206,9 +210,11 @@ class WiringSearch:
         )  # fmt: skip
 
 
-def _simplest(equal: Sequence[Tried]) -> Tried:
-    """Of wirings that explain pairs equally well, one mistake before two; of as many, the better."""
-    return min(equal, key=lambda one: (len(one.names), one.loss.mean))
+def _simplest(found: Sequence[Tried], chance: float) -> Tried:
+    """One mistake before two that explain pairs hardly better; of as many, the best."""
+    best = min(found, key=lambda one: one.loss.mean)
+    enough = max(best.loss.mean + CLOSE, min(3 * best.loss.mean, KNOWN * chance))
+    return min((one for one in found if one.loss.mean <= enough), key=lambda one: (len(one.names), one.loss.mean))
 
 
 def matching(

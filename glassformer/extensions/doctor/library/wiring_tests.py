@@ -178,11 +178,14 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
                 *([] if found.whole else [say("There was no time to try every two mistakes at once.")]),
             ])
         )  # fmt: skip
-    said_well = say(
+    said_well: Sentence = say(
         "{compared} on the pairs; none explains them better than the model as it stands (loss {loss:.3g} nats per "
         "token).",
         compared=n_compared, loss=before,
     )  # fmt: skip
+    if found.equal:
+        alike = joined("; ", [titles(one.names) for one in found.equal])
+        said_well = joined(" ", [said_well, say("These would make no difference here: {others}.", others=alike)])
     return DoctorTestResult(verdict="well", number=found.margin, said=said_well)
 
 

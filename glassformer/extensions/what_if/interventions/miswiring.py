@@ -236,7 +236,7 @@ def _norms(ground: Ground, change: Callable[[str, Any], Any], *, final: bool) ->
 def _without_mean(_: str, norm: Any) -> Callable[[Tensor], Tensor]:
     """A layer norm that does not take off the mean; or one that does, of a norm that does not."""
     if not hasattr(norm, "eps"):  # another change has taken it away
-        return norm  # type: ignore[no-any-return]
+        return norm
     plain = bool(getattr(norm, "bias", None) is None and type(norm).__name__ == "RMSNorm")
 
     def normed(x: Tensor) -> Tensor:
