@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tests.extensions.doctor.library.changed import changed
 from tests.healthy import healthy
@@ -20,8 +20,7 @@ from transformer.analysis.losses import Variants
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
-from transformer.model.masks import causal_mask, combine_masks, padding_mask
-from transformer.model.positions import FixedPositions, Moves
+from transformer.model.positions import FixedPositions
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
 
@@ -63,47 +62,6 @@ def told(**changes: object) -> Plant:
         return replace(checkpoint, model=variant.model, config=variant.model.config)
 
     return plant
-
-
-# Masks.
-
-
-class NoCausalMask(Transformer):
-    """Each target piece sees all others."""
-
-    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
-        """Padding alone."""
-        padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
-        return padding.new_ones(1, 1, tgt_ids.size(1), n_past + tgt_ids.size(1)) & (padding if not n_past else True)
-
-
-def moved(by: int) -> type[Transformer]:
-    """A causal mask whose diagonal has moved."""
-
-    class Moved(Transformer):
-        def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
-            right = super().target_mask(tgt_ids, n_past=n_past)
-            causal = causal_mask(tgt_ids.size(1), offset=n_past + by)[..., : right.size(-1)]
-            causal = nn.functional.pad(causal, (0, right.size(-1) - causal.size(-1)), value=False)
-            return causal if n_past else combine_masks(causal, padding_mask(tgt_ids, pad_id=self.config.pad_id))
-
-    return Moved
-
-
-class SourcePadsSeen(Transformer):
-    """Padding of the source is read like any piece."""
-
-    def source_mask(self, src_ids: Tensor) -> Tensor:
-        """Everything is open."""
-        return padding_mask(src_ids, pad_id=None)
-
-
-class TargetPadsSeen(Transformer):
-    """Padding of the target is read like any piece."""
-
-    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
-        """What comes later is closed, and nothing else."""
-        return causal_mask(tgt_ids.size(1), offset=n_past)
 
 
 # What the model reads.
@@ -247,24 +205,6 @@ def shifted(model: Transformer) -> None:
         table.copy_(moved)
 
 
-class CacheShifted(nn.Module):
-    """Positions that are counted wrongly where there is a cache."""
-
-    def __init__(self, positions: nn.Module) -> None:
-        super().__init__()
-        self.positions = positions
-
-    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = None) -> Tensor:
-        """One too few."""
-        return self.positions(length, offset=max(0, offset - 1), moves=moves)
-
-
-def shifted_in_cache(model: Transformer) -> None:
-    """Each step of decoding takes its place for the one before."""
-    embedding: Any = _embeddings(model)[-1]
-    embedding.positions = CacheShifted(embedding.positions)
-
-
 def no_positions(model: Transformer) -> None:
     """Nothing is added to the embeddings."""
     for embedding in _embeddings(model):
@@ -287,11 +227,6 @@ def as_it_is(checkpoint: Checkpoint) -> Checkpoint:
 
 
 FAULTS = (
-    Fault("no causal mask", of_class(NoCausalMask), ("llama", "marian", "reverse", "gpt2")),
-    Fault("mask shows one too many", of_class(moved(1)), ("reverse", "gpt2")),
-    Fault("mask shows one too few", of_class(moved(-1)), ("torch", "gpt2", "reverse")),
-    Fault("source padding leaks", of_class(SourcePadsSeen), ("s4", "bert", "reverse"), wrecks=False),
-    Fault("target padding leaks", of_class(TargetPadsSeen), ("s4", "marian", "reverse"), wrecks=False),
     Fault("NaN in one tensor", parameters(not_a_number), ("gpt2", "bert", "reverse"), wrecks=False),
     Fault("infinite norm", parameters(infinite), ("s4", "llama"), wrecks=False),
     Fault("too few heads", told(n_heads=2), ("s4", "gpt2", "bert")),
@@ -305,7 +240,6 @@ FAULTS = (
     Fault("untied output", untied, ("gpt2", "reverse"), wrecks=False),
     Fault("untied sides", sides_untied, ("reverse",), wrecks=False),
     Fault("positions shifted", parameters(shifted), ("s4", "bert", "reverse")),
-    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("gpt2", "marian", "reverse")),
     Fault("positions missing", parameters(no_positions), ("gpt2", "bert", "reverse", "s4")),
     Fault("collapsed embeddings", parameters(collapsed_table), ("s4", "gpt2", "reverse")),
     Fault("dead neurons", parameters(dead_neurons), ("reverse", "bert", "gpt2")),
@@ -316,5 +250,4 @@ FAULTS = (
     Fault("keys drowned in noise", parameters(noisy_keys), ("s4", "reverse", "zh-en")),
     Fault("layer as it was drawn", parameters(drawn_layer), ("reverse", "s4", "zh-en")),
     Fault("trained on a leak", as_it_is, ("leak",)),
-    Fault("leaks as it was trained", of_class(NoCausalMask), ("leak",)),
 )
