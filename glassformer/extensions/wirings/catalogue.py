@@ -79,9 +79,7 @@ class Variant:
         except QueryError:
             return None
         reading = other.reading if self.reading == RIGHT else self.reading
-        if (
-            not reading.shift or not reading.end_counts
-        ):  # large tied embeddings alone copy; any mistake is the better, the less it has to predict
+        if reading.shift != 1 or not reading.end_counts:  # with less to predict, chance finds a second mistake
             return None
         return Variant((*self.names, *other.names), changes, reading, {**self.answers, **other.answers})
 
@@ -323,6 +321,10 @@ class _Reversed:
         return ids[::-1]
 
 
+def _exchanged_tokenizers(config: ModelConfig) -> Iterable[Reading]:
+    return () if config.shared_vocab or not config.n_decoder_layers else (Reading(tokenizers_exchanged=True),)
+
+
 def _of_two_stacks(*some: Reading) -> Makes:
     return lambda config: some if config.n_encoder_layers and config.n_decoder_layers else ()
 
@@ -395,6 +397,7 @@ _MADE: Final[dict[str, Makes]] = {
     "other-start-id": _other_starts,
     "source-marks": _source_marks,
     "ids-shifted": _shifted_ids,
+    "tokenizers-exchanged": _exchanged_tokenizers,
     "source-reversed": _of_two_stacks(Reading(source=_Reversed())),
     "sides-exchanged": _of_two_stacks(Reading(exchanged=True)),
     "no-guard": lambda config: (),  # a mistake of decoding: `SHOWN` has it

@@ -36,6 +36,8 @@ class PairIds:
 
     source: Ids
     target: Ids = ()
+    # The same texts by the tokenizer of the other side; None where there is one for both, or it cannot read them.
+    other: tuple[Ids, Ids] | None = None
 
 
 def _as_it_is(ids: Ids) -> Ids:
@@ -54,6 +56,7 @@ class Reading:
     target: Edit = _as_it_is
     source_end: bool | None = None  # whether the end mark follows the source; None: as the config says
     source_start: bool | None = None
+    tokenizers_exchanged: bool = False  # whether each side is cut by the tokenizer of the other
     exchanged: bool = False  # whether the target is read and the source to be written
     # Whether each row loses its last token before it is padded; else the batch loses its last column, and a shorter row
     # keeps its end mark: only a decoder that sees later tokens reads it.
@@ -100,7 +103,12 @@ def batches(
 
 def _row(config: ModelConfig, pair: PairIds, reading: Reading) -> tuple[Ids, Ids, int]:
     """What the encoder reads, the decoder's whole text, and how many tokens of it are given."""
-    source, target = (pair.target, pair.source) if reading.exchanged else (pair.source, pair.target)
+    source, target = pair.source, pair.target
+    if reading.tokenizers_exchanged:
+        if pair.other is None:
+            raise QueryError("A text cannot be read with the tokenizer of the other side.")
+        source, target = pair.other
+    source, target = (target, source) if reading.exchanged else (source, target)
     source, target = reading.source(source), reading.target(target)
     end = (config.eos_id,)
     if not config.n_encoder_layers:

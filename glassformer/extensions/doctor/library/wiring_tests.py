@@ -29,7 +29,7 @@ from glassformer.extensions.doctor.library.context import (
 )
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
 from glassformer.extensions.wirings.catalogue import Variant, texts
-from glassformer.extensions.wirings.readings import PairIds
+from glassformer.extensions.wirings.readings import Ids, PairIds
 from glassformer.extensions.wirings.search import NOTHING, SearchResult, WiringSearch, matching
 from transformer.analysis.losses import bare, text_ids
 from transformer.errors import DataError, GlassformerError, QueryError
@@ -57,8 +57,21 @@ def pairs_as_ids(patient: ExaminationContext) -> list[PairIds]:
         n_source = len(config.source_start) + len(ids) + len(config.source_end)
         n = max(n_source, len(target) + 2) if patient.anatomy.reads else n_source + len(target)
         if ids and n < config.max_len and (target or not samples.targets):
-            found.append(PairIds(ids, target))
+            found.append(
+                PairIds(ids, target, _by_others(patient, source, samples.targets[i] if samples.targets else ""))
+            )
     return found
+
+
+def _by_others(patient: ExaminationContext, source: str, target: str) -> tuple[Ids, Ids] | None:
+    """The ids of a pair by the tokenizers of the other side, if they are others and know its text."""
+    one = patient.checkpoint
+    if patient.config.shared_vocab or not target:
+        return None
+    try:
+        return text_ids(source, one.tgt_tokenizer), bare(text_ids(target, one.src_tokenizer), one)
+    except DataError:
+        return None
 
 
 def searched(patient: ExaminationContext) -> SearchResult:
