@@ -131,7 +131,6 @@ SETTINGS = {
     "{stack}.{layer}.{attn}.k_proj.weight": "W_K [G * d, D]; where it is not joined",
     "{stack}.{layer}.{attn}.v_proj.weight": "W_V [G * d, D]; where it is not joined",
     "{stack}.{layer}.{attn}.out_proj.weight": "W_O [D, H * d]",
-    "{stack}.{layer}.{sublayer}.{map}.bias": "the bias of each of these and of the next maps; None where there is none",
     "{stack}.{layer}.ffn.function": "the non-linearity: a function of the values before it",
     "{stack}.{layer}.ffn.up_proj.weight": "[F, D]",
     "{stack}.{layer}.ffn.gate_proj.weight": "[F, D]; only where there is a gate",
@@ -139,4 +138,9 @@ SETTINGS = {
     "{stack}.final_norm": "the norm after the last layer: a function of the stream",
     "mlm_head.proj.weight": "[D, D]; only where there is such a head",
     "output_weight": "what gives logits [V, D]",
+}
+SETTINGS |= {
+    name.replace(".weight", ".bias"): "the bias beside it; None where there is none"
+    for name in SETTINGS
+    if name.endswith("proj.weight")
 }

@@ -321,10 +321,6 @@ class _Reversed:
         return ids[::-1]
 
 
-def _exchanged_tokenizers(config: ModelConfig) -> Iterable[Reading]:
-    return () if config.shared_vocab or not config.n_decoder_layers else (Reading(tokenizers_exchanged=True),)
-
-
 def _of_two_stacks(*some: Reading) -> Makes:
     return lambda config: some if config.n_encoder_layers and config.n_decoder_layers else ()
 
@@ -397,7 +393,7 @@ _MADE: Final[dict[str, Makes]] = {
     "other-start-id": _other_starts,
     "source-marks": _source_marks,
     "ids-shifted": _shifted_ids,
-    "tokenizers-exchanged": _exchanged_tokenizers,
+    "tokenizers-exchanged": _readings(Reading(tokenizers_exchanged=True)),
     "source-reversed": _of_two_stacks(Reading(source=_Reversed())),
     "sides-exchanged": _of_two_stacks(Reading(exchanged=True)),
     "no-guard": lambda config: (),  # a mistake of decoding: `SHOWN` has it

@@ -39,12 +39,19 @@ EASY: Final = 1.0
 """Nats a token up to which a model plainly works. Above, any change may be better by chance: there a wiring counts only
 if it explains half of the rest."""
 KNOWN: Final = 0.25
-"""Share of the loss of guessing that may be left under a wiring that is said to be that of the training."""
+"""Share of the loss of guessing below which a model is one that was trained for such pairs."""
+SURE: Final = 0.1
+SURE_OF_TWO: Final = 0.05
+"""The same under a wiring that explains pairs whatever others do: one mistake, or two, of which there are thousands."""
+MOST: Final = 0.5
+APART: Final = 0.15
+"""Above, and up to the first: what the best wiring that has nothing in common with it has to be worse by."""
 COPIED: Final = 0.03
 """The same where the model reads what it has to predict: with tied tables a wrong model resembles a copy, too."""
 CLOSE: Final = 0.02
 """Nats a token within which two wirings explain pairs equally well."""
-SECONDS: Final = 30.0
+UNREADABLE: Final = 1e6  # the loss of a model that cannot read the pairs
+SECONDS: Final = 12.0
 
 Verdict = Literal["as_it_stands", "another", "unexplained", "untested"]
 
@@ -68,7 +75,7 @@ class SearchResult:
     """What the search found."""
 
     verdict: Verdict
-    standing: Tried | None  # the wiring as it stands; None where nothing could be computed
+    standing: Tried | None  # the wiring as it stands, its loss `UNREADABLE` if it cannot read them; None if nothing can
     best: Tried | None  # the best other wiring, on all pairs
     equal: tuple[Tried, ...]  # others that explain the pairs as well as what the verdict names: each mistake once
     n_tried: int
@@ -141,8 +148,11 @@ class WiringSearch:
         chance = math.log(config.tgt_vocab_size)
         n, few = len(pairs), min(FEW, len(pairs))
         standing = self.tried(AS_IT_IS, n)
-        if standing is None or n < FEWEST:
+        if n < FEWEST:
             return replace(NOTHING, n_pairs=n, chance=chance)
+        if standing is None:  # it cannot read them at all
+            nothing = Loss((UNREADABLE,) * n, (1,) * n)
+            standing = Tried(AS_IT_IS, nothing, nothing)
         start = self.tried(AS_IT_IS, few) or standing
         singles = self._distinct(catalogue(config), few, start)
         if start.loss.mean > KNOWN * chance:
@@ -156,7 +166,8 @@ class WiringSearch:
             found = self._finals([*singles, *more], n)
         result = self._judged(standing, found, chance, whole=whole)
         if result.verdict == "as_it_stands":  # what these pairs cannot show
-            alike = {one.names: one for one in singles if one.loss.mean - start.loss.mean <= CLOSE}
+            known = start.loss.mean <= CLOSE
+            alike = {one.names: one for one in singles if known and one.loss.mean - start.loss.mean <= CLOSE / 10}
             result = replace(result, equal=tuple(alike.values()))
         return result
 
@@ -173,7 +184,7 @@ class WiringSearch:
 
     def _unexplained(self, standing: Tried, found: Sequence[Tried], chance: float) -> bool:
         best = min([standing, *found], key=lambda one: one.loss.mean)
-        return best.loss.mean > KNOWN * chance / 2
+        return best.loss.mean > KNOWN * chance
 
     def _two_at_once(self, singles: Sequence[Tried], n: int) -> tuple[list[Tried], bool]:
         """The best with every other one, and whether there was time for all."""
@@ -191,14 +202,18 @@ class WiringSearch:
     def _judged(self, standing: Tried, found: Sequence[Tried], chance: float, *, whole: bool) -> SearchResult:
         found = [one for one in found if one.variant.reading.shift or one.loss.mean <= COPIED * chance]
         best = next(iter(found), None)
+        if best is None and standing.loss.mean >= UNREADABLE:
+            return replace(NOTHING, n_pairs=len(self._pairs), chance=chance)
         verdict: Verdict = "as_it_stands"
         before = standing.loss.mean
         if best is not None:
             best = _simplest(found, chance)
-            gain, needed = before - best.loss.mean, GAIN + max(0.0, before - EASY) / 2
-            if gain > needed and surely_better(best.loss, standing.loss) and best.loss.mean <= KNOWN * chance:
+            gain, needed = before - best.loss.mean, GAIN + max(0.0, min(before, 2 * chance) - EASY) / 2
+            halves = best.loss.mean <= before / 2 or gain >= SURE * chance  # a hint is worth less than a mistake
+            better = gain > needed and halves and surely_better(best.loss, standing.loss)
+            if better and self._explains(best, chance):
                 verdict = "another"
-            elif before > KNOWN * chance:
+            elif before > KNOWN * chance or better:
                 verdict = "unexplained"
         equal: dict[tuple[str, ...], Tried] = {}
         if best is not None:
@@ -208,6 +223,21 @@ class WiringSearch:
             verdict, standing, best, tuple(equal.values()), len(self._kept), len(self._pairs), chance,
             time.perf_counter() - self._begun, whole,
         )  # fmt: skip
+
+    def _explains(self, best: Tried, chance: float) -> bool:
+        """Whether a wiring leaves so little that it is no chance, or far less than all that have nothing of it."""
+        share = best.loss.mean / chance
+        if share <= (SURE if len(best.names) == 1 else SURE_OF_TWO):
+            return True
+        few = min(FEW, len(self._pairs))
+        own = self.tried(best.variant, few)
+        others = [
+            one.loss.mean
+            for (_, n), one in self._found.items()
+            if n == few and one is not None and not set(one.names) & set(best.names)
+        ]
+        apart = min(others, default=math.inf) - (best if own is None else own).loss.mean
+        return len(best.names) == 1 and share <= MOST and apart >= APART * chance
 
 
 def _simplest(found: Sequence[Tried], chance: float) -> Tried:

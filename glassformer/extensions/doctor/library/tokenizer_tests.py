@@ -1,7 +1,6 @@
-"""Doctor tests of tokenizers: sizes, swapped sides, special ids, round trip, unknown tokens.
+"""Doctor tests of tokenizers: sizes, special ids, round trip, unknown tokens.
 
-Special pieces, round trips and unknown pieces are tested without the model; whether source and target were exchanged,
-by the model's losses either way.
+They read no parameter. Whether source and target were exchanged, the search for a wiring says (`wiring_tests`).
 """
 
 import unicodedata
@@ -9,15 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from glassformer.extensions.doctor.library.context import BELOW, DoctorTest, ExaminationContext
+from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_most
-from transformer.analysis.losses import Loss, Variant, loss_of
-from transformer.errors import GlassformerError, TokenizerError
+from transformer.errors import TokenizerError
 from transformer.i18n import Sentence, say
 from transformer.text.tokenizer import AnyTokenizer, Encoding, RawIds, normalise
 
-FAR_BETTER = 0.25
-"""Nats a piece."""
 MANY_UNKNOWN = 0.1
 FEW_COME_BACK = 0.9
 _ENDS_TEXT = "<|endoftext|>"  # in several families it is start, end and padding at once
@@ -64,73 +60,6 @@ def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
     )  # fmt: skip
     places = (name,) if apart else ()
     return DoctorTestResult(verdict="broken" if apart else "well", number=float(apart), said=text, places=places)
-
-
-@of_tokenizers(
-    say("Source and target tokenizers are not swapped"),
-    meaning=say(
-        "The source and target tokenizers are swapped: your text is split into target tokens, and the output is "
-        "written in source tokens."
-    ),
-    causes=say(
-        "The two files were named or passed in the wrong order, or the model translates in the direction opposite "
-        "to the one given in its folder. Swap source.model and target.model, or pass them in the other order."
-    ),
-    cause=BELOW + 7,
-)
-def exchanged_tokenizers(patient: ExaminationContext) -> DoctorTestResult:
-    """Whether the model does far better with source and target tokenizers exchanged."""
-    checkpoint = patient.checkpoint
-    source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
-    if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
-        raise NotTestable("There is only one tokenizer, so source and target tokenizers cannot be swapped.")
-    if not len(patient.samples):
-        raise NotTestable(_NO_TEXT)
-    if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
-        raise NotTestable("Both tokenizers split the texts the same way, so swapping them changes nothing.")
-    here, there = _loss(patient, source, target), _loss(patient, target, source)
-    gain: float | None = None
-    if there is None:
-        if here is None:
-            raise NotTestable("The model cannot process the texts with the two tokenizers in either order.")
-        gain, said = 0.0, say("With the source and target tokenizers swapped, the model cannot process the texts.")
-    elif here is None:
-        said = say("The model can process the texts only with the source and target tokenizers swapped.")
-    else:
-        gain = here.mean - there.mean
-        said = say(
-            "The loss is {here:.2f} nats per token; with the source and target tokenizers swapped, it is "
-            "{there:.2f}.",
-            here=here.mean, there=there.mean,
-        )  # fmt: skip
-    return DoctorTestResult(
-        verdict="well" if gain is not None and gain < FAR_BETTER else "broken",
-        number=gain,
-        threshold=FAR_BETTER,  # also where no number could be measured
-        said=said,
-        why=say(
-            "This number is how much the loss falls when the tokenizers are swapped, in nats per token. In a "
-            "healthy checkpoint, the loss rises instead. Even with only a few texts, a drop of {most:g} is too "
-            "large to be chance.",
-            most=FAR_BETTER,
-        ),
-    )
-
-
-def _loss(patient: ExaminationContext, source: AnyTokenizer, target: AnyTokenizer) -> Loss | None:
-    """The loss with these tokenizers; None if a text does not fit."""
-    steps, samples = patient.config.normalisation, patient.samples
-    read = [i for text in samples.sources for i in source.encode(normalise(text, steps)).ids]
-    written = [i for text in samples.targets for i in target.encode(normalise(text, steps)).ids]
-    if max(read, default=0) >= len(patient.model.src_table):
-        return None
-    if max(written, default=0) >= len(patient.model.target_table):
-        return None
-    patient.pause()
-    try:
-        return loss_of(Variant(patient.model, source, target), samples)
-    except GlassformerError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -305,4 +234,4 @@ def _unknown(one: Spelled, patient: ExaminationContext) -> Sequence[str]:
     return [piece for i, piece in pairs if i == patient.config.unk_id]
 
 
-TESTS = (vocabulary_sizes, exchanged_tokenizers, special_ids, round_trip, unknown_pieces)
+TESTS = (vocabulary_sizes, special_ids, round_trip, unknown_pieces)

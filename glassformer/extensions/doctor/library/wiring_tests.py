@@ -30,7 +30,7 @@ from glassformer.extensions.doctor.library.context import (
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
 from glassformer.extensions.wirings.catalogue import Variant, texts
 from glassformer.extensions.wirings.readings import Ids, PairIds
-from glassformer.extensions.wirings.search import NOTHING, SearchResult, WiringSearch, matching
+from glassformer.extensions.wirings.search import NOTHING, UNREADABLE, SearchResult, Tried, WiringSearch, matching
 from transformer.analysis.losses import bare, text_ids
 from transformer.errors import DataError, GlassformerError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
@@ -66,7 +66,7 @@ def pairs_as_ids(patient: ExaminationContext) -> list[PairIds]:
 def _by_others(patient: ExaminationContext, source: str, target: str) -> tuple[Ids, Ids] | None:
     """The ids of a pair by the tokenizers of the other side, if they are others and know its text."""
     one = patient.checkpoint
-    if patient.config.shared_vocab or not target:
+    if one.src_tokenizer is one.tgt_tokenizer or not target:
         return None
     try:
         return text_ids(source, one.tgt_tokenizer), bare(text_ids(target, one.src_tokenizer), one)
@@ -156,50 +156,67 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
         if found.n_pairs > 0:
             raise NotTestable("There are too few pairs that this model can read to compare wirings. Provide more.")
         raise NotTestable(_NO_PAIRS)
-    best, before = found.best, found.standing.plain.mean
-    n_compared = say_n("{n} wiring was compared", "{n} wirings were compared", found.n_tried)
-    if found.verdict == "another" and best is not None:
-        said = [
-            say(
-                "With this mistake, the loss on the pairs is {after:.3g} nats per token; as the model stands, it is "
-                "{before:.3g}; guessing would give {chance:.3g}.",
-                after=best.plain.mean, before=before, chance=found.chance,
-            ) if found.n_pairs else say(
-                "On random texts, which nobody can predict, the loss is {after:.3g} nats per token with this mistake, "
-                "and {before:.3g} as the model stands.",
-                after=best.plain.mean, before=before,
-            ),
-            *([say("What is changed: {change}.", change=best.variant.told)] if best.variant.changes else []),
-            *_told_apart([one.names for one in found.equal]),
-        ]  # fmt: skip
-        return _named(best.variant, joined(" ", said), found.margin)
+    if found.verdict == "another" and found.best is not None:
+        return _named(found.best.variant, joined(" ", _compared_with(found, found.best)), found.margin)
     if found.verdict == "unexplained":
-        nearest = say("")
-        if best is not None and found.margin > 0:
-            nearest = say(
-                "The nearest is “{title}”, with a loss of {loss:.3g}.", title=titles(best.names), loss=best.plain.mean
-            )
-        raise NotTestable(
-            joined(" ", [
-                say(
-                    "Not explained by any known wiring: the loss on the pairs is {before:.3g} nats per token (guessing "
-                    "would give {chance:.3g}), and none of the {n} wirings that were compared brings it down to that "
-                    "of a trained model.",
-                    before=before, chance=found.chance, n=found.n_tried,
-                ),
-                *([nearest] if nearest else []),
-                *([] if found.whole else [say("There was no time to try every two mistakes at once.")]),
-            ])
-        )  # fmt: skip
-    said_well: Sentence = say(
-        "{compared} on the pairs; none explains them better than the model as it stands (loss {loss:.3g} nats per "
-        "token).",
-        compared=n_compared, loss=before,
-    )  # fmt: skip
+        raise NotTestable(joined(" ", list(_unexplained(found))))
+    well = say_n(
+        "{n} wiring was compared on the pairs; none explains them better than the model as it stands (loss "
+        "{loss:.3g} nats per token).",
+        "{n} wirings were compared on the pairs; none explains them better than the model as it stands (loss "
+        "{loss:.3g} nats per token).",
+        found.n_tried,
+        loss=found.standing.plain.mean,
+    )
     if found.equal:
         alike = joined("; ", [titles(one.names) for one in found.equal])
-        said_well = joined(" ", [said_well, say("These would make no difference here: {others}.", others=alike)])
-    return DoctorTestResult(verdict="well", number=found.margin, said=said_well)
+        well = joined(" ", [well, say("These would make no difference here: {others}.", others=alike)])
+    return DoctorTestResult(verdict="well", number=found.margin, said=well)
+
+
+def _compared_with(found: SearchResult, best: Tried) -> list[Sentence]:
+    """The losses with a mistake and without, what is changed, and what nothing tells from it."""
+    after, before = best.plain.mean, 0.0 if found.standing is None else found.standing.plain.mean
+    if not found.n_pairs:
+        losses = say(
+            "On random texts, which nobody can predict, the loss is {after:.3g} nats per token with this mistake, and "
+            "{before:.3g} as the model stands.",
+            after=after,
+            before=before,
+        )
+    elif before >= UNREADABLE:
+        losses = say(
+            "With this mistake, the loss on the pairs is {after:.3g} nats per token; as it stands, the model cannot "
+            "read them.",
+            after=after,
+        )
+    else:
+        losses = say(
+            "With this mistake, the loss on the pairs is {after:.3g} nats per token; as the model stands, it is "
+            "{before:.3g}; guessing would give {chance:.3g}.",
+            after=after,
+            before=before,
+            chance=found.chance,
+        )
+    change = [say("What is changed: {change}.", change=best.variant.told)] if best.variant.changes else []
+    return [losses, *change, *_told_apart([one.names for one in found.equal])]
+
+
+def _unexplained(found: SearchResult) -> Iterator[Sentence]:
+    """That no wiring explains the pairs, and which is nearest."""
+    before = 0.0 if found.standing is None else found.standing.plain.mean
+    yield say(
+        "Not explained by any known wiring: the loss on the pairs is {before:.3g} nats per token (guessing would give "
+        "{chance:.3g}), and none of the {n} wirings that were compared brings it down to that of a trained model.",
+        before=before,
+        chance=found.chance,
+        n=found.n_tried,
+    )
+    if found.best is not None and found.margin > 0:
+        title, loss = titles(found.best.names), found.best.plain.mean
+        yield say("The nearest is “{title}”, with a loss of {loss:.3g}.", title=title, loss=loss)
+    if not found.whole:
+        yield say("There was no time to try every two mistakes at once.")
 
 
 def titles(names: tuple[str, ...]) -> Sentence:

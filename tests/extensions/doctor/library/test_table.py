@@ -1,8 +1,7 @@
 """A planted fault is found by the tests that name it, no other test says anything, and health is an empty row.
 
-The tests of the doctor name the faults themselves. Whatever a fault is planted into, those with it in `finds` must
-find it; those with it in `sees` may, as they see what it does elsewhere, and where it wrecks what the model writes
-so may all that look at that.
+Whatever a fault is planted into, the tests in its `finds` must find it; those in its `sees` may, and where it wrecks
+what the model writes, so may all that look at that.
 """
 
 from functools import cache
@@ -18,13 +17,7 @@ WRECK = {test.name for test in TESTS if test.of_outputs}
 BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
-def row(fault):
-    """The tests that must find a fault, and those that may."""
-    must = {test.name for test in TESTS if fault.key in test.finds}
-    return must, {test.name for test in TESTS if fault.key in test.sees} | (WRECK if fault.wrecks else set())
-
-
-ROWS = {fault.name: row(fault) for fault in FAULTS}
+ROWS = {fault.name: (set(fault.finds), {*fault.sees} | (WRECK if fault.wrecks else set())) for fault in FAULTS}
 
 
 @cache
@@ -54,10 +47,10 @@ def test_a_healthy_checkpoint_is_an_empty_row(base):
 
 
 ALSO_ELSEWHERE = {  # those that other tests plant, too
-    "mask shows one too many", "mask shows one too few", "NaN in one tensor", "infinite norm", "too few heads",
+    "NaN in one tensor", "infinite norm", "too few heads",
     "head without values", "head that is not read", "two equal heads", "no cross-attention", "swapped tokenizers",
     "scores scaled by width", "dead neurons", "collapsed embeddings", "one head", "untied sides",
-    "leaks as it was trained", "no causal mask", "layer as it was drawn", "scores not scaled", "untied output",
+    "layer as it was drawn", "scores not scaled", "untied output",
 }  # fmt: skip
 
 
@@ -110,14 +103,14 @@ def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(faul
 def test_a_leak_comes_first_and_the_rest_follows_from_it():
     report = report_of("trained on a leak", "leak")
     first = report.worst_first[0]
-    assert first.test == "leak"
-    assert "saw the token it had to predict" in report.summary()
-    assert "tril()" in first.measured.causes
+    assert first.test == "wiring"
+    assert "trained without the causal mask" in report.summary()
+    assert "tril()" in first.measured.code[0][1]
     assert all(one.follows == first.measured.headline for one in report.only("broken")[1:])
     assert f"“{first.measured.headline}”" in report.to_markdown()
 
 
-def test_each_fault_is_named_by_a_test_and_each_that_is_named_is_planted():
-    named = {name for test in TESTS for name in (*test.finds, *test.sees)}
-    assert named == {fault.key for fault in FAULTS}
-    assert len({test.name for test in TESTS}) == len(TESTS)
+def test_each_test_that_must_find_a_fault_is_there_once():
+    names = [test.name for test in TESTS]
+    assert len(set(names)) == len(names)
+    assert {name for fault in FAULTS for name in (*fault.finds, *fault.sees)} <= set(names)
