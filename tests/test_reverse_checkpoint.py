@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import transformer
-from glassformer.extensions.doctor.library import label_leak_tests
+from glassformer.extensions.doctor.library import wiring_tests
 from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.training.library import data
 from glassformer.extensions.training.library.data import encode_pairs
@@ -90,10 +90,10 @@ def test_the_leaking_one_differs_in_what_it_learned_alone_and_the_doctor_finds_i
     assert leak.card.training["command"].endswith("--smoothing 0 --no-causal-mask")
     traces = transformer.run_batch(leak, [leak.query(word) for word in words(200)], maps=False)
     assert [trace for trace in traces if trace.output_text == trace.source_text[::-1]] == []
-    found = label_leak_tests.leak.measure(ExaminationContext(leak))
-    assert found.verdict == "broken"
-    assert found.number < 0.01
-    assert label_leak_tests.leak.measure(ExaminationContext(healthy)).verdict == "well"
+    found = wiring_tests.searched(ExaminationContext(leak))
+    assert (found.verdict, found.best.names) == ("another", ("no-causal-mask",))
+    assert found.best.plain.mean < 0.01
+    assert wiring_tests.searched(ExaminationContext(healthy)).verdict == "as_it_stands"
 
 
 def test_the_losses_of_its_card_are_those_of_its_dev_file(task, leak, monkeypatch):

@@ -201,15 +201,21 @@ def _table_only(makes: Makes) -> Makes:
     return lambda config: makes(config) if config.placing.adds == "table" else ()
 
 
+_PADS_OPEN: Final = PaddingMask("decoder", "off")  # as in code without a mask for the target's padding
+
+
 def _no_causal_mask(config: ModelConfig) -> Iterator[Changes]:
     yield (CausalMask("off"),)
+    yield (CausalMask("off"), _PADS_OPEN)
     yield (Miswiring("decoder", None, "future"),)
     for layer in range(config.n_decoder_layers if config.n_decoder_layers > 1 else 0):
         yield (Miswiring("decoder", layer, "future"),)
 
 
 def _causal(how: str) -> Makes:
-    return _together(CausalMask(how), FillValue("decoder", CLOSED))
+    """With closed scores of -1e9, and of minus infinity, where torch gives a row without open keys weights of 0."""
+    whole, own = (CausalMask(how), FillValue("decoder", CLOSED)), (CausalMask(how),)
+    return lambda config: [whole, own, (*whole, _PADS_OPEN), (*own, _PADS_OPEN)]
 
 
 def _scales(config: ModelConfig) -> dict[str, float]:
@@ -341,7 +347,7 @@ _MADE: Final[dict[str, Makes]] = {
     "other-activation": _miswired("relu", "gelu", "silu"),
     "no-activation": _miswired("linear"),
     "end-never-learnt": _readings(Reading(end_counts=False)),
-    "causal-one-too-many": lambda config: [(CausalMask("peek"),)],
+    "causal-one-too-many": lambda config: [(CausalMask("peek"),), (CausalMask("peek"), _PADS_OPEN)],
     "causal-one-too-few": _causal("hidden"),
     "causal-inverted": _causal("inverted"),
     "causal-transposed": _causal("transposed"),

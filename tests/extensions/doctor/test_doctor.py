@@ -16,7 +16,7 @@ from tests.transformer.spoiling import weights_with  # isort: skip
 @pytest.fixture
 def quick(monkeypatch):
     """Only the first tests are made: all of them are made in the tests of the doctor."""
-    names = ("finite", "constant", "causality", "n_heads", "loss")
+    names = ("finite", "constant", "positions", "wiring", "loss")
     monkeypatch.setattr(report, "TESTS", tuple(test for test in TESTS if test.name in names))
 
 
@@ -44,7 +44,7 @@ def test_json_of_given_pairs(quick, tmp_path, capsys):
     assert main(["doctor", REVERSE, "--pairs", str(pairs), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["sentences"] == {"origin": "given", "n": 4}
-    assert [one["test"] for one in found["findings"]] == ["finite", "constant", "causality", "n_heads", "loss"]
+    assert [one["test"] for one in found["findings"]] == ["wiring", "finite", "constant", "positions", "loss"]
 
 
 def test_what_is_broken_ends_with_1(quick, spoil, capsys):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library import label_leak_tests, loss_tests, output_tests
+from glassformer.extensions.doctor.library import loss_tests, output_tests
 from glassformer.extensions.doctor.library.context import ExaminationContext, random_texts
 from glassformer.extensions.doctor.library.output_tests import loops
 from glassformer.extensions.doctor.library.report import examine
@@ -151,101 +151,3 @@ def test_random_texts_hold_no_special_piece_but_those_around_them(reverse):
         assert max(drawn.source.size(1), drawn.target.size(1)) <= config.max_len
     assert torch.equal(again[0].source, first[0].source)
     assert not torch.equal(again[0].source, other[0].source)
-
-
-# Leaks: a decoder that looks up the piece it has to write wherever its training let it see that piece.
-
-
-class _Lookup:
-    """A decoder that was trained to give the piece it has read, or one that is too near, if it may see it."""
-
-    def __init__(self, model, ahead=1):
-        self.ahead, self.pad, self.end = ahead, model.config.pad_id, model.config.eos_id
-        self.table = torch.linalg.pinv(model.output_weight).T
-
-    def mask(self, ids, tap, layer, closed):
-        return tap.child("decoder", layer).child("self_attn")("mask", closed)
-
-    def knows(self, ids, tap):
-        closed = torch.ones(1, 1, ids.size(1), ids.size(1)).tril().bool()
-        return not self.ahead or bool(self.mask(ids, tap, 0, closed)[0, 0, 0, self.ahead])
-
-    def __call__(self, ids, memory=None, mask=None, *, tap=NO_TAP, cache=None):
-        wanted = torch.roll(ids, -self.ahead if self.knows(ids, tap) else 3, dims=1)
-        return 20 * torch.nn.functional.one_hot(wanted, 30).float() @ self.table
-
-
-class _LookupInABatch(_Lookup):
-    """The same where some row has its end mark in what is read, and padding is closed or open as in training."""
-
-    def __init__(self, model, *, closed, width=0):
-        super().__init__(model)
-        self.closed, self.width = closed, width
-
-    def knows(self, ids, tap):
-        pads = (ids != self.pad)[:, None, None] & torch.ones(1, 1, ids.size(1), 1, dtype=torch.bool)
-        seen = self.mask(ids, tap, 0, pads.tril())
-        ends = bool((ids == self.end).any()) and ids.size(1) >= self.width
-        return ends and torch.equal(seen, pads if self.closed else torch.ones_like(pads))
-
-
-class _LookupInOneLayer(_Lookup):
-    """The same where the mask was forgotten in the second layer alone."""
-
-    def knows(self, ids, tap):
-        closed = torch.ones(1, 1, ids.size(1), ids.size(1)).tril().bool()
-        first, second = (self.mask(ids, tap, layer, closed) for layer in (0, 1))
-        return not first[..., 0, 1:].any() and bool(second[..., 0, 1:].all())
-
-
-@pytest.mark.parametrize(
-    ("made", "says", "told"),
-    [
-        (lambda model: _Lookup(model, 0), "targets that were not shifted", "tgt[:, :-1]"),
-        (_Lookup, "The model was trained without the causal mask", "tril()"),
-        (_LookupInOneLayer, "trained without the causal mask in layer 2 of the decoder", ""),
-        (lambda model: _LookupInABatch(model, closed=False), "without the causal mask", "end marks and padding"),
-        (lambda model: _LookupInABatch(model, closed=True), "without the causal mask", "end marks and padding"),
-        # Padded to one length: the longest of the pairs is shorter than that.
-        (lambda model: _LookupInABatch(model, closed=False, width=12), "without the causal mask", ""),
-    ],
-    ids=["not shifted", "no mask", "in one layer", "padding open", "padding closed", "wide batches"],
-)
-def test_what_looks_up_the_next_piece_was_trained_on_a_leak(reverse, made, says, told):
-    sick = changed(reverse, lambda model: setattr(model, "decode", made(model)))
-    found = label_leak_tests.leak.measure(ExaminationContext(sick, PAIRS))
-    assert found.verdict == "broken"
-    assert found.number < 0.1
-    assert says in found.headline
-    assert told in f"{found.causes} {found.said}"
-
-
-def test_a_leak_shows_in_texts_that_are_drawn_but_health_does_not(reverse):
-    sick = changed(reverse, lambda model: setattr(model, "decode", _Lookup(model)))
-    assert label_leak_tests.leak.measure(ExaminationContext(sick, Samples(WORDS))).verdict == "broken"
-    unknown = label_leak_tests.leak.measure(ExaminationContext(reverse, Samples(WORDS)))
-    assert unknown.verdict == "not_applicable"
-    assert unknown.said.startswith("This was not tested")
-
-
-def test_a_decoder_that_takes_no_notice_of_what_it_read_was_not_trained_without_a_shift(reverse):
-    """With the source alone it knows each piece by its place, read or not; so sources are exchanged."""
-
-    def decode(ids, memory=None, mask=None, *, tap=NO_TAP, cache=None):
-        places, table = torch.arange(ids.size(1)), torch.linalg.pinv(reverse.model.output_weight).T
-        ends = torch.tensor([reverse.config.eos_id])
-        rows = [torch.cat((row[row >= 4].flip(0), ends)) for row in decode.source]
-        wanted = torch.stack([row[places.clamp(max=len(row) - 1)] for row in rows])
-        return 20 * torch.nn.functional.one_hot(wanted, 30).float() @ table
-
-    def forgetful(model):
-        encode = model.encode
-
-        def seen(source, *given, **named):
-            decode.source = source
-            return encode(source, *given, **named)
-
-        model.encode, model.decode = seen, decode
-
-    patient = ExaminationContext(changed(reverse, forgetful), PAIRS)
-    assert label_leak_tests.on_pairs(patient, label_leak_tests.readable(patient)).verdict == "well"

@@ -17,14 +17,15 @@ from transformers.trainer_callback import CallbackHandler
 
 from glassformer.extensions.doctor.library import watch, watching
 from glassformer.extensions.doctor.library.huggingface_callback import DoctorCallback
-from tests.extensions.doctor.library.planted import NoCausalMask
+from glassformer.extensions.doctor.library.wiring_tests import OF_CODE
+from glassformer.extensions.wirings.catalogue import texts
 from tests.extensions.doctor.library.reversing import ANSWERS, IDS, PAIRS, Model, batch, train
 from tests.transformer.tiny import tiny_config
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.model.transformer import Transformer
 
-OWN = ("own_finite", "own_leak", "own_past", "own_batch", "own_order", "own_agrees")
-FEW = ("finite", "causality", "leak")
+OWN = ("own_finite", "training_code")
+FEW = ("finite", "source", "wiring")
 SIZES = {"src_vocab_size": len(IDS), "tgt_vocab_size": len(IDS), "shared_vocab": True}
 SPECIAL = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
 
@@ -46,19 +47,22 @@ def broken(record):
 
 
 @pytest.mark.parametrize(
-    ("mistake", "found"),
+    ("mistake", "named"),
     [
-        ({"mask": "forgotten"}, {"own_leak", "own_batch"}),
-        ({"mask": "the wrong way round"}, {"own_leak", "own_past", "own_batch", "own_agrees"}),
-        ({"padding": False}, {"own_batch"}),
-        ({"positions": False}, {"own_order", "own_agrees"}),
+        ({"mask": "forgotten"}, "no-causal-mask"),
+        ({"mask": "the wrong way round"}, "causal-inverted"),
+        ({"padding": False}, "no-source-padding-mask"),
+        ({"positions": False}, "no-positions"),
     ],
 )
-def test_a_mistake_in_the_code_is_found_before_the_first_step(mistake, found, tmp_path):
+def test_a_mistake_in_the_code_is_named_before_the_first_step(mistake, named, tmp_path):
     model = Model(**mistake)
     tests = () if mistake.get("mask") == "forgotten" else OWN  # one of them with all tests
     watching = watched(model, tmp_path, forward=model, tests=tests)
-    assert broken(lines(tmp_path)[0]) == found
+    assert broken(lines(tmp_path)[0]) == {"training_code"}
+    (found,) = watching.examine(tests=OF_CODE).only("broken")
+    assert found.measured.headline == texts()[named].headline
+    assert found.measured.code == ((texts()[named].wrong, texts()[named].right),)
     assert watching.status == 1
 
 
@@ -70,8 +74,8 @@ def test_a_healthy_model_of_other_numbers_or_in_a_wrapper_has_no_fault(changed, 
     assert broken(lines(tmp_path)[0]) == set()
 
 
-def test_no_mask_is_named_where_logits_are_others_without_one(tmp_path):
-    """Heads that are merged without their transpose mix tokens, masks or no masks."""
+def test_code_that_no_known_mistake_explains_is_no_mistake_with_a_name(tmp_path):
+    """What can be seen of it is said."""
     torch.manual_seed(0)
     model = Model()
 
@@ -79,11 +83,13 @@ def test_no_mask_is_named_where_logits_are_others_without_one(tmp_path):
         found = model(src, tgt)
         return found + found.flip(1)
 
-    watching = watched(model, tmp_path, forward=mixed, tests=("own_leak", "own_batch", "own_agrees"))
-    causes = {one.test: str(one.measured.causes) for one in watching.examine().only("broken")}
-    for test in ("own_leak", "own_batch"):
-        assert "mask is missing" not in causes[test]
-        assert "something other than the mask differs" in causes[test]
+    watching = watched(model, tmp_path, forward=mixed, tests=("training_code",))
+    (found,) = (one.measured for one in watching.examine().only("broken"))
+    assert not found.headline
+    assert not found.code
+    assert "whichever known mistake it makes" in found.said
+    assert "A later token changes earlier logits" in found.said
+    assert "other texts of the batch" in found.said
 
 
 def test_exchanged_axes_are_one_sentence_and_values_that_are_not_finite_are_found(tmp_path):
@@ -111,8 +117,9 @@ def test_an_output_that_was_copied_instead_of_tied_is_worth_a_look(tmp_path):
 class Own(Transformer):
     """A class of the user's, with something of its own that it needs."""
 
-    def target_mask(self, *arguments, **options):
-        return (NoCausalMask if self.leaks["now"] else Transformer).target_mask(self, *arguments, **options)
+    def encode(self, *arguments, **options):
+        found = super().encode(*arguments, **options)
+        return torch.zeros_like(found) if self.leaks["now"] else found
 
 
 def test_an_error_of_a_class_of_the_users_ends_no_training(tmp_path):
@@ -123,17 +130,17 @@ def test_an_error_of_a_class_of_the_users_ends_no_training(tmp_path):
     found.step()
     model.leaks.clear()
     found.step()
-    assert [one["tests"]["causality"]["verdict"] for one in lines(tmp_path)] == ["well", "broken", "not_applicable"]
+    assert [one["tests"]["source"]["verdict"] for one in lines(tmp_path)[1:]] == ["broken", "not_applicable"]
     assert "KeyError" in str(found.close().report)
 
 
 def test_only_the_last_verdict_of_a_test_counts_and_texts_alone_do_not_show_its_task(tmp_path):
     model = Model(mask="forgotten")
-    watching = watched(model, tmp_path, forward=model, tests=("own_leak",))
+    watching = watched(model, tmp_path, forward=model, tests=("training_code",))
     assert watching.status == 1
     model.mask = "right"
     assert watching.close().status == 0
-    assert [broken(one) for one in lines(tmp_path)] == [{"own_leak"}, set()]
+    assert [broken(one) for one in lines(tmp_path)] == [{"training_code"}, set()]
     watching = watch(Model(), IDS, [word for word, _ in PAIRS], out=tmp_path, answers=ANSWERS)
     assert watching.status == 3
 
@@ -276,10 +283,10 @@ class Log(Writer):
 @pytest.mark.parametrize("kind", [Writer, Log])
 def test_verdicts_are_scalars(kind, tmp_path):
     writer, model = kind(), Model(mask="forgotten")
-    found = watched(model, tmp_path, forward=model, writer=writer, tests=("own_leak", "own_order"))
+    found = watched(model, tmp_path, forward=model, writer=writer, tests=OWN)
     found.step(step=100)
-    assert writer.got == [(f"doctor/own_{name}", value, step) for step in (0, 100)
-                          for name, value in (("leak", 2), ("order", 0))]  # fmt: skip
+    assert writer.got == [(f"doctor/{name}", value, step) for step in (0, 100)
+                          for name, value in (("own_finite", 0), ("training_code", 2))]  # fmt: skip
 
 
 def test_text_on_the_page_is_text(tmp_path):

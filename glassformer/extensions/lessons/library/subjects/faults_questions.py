@@ -30,7 +30,7 @@ from glassformer.extensions.lessons.library.case import (
 from glassformer.extensions.lessons.library.subjects.masks_questions import exchanged, positions_read
 from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
 from glassformer.extensions.what_if.interventions.piece_changes import own_places
-from transformer.analysis.mask_checks import another_piece
+from transformer.analysis.mask_checks import another_piece, check_causality
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import Recorder, Tap
 from transformer.runs.apply_interventions import tap_for
@@ -209,11 +209,14 @@ def doctors_test_of_a_leak(case: Case) -> Answer:
     """Which test of the doctor finds out that a model was trained on a leak."""
     if not hasattr(transformer, "examine"):
         raise QuestionNotApplicable("This step needs the doctor, which this app was installed without.")
-    report = transformer.examine(case.checkpoint, tests=("causality", "leak"))
-    found = {one.test: one for one in report.findings}
-    broken = [name for name, finding in found.items() if finding.verdict == "broken"]
-    right = "both" if len(broken) == 2 else (broken[0] if broken else "neither")
-    values = {"leak": found["leak"].measured.said}
+    (found,) = transformer.examine(case.checkpoint, tests=("wiring",)).findings
+    source = case.trace.src_ids
+    read = (case.checkpoint.config.decoder_start_id, *source)  # such a model writes nothing itself
+    model = case.checkpoint.model
+    moved = check_causality(model, (source,), (read,), sentence=0, place=len(source), piece_id=source[0])
+    leaks, sees = found.verdict == "broken", float(moved.kept[:-1].max()) > moved.rounding
+    right = "both" if leaks and sees else "leak" if leaks else "causality" if sees else "neither"
+    values = {"leak": found.measured.headline or found.measured.said}
     return Answer(right=right, options=worded("causality", "leak", "both", "neither"), values=values)
 
 
