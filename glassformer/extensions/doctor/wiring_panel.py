@@ -7,12 +7,12 @@ import numpy as np
 from glassformer.charts.marks import Axis, Numbers, bars, formatted
 from glassformer.extensions.doctor.library.findings import Finding
 from glassformer.extensions.doctor.library.report import Report
-from glassformer.extensions.doctor.library.wiring_tests import titles
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, say
 
 CHART = "wiring_losses"
+NOTHING = "–"  # an output without text
 
 
 def draw(finding: Finding, report: Report | None) -> None:
@@ -38,11 +38,11 @@ def _losses(report: Report) -> None:
     found = report.search
     if found is None or found.standing is None or found.best is None:
         return
-    names = [say("As the model stands"), titles(found.best.names)]
+    names = [say("As it stands"), say("With it")]
     losses = [found.standing.plain.mean, found.best.plain.mean]
     drawn = bars(
-        say("Loss on the pairs"),
-        Axis(say("Wiring"), names),
+        say("Loss on the pairs, without the mistake and with it"),
+        Axis(say("Model"), names),
         Numbers(say("loss per token, in nats"), np.array(losses), ".3g"),
         ends=lambda i: formatted(losses[i], ".3g"),
     )
@@ -57,9 +57,11 @@ def _example(report: Report) -> None:
     rows = (
         (say("Source"), one.source),
         (say("Right"), one.right),
-        (say("As the model stands"), one.standing),
+        (say("As it stands"), one.standing),
         (say("With the mistake"), one.mistaken),
     )
     with st.container(border=True, gap=None):
         for label, text in rows:
-            st.markdown(say("**{label}:** “{text}”", label=label, text=drawing.plain(text)))
+            st.markdown(
+                say("**{label}:** “{text}”", label=label, text=drawing.plain(text) if text.strip() else NOTHING)
+            )

@@ -98,10 +98,11 @@ class WiringSearch:
 
     def __init__(
         self, checkpoint: Runnable, pairs: Sequence[PairIds], *, pause: Callable[[], None] = lambda: None,
-        seconds: float = SECONDS,
+        seconds: float = SECONDS, most_mistakes: int = 2,
     ) -> None:  # fmt: skip
         self._checkpoint, self._pairs, self._pause = checkpoint, tuple(pairs), pause
         self._end, self._begun = time.perf_counter() + seconds, time.perf_counter()
+        self._most = most_mistakes
         self._found: dict[tuple[int, int], Tried | None] = {}
         self._kept: list[Variant] = []  # what the numbers in `_found` stand for
 
@@ -161,7 +162,7 @@ class WiringSearch:
             )
         found = self._finals(singles, n)
         whole = True
-        if self._unexplained(standing, found, chance):
+        if self._most > 1 and self._unexplained(standing, found, chance):
             more, whole = self._two_at_once(singles, few)
             found = self._finals([*singles, *more], n)
         result = self._judged(standing, found, chance, whole=whole)
@@ -244,7 +245,12 @@ def _simplest(found: Sequence[Tried], chance: float) -> Tried:
     """One mistake before two that explain pairs hardly better; of as many, the best."""
     best = min(found, key=lambda one: one.loss.mean)
     enough = max(best.loss.mean + CLOSE, min(3 * best.loss.mean, KNOWN * chance))
-    return min((one for one in found if one.loss.mean <= enough), key=lambda one: (len(one.names), one.loss.mean))
+    return min((one for one in found if one.loss.mean <= enough), key=_rank)
+
+
+def _rank(one: Tried) -> tuple[int, bool, float]:
+    """One mistake before two; what has less to predict last, as that is always easier."""
+    return len(one.names), not one.variant.reading.end_counts, one.loss.mean
 
 
 def matching(

@@ -34,7 +34,7 @@ def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
     texts = tmp_path / "texts.txt"
     texts.write_text("planet\nwindow\nharbour\n")
     assert main(["doctor", REVERSE, "--pairs", str(texts)]) == 3
-    said = "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
+    said = "reverse: no fault was found in its numbers; its wiring and its task were not tested: that needs pairs."
     assert capsys.readouterr().out.startswith(said)
 
 

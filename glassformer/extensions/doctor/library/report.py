@@ -254,7 +254,7 @@ class Report:
             )
         if not self.does_its_task:
             return say(
-                "{name}: its numbers and wiring are sound; whether the model can do its task was not tested.",
+                "{name}: no fault was found in its numbers; its wiring and its task were not tested: that needs pairs.",
                 name=self.checkpoint,
             )
         if nothing_right:

@@ -105,7 +105,7 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
         (
             (SOUND, NOT),
             "info",
-            "reverse: its numbers and wiring are sound; whether the model can do its task was not tested.",
+            "reverse: no fault was found in its numbers; its wiring and its task were not tested: that needs pairs.",
         ),
         ((WELL, LOOK), "warning", "reverse works, as far as these tests can tell; 1 finding is worth a look."),
     ],
