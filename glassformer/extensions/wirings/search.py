@@ -188,16 +188,24 @@ class WiringSearch:
         return best.loss.mean > KNOWN * chance
 
     def _two_at_once(self, singles: Sequence[Tried], n: int) -> tuple[list[Tried], bool]:
-        """The best with every other one, and whether there was time for all."""
-        order = sorted(singles, key=lambda one: one.loss.mean)
+        """The best with every other one until a pair explains all, and whether there was time."""
+        best: dict[tuple[object, ...], Tried] = {}  # of each change, in its best batch
+        for one in sorted(singles, key=lambda one: one.loss.mean):
+            made = one.variant.changes or one.variant.reading
+            best.setdefault((one.names, made, *one.variant.answers.items()), one)
+        order = list(best.values())
         tried: list[Tried] = []
         for first in order[:STARTS]:
             for second in order:
                 if time.perf_counter() > self._end:
                     return tried, False
                 both = first.variant.and_(second.variant)
-                one = None if both is None else self.tried(both, n)
-                tried += [one] if one is not None else []
+                made_both = None if both is None else self.tried(both, n)
+                if made_both is None:
+                    continue
+                tried.append(made_both)
+                if made_both.loss.mean <= CLOSE:
+                    return tried, True
         return tried, True
 
     def _judged(self, standing: Tried, found: Sequence[Tried], chance: float, *, whole: bool) -> SearchResult:
