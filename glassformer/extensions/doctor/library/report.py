@@ -340,7 +340,7 @@ class Report:
 
     def __str__(self) -> str:
         """The report for a terminal, in English."""
-        lines = [str(self.summary()), f"({self.sentences_said()})"]
+        lines = [_wrapped(str(self.summary()), 0), f"({self.sentences_said()})"]
         for finding in told_once(self.worst_first):
             lines += _lines(finding)
         if self.pairs:
