@@ -1,4 +1,4 @@
-"""Winner of the search for a wiring on the page *Doctor*: its code, both losses, a pair under both, where it shows."""
+"""Named mistake on the page *Doctor*: its code, the loss with it and without, a pair written both ways."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Catalogue of wirings: each mistake in code with its texts, and how a model computes it or reads its pairs with it.
+"""Catalogue of wirings: mistakes in code with their texts, and how a model computes or reads pairs with each.
 
     for one in wirings(config):
         one.name, one.texts.title, one.variants

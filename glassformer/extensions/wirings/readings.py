@@ -68,11 +68,11 @@ RIGHT: Final = Reading()
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class PairBatch:
     """Pairs that are read together."""
 
     places: tuple[int, ...]  # of the pairs
-    source: Tensor | None  # [B, S]; None for a decoder alone
+    source: Tensor | None  # [B, S]; None without an encoder
     read: Tensor  # [B, T]
     wanted: Tensor  # [B, T]
     counts: Tensor  # bool [B, T]: what is to be predicted
@@ -80,7 +80,7 @@ class Batch:
 
 def batches(
     config: ModelConfig, pairs: Sequence[PairIds], reading: Reading = RIGHT, *, first: int | None = None
-) -> list[Batch]:
+) -> list[PairBatch]:
     """The first pairs as a model reads them, padded to the longest of all, as in a large batch of a training.
 
     Raises:
@@ -130,7 +130,7 @@ def _row(config: ModelConfig, pair: PairIds, reading: Reading) -> tuple[Ids, Ids
 
 def _batch(
     config: ModelConfig, places: Ids, rows: Sequence[tuple[Ids, Ids, int]], reading: Reading, longest: tuple[int, int]
-) -> Batch:
+) -> PairBatch:
     fill = config.fill_id
     source = _filled(padded([row[0] for row in rows], fill), longest[0], reading.width, config)
     whole = _filled(padded([row[1] for row in rows], fill), longest[1], reading.width, config, more=1)
@@ -146,7 +146,7 @@ def _batch(
         read = read.where(torch.arange(read.size(1)) < torch.tensor([[len(row[1]) - 1] for row in rows]), fill)
     if reading.constant:
         read = whole[:, :1].expand_as(read)
-    return Batch(places, source if config.n_encoder_layers else None, read, wanted, counts)
+    return PairBatch(places, source if config.n_encoder_layers else None, read, wanted, counts)
 
 
 def _filled(ids: Tensor, longest: int, width: float, config: ModelConfig, *, more: int = 0) -> Tensor:
@@ -169,7 +169,7 @@ SHARPNESS: Final = (1.0, 1.5, 2.5, 4.0, 0.6, 0.3)
 
 @torch.inference_mode()
 def losses_of_batches(
-    model: Transformer, found: Sequence[Batch], n_pairs: int, tap: Callable[[], Tap], pause: Callable[[], None]
+    model: Transformer, found: Sequence[PairBatch], n_pairs: int, tap: Callable[[], Tap], pause: Callable[[], None]
 ) -> list[Loss]:
     """The loss of each pair at each sharpness, under a tap, which is made anew for each pass."""
     totals = [[0.0] * n_pairs for _ in SHARPNESS]

@@ -5,7 +5,7 @@ a run makes the same mistake, and far off otherwise.
 
     few pairs    every mistake alone; if none explains them, the best with every other one, as long as there is time
     all pairs    the best of these
-    verdict      the wiring as it stands, another one, or none that is known
+    verdict      the wiring as it stands, a mistake of the catalogue, or nothing that is known
 
 With the author's own forward pass logits decide: the wiring whose logits equal theirs is the code (`matching`).
 """
@@ -234,7 +234,7 @@ class WiringSearch:
         )  # fmt: skip
 
     def _explains(self, best: Tried, chance: float) -> bool:
-        """Whether a wiring leaves so little that it is no chance, or far less than all that have nothing of it."""
+        """Whether a wiring leaves hardly any loss, or far less than all that have nothing of it."""
         share = best.loss.mean / chance
         if share <= (SURE if len(best.names) == 1 else SURE_OF_TWO):
             return True

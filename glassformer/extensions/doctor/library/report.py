@@ -401,7 +401,7 @@ def _record(finding: Finding) -> dict[str, Any]:
         **texts,
         "follows": str(finding.follows),
         "places": list(finding.measured.places),
-        "code": [{"wrong": str(wrong).strip(), "right": str(right).strip()} for wrong, right in finding.measured.code],
+        "code": [[str(line).strip() for line in lines] for lines in finding.measured.code],
         "shown": measured["shown"],
         "seconds": round(finding.seconds, 3),
     }
@@ -477,11 +477,9 @@ def _lines(finding: Finding) -> list[str]:
         measured.headline, cause, measured.said, ", ".join(measured.places), measured.meaning, causes, measured.why
     ]  # fmt: skip
     head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
-    code = [
-        textwrap.indent(f"{title}\n{textwrap.indent(str(lines).strip(), '    ')}", "    ")
-        for wrong, right in measured.code
-        for title, lines in ((say("In the code, probably:"), wrong), (say("It should be:"), right))
-    ]
+    titles = say("In the code, probably:"), say("It should be:")
+    lines = [pair for each in measured.code for pair in zip(titles, each, strict=True)]
+    code = [f"    {title}\n{textwrap.indent(str(line).strip(), ' ' * 8)}" for title, line in lines]
     return [
         *head,
         *(_wrapped(str(text), 4, first=4) for text in texts[:3] if text),

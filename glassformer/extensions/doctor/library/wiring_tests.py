@@ -64,7 +64,7 @@ def pairs_as_ids(patient: ExaminationContext) -> list[PairIds]:
 
 
 def _by_others(patient: ExaminationContext, source: str, target: str) -> tuple[Ids, Ids] | None:
-    """The ids of a pair by the tokenizers of the other side, if they are others and know its text."""
+    """The ids of a pair by the tokenizers of the other side, where each side has its own."""
     one = patient.checkpoint
     if one.src_tokenizer is one.tgt_tokenizer or not target:
         return None
