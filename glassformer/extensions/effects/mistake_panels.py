@@ -87,29 +87,29 @@ def _choose(run: OpenRun, name: str, first: Variant | None) -> Variant | None:
     if way.value not in ways:
         way = replace(way, value=write(first.changes) if first is not None else next(iter(ways), ""))
     with controls.bar(slot):
-        controls.menu(kept, say("Mistake"), titles, bare=True, width=480)
-        if len(ways) > 1:
-            told = {address: one.told for address, one in ways.items()}
-            controls.menu(way, say("How it is made"), told, bare=True, width=330)
+        controls.menu(kept, say("Mistake"), titles, bare=True, width=540)
         place = order.index(name)
         for key, label, icon, others in (
             ("mistake_before", say("Previous mistake"), ":material/chevron_left:", order[:place][-1:]),
             ("mistake_after", say("Next mistake"), ":material/chevron_right:", order[place + 1 :][:1]),
         ):
             st.button(label, key=f"{slot}{key}", icon=icon, disabled=not others, on_click=kept.take, args=others)
+        if len(ways) > 1:
+            told = {address: one.told for address, one in ways.items()}
+            controls.menu(way, say("How it is made"), told, bare=True, width=540)
     return ways.get(way.value)
 
 
 def _changes(run: OpenRun) -> dict[str, bool]:
-    """Whether each mistake changes the output; until that is known all may, and then the page is drawn again."""
+    """Whether each mistake changes the output; until that is known it may, and then the page is drawn again."""
     there, key, visitor = shown(run.checkpoint.config), ("mistakes", run.trace.query), loading.visitor()
     with suppress(BusyError):
         studies().ask(key, partial(all_changes, run.checkpoint, run.trace.query), visitor=visitor)
     seen = studies().look(key, visitor, patience=PATIENCE_SECONDS)
     if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(key)
-    known = [True] * len(there) if seen is None or seen.result is None else seen.result
-    return dict(zip(there, map(bool, known), strict=True))
+    told = [] if seen is None else [one for one in (seen.result, seen.so_far) if one is not None]
+    return dict(zip(there, map(bool, next(iter(told), [True] * len(there))), strict=True))
 
 
 def _follow(key: Hashable) -> None:

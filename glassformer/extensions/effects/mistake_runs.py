@@ -167,12 +167,14 @@ def _writes_another(checkpoint: Checkpoint, query: Query, ids: tuple[int, ...]) 
 
 
 def all_changes(checkpoint: Checkpoint, query: Query, job: Job) -> np.ndarray:
-    """Whether each mistake changes the output, bool [mistake], in the order of `shown`: the work of a job."""
-    found = []
-    for ways in shown(checkpoint.config).values():
+    """Whether each mistake may change the output, bool, in the order of `shown`: a job, which tells what it knows."""
+    ways = shown(checkpoint.config).values()
+    may = np.ones(len(ways), bool)
+    for place, (first, *_) in enumerate(ways):
         job.pause()
-        found.append(changes(checkpoint, ways[0], query))
-    return np.array(found)
+        may[place] = changes(checkpoint, first, query)
+        job.tell(may.copy())
+    return may
 
 
 def opening(checkpoint: Checkpoint, query: Query) -> Variant | None:
