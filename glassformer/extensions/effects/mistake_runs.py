@@ -97,7 +97,7 @@ def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | No
                    "everything computed from them is lost, too.", site=site)  # fmt: skip
     except QueryError as error:
         said = say("The model with the mistake cannot be run: {problem}", problem=error.sentence)
-    with suppress(QueryError):  # of a reference that the model cannot read
+    with suppress(QueryError):  # a reference that the model cannot read
         ids = (*checkpoint.config.forced_ids, *read_given(checkpoint, asked[0], reference).ids) if reference else ()
     reads = tuple(_read(checkpoint, one, right, ids or right.tgt_ids) for one in asked)
     return MistakeResult(right, wrong, asked[1], said, ids or right.tgt_ids, bool(ids), reads)
