@@ -32,10 +32,8 @@ def losses(found: MistakeResult) -> Plot:
         for name, read, colour in zip(SIDES, found.reads, (theme.GUIDE_COLOR, theme.TARGET_COLOR), strict=True)
         if read is not None
     ]
-    title = (
-        say("Loss of each token of the correct output") if found.is_reference
-        else say("Loss of each token of the output without the mistake")
-    )  # fmt: skip
+    title = say("Loss of each token of the correct output")
+    title = title if found.is_reference else say("Loss of each token of the output without the mistake")
     tokens = Axis(say("Output token"), [found.right.vocabulary[i] for i in found.ids])
     drawn = lines(title, tokens, Scale(say("Loss (nats)"), {"rangemode": "tozero"}), series, height=340, top=92)
     how = say("Each group is one token. Its two bars show the two cases named above the chart.")
@@ -103,7 +101,7 @@ def map_pair(found: MistakeResult, chosen: ChangedMap) -> list[Plot]:
             rows_sum_to_one=False,
             query_axis=say("Reads"),
             key_axis=say("Looks at"),
-        )  # fmt: skip
+        )
         alt = say("{map}. Rows: {rows}; columns: {columns}.", map=title, rows=say("Reads"), columns=say("Looks at"))
         drawn.append(Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ))
     return drawn

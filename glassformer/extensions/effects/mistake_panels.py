@@ -33,9 +33,14 @@ from transformer.i18n.sentence import digits
 from transformer.runs.interventions import write
 from transformer.runs.trace import Trace
 
+MISTAKE: Final = "mistake"  # the field
 LOSSES, MAP = "mistake_losses", "mistake_map"  # begin the keys of the charts
-PAGES: Final = {"attention": say("Attention"), "positions": say("Positions"), "masks": say("Masks"),
-                "inside": say("Inside")}  # fmt: skip
+PAGES: Final = {
+    "attention": say("Attention"),
+    "positions": say("Positions"),
+    "masks": say("Masks"),
+    "inside": say("Inside"),
+}
 """Where a mistake can be seen."""
 NOTHING: Final = "–"
 MOST_PIECES: Final = 12  # of an output without text
@@ -49,8 +54,12 @@ def draw(run: OpenRun) -> None:
     name, there, first = OLD.get(asked, asked), shown(checkpoint.config), None
     if name not in texts():
         if name != EffectsLook.mistake:
-            said = say("“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
-                       name="mistake", text=asked, default=EffectsLook.mistake)  # fmt: skip
+            said = say(
+                "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
+                name=MISTAKE,
+                text=asked,
+                default=EffectsLook.mistake,
+            )
             drawing.notes([said])
         first = attempt(lambda: opening(checkpoint, query))
         name = first.names[0] if first is not None else next(iter(there), "")
@@ -61,11 +70,11 @@ def draw(run: OpenRun) -> None:
         if found is not None:
             _result(name, found, run)
     else:
-        why = (
-            say("This mistake cannot be made in a run of this model: the model has no such part, or it is a mistake of "
-                "training alone. Choose another mistake.")
-            if there else say("This encoder-only model generates no output, so no output can go wrong.")
-        )  # fmt: skip
+        why = say(
+            "This mistake cannot be made in a run of this model: the model has no such part, or it is a mistake of "
+            "training alone. Choose another mistake."
+        )
+        why = why if there else say("This encoder-only model generates no output, so no output can go wrong.")
         st.info(why, icon=":material/info:")
         drawing.explain(*([texts()[name].about] if name else []))
     if name:
@@ -82,7 +91,7 @@ def _choose(run: OpenRun, name: str, first: Variant | None) -> Variant | None:
         if not changes[one]:
             titles[one] = say("{mistake} – changes nothing in this sentence", mistake=titles[one])
     ways = {write(one.changes): one for one in there.get(name, ())}
-    kept = replace(controls.field(slot, "mistake", forgets=("variant", "changed_map")), value=name)
+    kept = replace(controls.field(slot, MISTAKE, forgets=("variant", "changed_map")), value=name)
     way = controls.field(slot, "variant")
     if way.value not in ways:
         way = replace(way, value=write(first.changes) if first is not None else next(iter(ways), ""))
@@ -145,11 +154,9 @@ def _told(found: MistakeResult) -> None:
             finite = read is not None and read.mean_loss == read.mean_loss
             loss = digits(read.mean_loss) if read is not None and finite else NOTHING
             st.metric(say("Loss"), loss, label_visibility="collapsed", width="content")
-    st.caption(
-        say("Loss of the correct output when the model reads all of it in one pass, in nats per token")
-        if found.is_reference
-        else say("Loss of the output without the mistake when the model reads all of it in one pass, in nats per token")
-    )
+    what = say("Loss of the correct output, in nats per token")
+    what = what if found.is_reference else say("Loss of the output without the mistake, in nats per token")
+    st.caption(what, help=say("The model reads all of the output in one pass, as in training."))
     st.markdown(drawing.plain(found.said))
 
 
@@ -206,12 +213,10 @@ def _code(name: str, run: OpenRun) -> None:
         labels = say("A beginner's version"), say("The correct version")
         drawing.beside(partial(one, labels[0], said.wrong), partial(one, labels[1], said.right), gap="medium")
         st.caption(said.source)
-    links = [
-        ("wrong", texts()[one].title,
-         write_link(replace(run.link, job="", view=run.view.but(mistake=one, variant="", changed_map=""))))
-        for one in said.alike if one in there
-    ]  # fmt: skip
-    if links:
+    link = replace(run.link, job="")
+    view = run.view.but(variant="", changed_map="")
+    alike = {one: replace(link, view=view.but(mistake=one)) for one in said.alike if one in there}
+    if alike:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(say("Looks like:"), width="content")
-            menu.ways(links)
+            menu.ways([("wrong", texts()[one].title, write_link(link)) for one, link in alike.items()])

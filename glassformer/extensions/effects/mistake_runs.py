@@ -93,8 +93,11 @@ def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | No
         said = became(right, wrong)
     except NotFiniteError as error:
         site = error.sentence.values.get("site", "") if isinstance(error.sentence, Template) else ""
-        said = say("The model writes nothing: NaN (not a number) or infinite values first appear at “{site}”, and "
-                   "everything computed from them is lost, too.", site=site)  # fmt: skip
+        said = say(
+            "The model writes nothing: NaN (not a number) or infinite values first appear at “{site}”, and "
+            "everything computed from them is lost, too.",
+            site=site,
+        )
     except QueryError as error:
         said = say("The model with the mistake cannot be run: {problem}", problem=error.sentence)
     with suppress(QueryError):  # a reference that the model cannot read
@@ -110,8 +113,11 @@ def became(right: Trace, wrong: Trace) -> Sentence:
     if right.output_text.strip() and not wrong.output_text.strip() and wrong.stop_reason == ENDED:
         return say("The model writes nothing: the first token it chooses is the end mark.")
     if right.stop_reason == ENDED != wrong.stop_reason:
-        return say_n("The output does not end: it was stopped after {n} token.",
-                     "The output does not end: it was stopped after {n} tokens.", wrong.n_steps)  # fmt: skip
+        return say_n(
+            "The output does not end: it was stopped after {n} token.",
+            "The output does not end: it was stopped after {n} tokens.",
+            wrong.n_steps,
+        )
     return say("From token {n} on, the output is different.", n=first + 1)
 
 
@@ -151,17 +157,16 @@ def _writes_another(checkpoint: Checkpoint, query: Query, ids: tuple[int, ...]) 
     One pass over them says so if a token's values depend on no later one; else they are written until they differ.
     """
     reading = read(checkpoint, [query], maps=False)
-    (source,) = reading.sources
-    if reading.tap.causal and not isinstance(query.decoding, Beam):
+    (source,), tap = reading.sources, reading.tap
+    if tap.causal and not isinstance(query.decoding, Beam):
         (verdict,) = check(reading, [0], [ids])
         if verdict.sure:
             return verdict.kept != ids
     if not isinstance(query.decoding, Greedy):
         return reading.decode()[0].ids != ids
-    prefix = Prefix(
-        checkpoint.model, reading.src_ids, cache=KVCache(checkpoint.config.n_decoder_layers), memory=reading.memory,
-        tap=reading.tap, insisted=source.insisted,
-    )  # fmt: skip
+    cache, insisted = KVCache(checkpoint.config.n_decoder_layers), source.insisted
+    src_ids, memory = reading.src_ids, reading.memory
+    prefix = Prefix(checkpoint.model, src_ids, cache=cache, memory=memory, tap=tap, insisted=insisted)
     steps = greedy(prefix, max_new=query.max_new, forced=[source.forced])
     return any(step.ids[0] != own for step, own in zip(steps, ids, strict=False))
 
