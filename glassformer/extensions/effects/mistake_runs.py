@@ -109,7 +109,7 @@ def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | No
 def became(right: Trace, wrong: Trace) -> Sentence:
     """What became of an output, compared with the right one."""
     if (first := first_difference(right.tgt_ids, wrong.tgt_ids)) is None:
-        return say("This mistake changes nothing in this sentence: both outputs are the same, token for token.")
+        return say("This mistake does not change the output: both sides write the same tokens.")
     if right.output_text.strip() and not wrong.output_text.strip() and wrong.stop_reason == ENDED:
         return say("The model writes nothing: the first token it chooses is the end mark.")
     if right.stop_reason == ENDED != wrong.stop_reason:
