@@ -158,6 +158,18 @@ def test_what_changes_an_output_is_known_without_the_whole_run(changes):
         assert may == (SAME not in look(checkpoint, ways[0], query).said), name
 
 
+def test_of_a_long_output_what_would_take_too_long_may_change(monkeypatch):
+    checkpoint, query = opened("reverse")
+    before = dict(zip(shown(checkpoint.config), all_changes(checkpoint, query, Job()), strict=True))
+    monkeypatch.setattr(mistake_runs, "MOST_STEPS", 2)
+    loading.runner.clear()
+    after = dict(zip(shown(checkpoint.config), all_changes(checkpoint, query, Job()), strict=True))
+    slow = {name for name, (one, *_) in shown(checkpoint.config).items() if not tap_for(one.changes, checkpoint).causal}
+    assert (
+        {name for name in after if after[name] != before[name]} == {name for name in slow if not before[name]} != set()
+    )
+
+
 def test_what_became_of_an_output_is_said():
     checkpoint, query = opened("reverse")
     right, other = run_batch(checkpoint, [query, checkpoint.query("abcdef")])
