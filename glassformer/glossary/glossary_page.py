@@ -81,7 +81,7 @@ PLACES = {
                       changes="keybias-all.3.0"),
     "drafts": TermLocation("search", say("How tokens are chosen: drafts"), {"search_panel": "drafts"}),
     "heads": TermLocation("attention", say("What heads do"), {"panel": "table", "measure": "log_prob"}),
-    "no_scale": TermLocation("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
+    "no_scale": TermLocation("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scores-not-scaled"}),
     "forcing": TermLocation("forcing", say("Teacher forcing")),
     "credit": TermLocation("matters", say("What matters: tokens"), {"matters_panel": "pieces"}),
     "contributions": TermLocation("matters", say("What matters: logit"), {"matters_panel": "logit"}),

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from glassformer.extensions.effects.mistake_cards import CARDS
+from glassformer.extensions.wirings.catalogue import texts
 from tests.browser.helpers import comes_to, turn_to, wait_for_idle
 from tests.browser.story import charts_are_drawn, expect_address, output
 
@@ -45,22 +45,23 @@ def test_a_change_is_made_taken_back_and_carried_to_another_page_and_mistakes_le
 
 def cards_of_mistakes_are_walked_through_and_lead_to_compare(server, page):
     turn_to(page, f"{server.url}/wrong?model=reverse&src=glass")
-    for place, card in enumerate(CARDS[:2], start=1):  # what each changes: tests/pages/transcripts
-        named = re.escape(f"{place} of {len(CARDS)}: {card.said.title}")
-        shown = re.compile(f"^{named}( – changes nothing in this sentence)?$")
-        expect(page.get_by_role("combobox", name="Mistake")).to_have_value(shown)
+    for name in ("embedding-scale", "embedding-scale-late"):  # what each changes: tests/pages/transcripts
+        expect(page.get_by_role("combobox", name="Mistake")).to_have_value(str(texts()[name].title))
         charts_are_drawn(page)
         right, wrong = page.get_by_test_id("stMetricValue").all_inner_texts()
-        assert right != wrong, card.mistake
-        texts = page.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
-        assert [one for one in texts.evaluate_all(LONG) if one[1] < 260] == []
+        assert right != wrong, name
+        found = page.get_by_test_id("stMain").locator("[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p")
+        assert [one for one in found.evaluate_all(LONG) if one[1] < 260] == []
         page.get_by_role("button", name="Next mistake").click()
         wait_for_idle(page)
+    page.get_by_role("link", name="Positions along the batch").click()  # looks like the third
+    expect_address(page, mistake="positions-by-batch")
+    wait_for_idle(page)
     turn_to(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
     page.get_by_role("link", name="Compare both runs, step by step").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
     wait_for_idle(page)
-    expect_address(page, do="scale-all.off.1", src="glass")
+    expect_address(page, do="scale-all.number.1", src="glass")
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("What goes wrong")
     expect(page.get_by_text(re.compile("From token 3 on, the output is different"))).to_be_visible()

@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="effects",
-    needs=("what_if",),
+    needs=("what_if", "wirings"),
     modules={"transformer.analysis.attribution": "glassformer.extensions.effects.attribution"},
     pages="glassformer.extensions.effects.pages:PAGES",
     heads="glassformer.extensions.effects.heads_panel:HEADS",

@@ -103,7 +103,8 @@ def texts() -> dict[str, WiringTexts]:
 def variants(name: str, config: ModelConfig) -> tuple[Variant, ...]:
     """The ways in which a wiring can be made in a model; none where it makes no sense there."""
     found: list[Variant] = []
-    for made in _MADE[name](config):
+    makes = SHOWN.get(name) or _MADE.get(name)
+    for made in makes(config) if makes else ():
         one = (
             Variant((name,), reading=made) if isinstance(made, Reading)
             else Variant((name,), made) if isinstance(made, tuple)
@@ -402,7 +403,6 @@ _MADE: Final[dict[str, Makes]] = {
     "tokenizers-exchanged": _readings(Reading(tokenizers_exchanged=True)),
     "source-reversed": _of_two_stacks(Reading(source=_Reversed())),
     "sides-exchanged": _of_two_stacks(Reading(exchanged=True)),
-    "no-guard": lambda config: (),  # a mistake of decoding: `SHOWN` has it
 }  # fmt: skip
 """By name, the likeliest first: of several that explain pairs equally well, the first is named."""
 

@@ -175,8 +175,6 @@ def _exchanged(
         own = [ground.parameter(f"{_named(place)}.{name}.{kind}") for name in _MAPS]
     except AttributeError:  # no bias
         return {}
-    if len({one.shape for one in own}) > 1:
-        raise InterventionError(say("Queries, keys and values of this model differ in width."))
     found = order(own, ground.config.n_heads)
     return {f"{place}.{name}.{kind}": partial(_other, one) for name, one in zip(_MAPS, found, strict=True)}
 
@@ -209,11 +207,7 @@ def _gates(ground: Ground) -> tuple[Hook, ...]:
 
 def _source_table(ground: Ground) -> tuple[Hook, ...]:
     """The output's table is another of the same shape: the source's, or the target's where it has its own."""
-    config = ground.config
-    if config.src_vocab_size != config.tgt_vocab_size or (config.tie_output and config.shared_vocab):
-        raise InterventionError(say("This model has no other table of the same shape for its output."))
-    table = ground.parameter("src_table")
-    return (Rewirer({"output_weight": partial(_other, table)}),)
+    return (Rewirer({"output_weight": partial(_other, ground.parameter("src_table"))}),)
 
 
 # ------------------------------------------------------------------------------------------------ norms and layers
@@ -348,6 +342,17 @@ def _has_table(config: ModelConfig) -> bool:
     return config.placing.adds == "table"
 
 
+def _alike(config: ModelConfig) -> bool:
+    """Whether queries, keys and values are of one width."""
+    return config.n_kv_heads == config.n_heads
+
+
+def _has_other_table(config: ModelConfig) -> bool:
+    """Whether there is a table of the output's shape that the output does not use."""
+    own = not (config.tie_output and config.shared_vocab)
+    return _writes(config) and own and config.src_vocab_size == config.tgt_vocab_size
+
+
 MISTAKES: Final[dict[str, Mistake]] = {
     "future": Mistake(say("The future is open, and padding is closed"), _future_open, _writes),
     "discarded": Mistake(say("Masks are made, but not used"), _all_open),
@@ -393,11 +398,11 @@ MISTAKES: Final[dict[str, Mistake]] = {
         lambda ground: _replaced(_cut(ground), _by_dimension, causal=True),
         lambda config: config.n_heads > 1,
     ),
-    "interleaved": Mistake(say("W_Q, W_K and W_V are interleaved head by head"), _fused(_interleaved)),
-    "kqv": Mistake(say("W_Q and W_K are exchanged"), _fused(_ordered(1, 0, 2))),
-    "qvk": Mistake(say("W_K and W_V are exchanged"), _fused(_ordered(0, 2, 1))),
-    "vkq": Mistake(say("W_Q and W_V are exchanged"), _fused(_ordered(2, 1, 0))),
-    "qkk": Mistake(say("The values are the keys"), _fused(_ordered(0, 1, 1))),
+    "interleaved": Mistake(say("W_Q, W_K and W_V are interleaved head by head"), _fused(_interleaved), _alike),
+    "kqv": Mistake(say("W_Q and W_K are exchanged"), _fused(_ordered(1, 0, 2)), _alike),
+    "qvk": Mistake(say("W_K and W_V are exchanged"), _fused(_ordered(0, 2, 1)), _alike),
+    "vkq": Mistake(say("W_Q and W_V are exchanged"), _fused(_ordered(2, 1, 0)), _alike),
+    "qkk": Mistake(say("The values are the keys"), _fused(_ordered(0, 1, 1)), _alike),
     "ontonorm": Mistake(
         say("The residual connection begins after the norm"),
         lambda ground: _around(ground, onto_norm=True),
@@ -427,6 +432,7 @@ MISTAKES: Final[dict[str, Mistake]] = {
     "lastlayer": Mistake(
         say("Only the last layer counts"),
         lambda ground: _skipping(ground, lambda n: list(range(n - 1))),
+        lambda config: max(config.n_encoder_layers, config.n_decoder_layers) > 1,
     ),
     "nolayers": Mistake(say("No layer is called"), lambda ground: _skipping(ground, lambda n: list(range(n)))),
     "nocross": Mistake(
@@ -434,7 +440,7 @@ MISTAKES: Final[dict[str, Mistake]] = {
         lambda ground: _replaced(ground.names("output", "cross"), torch.zeros_like, causal=True),
         _both,
     ),
-    "sourcetable": Mistake(say("The output uses the source’s table"), _source_table, _writes),
+    "sourcetable": Mistake(say("The output uses the source’s table"), _source_table, _has_other_table),
     "halves": Mistake(say("Sines first, then cosines"), _positions(_halves), _has_table),
     "alternating": Mistake(say("Sines and cosines alternate"), _positions(_alternating), _has_table),
     "firstrow": Mistake(say("All tokens have the first position"), _first_row, _has_table),

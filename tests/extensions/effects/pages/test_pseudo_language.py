@@ -2,10 +2,8 @@
 
 import pytest
 
-from glassformer.extensions.effects import mistake_panels
-from glassformer.extensions.effects.mistake_cards import CARDS
-from glassformer.extensions.effects.mistake_figures import Side
 from glassformer.extensions.effects.mistake_panels import output
+from glassformer.extensions.effects.mistake_runs import look, opening, shown
 from glassformer.runs import loading
 from tests.extensions.parts_of_pages import MISTAKES, PARTS, parts_of
 from tests.extensions.scripts import WRONG
@@ -18,9 +16,10 @@ from tests.pseudo_language import words_of
 def outputs_of(mistake):
     """What both sides of a card write, the first difference marked, and a site that it may name."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
-    card = next(card for card in CARDS if mistake in (card.mistake, "auto"))
-    found = mistake_panels.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
-    return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None] + [found.site]
+    query = checkpoint.query(SOURCE)
+    one = opening(checkpoint, query) if mistake == "auto" else shown(checkpoint.config)[mistake][0]
+    found = look(checkpoint, one, query)
+    return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None]
 
 
 @pytest.mark.parametrize("name", parts_of("matters"))
@@ -28,15 +27,14 @@ def test_what_matters_is_spoken_whole(open_page, name):
     spoken_whole(open_page, PARTS[name])
 
 
-@pytest.mark.parametrize(
-    "mistake", [pytest.param(one, marks=[pytest.mark.deep] * (n % 4 > 0)) for n, one in enumerate(MISTAKES)]
-)
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_what_goes_wrong_is_spoken_whole(open_page, mistake):
     spoken_whole(open_page, PARTS[f"wrong {mistake}"], words_of(*outputs_of(mistake)))
 
 
 def test_each_visitor_reads_a_mistake_in_their_language(open_page):
-    read_in_each_language(open_page, WRONG, {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重")
+    asked = {"model": "reverse", "src": "zxcvb", "mistake": "scores-not-scaled"}
+    read_in_each_language(open_page, WRONG, asked, "权重")
 
 
 @pytest.mark.parametrize("part", ["pieces", "logit"])

@@ -1,17 +1,23 @@
-"""The page What goes wrong keeps what is changed already, leads to the next mistake, and says what it cannot show."""
+"""The page What goes wrong: the menu has what changes the sentence first, links lead on, old addresses open."""
+
+import re
+from html import unescape
+from urllib.parse import parse_qs
 
 import pytest
 
-from glassformer.extensions.effects.mistake_cards import CARDS
-from glassformer.extensions.effects.mistake_panels import CHART, SEEN_ON
+from glassformer.extensions.effects.mistake_panels import LOSSES, MAP
+from glassformer.extensions.effects.mistake_runs import OLD, all_changes, shown
+from glassformer.extensions.wirings.catalogue import texts
 from glassformer.state import session
+from tests.extensions.effects.test_cards import Job
 from tests.extensions.scripts import WRONG
 from tests.pages.conftest import check
-from tests.pages.reading import address, figure, opened
-from transformer.runs.interventions import parse
+from tests.pages.reading import address, figure, keys_of, opened
+from transformer.i18n.sentence import digits
+from transformer.runs.interventions import parse, write
 
-NAMES = [card.mistake for card in CARDS]
-ABOUT = {card.mistake: str(card.said.about)[:60] for card in CARDS}
+NOTHING = " – changes nothing in this sentence"
 
 
 def said(test):
@@ -24,38 +30,116 @@ def metrics(test):
     return [one.value for one in test.metric]
 
 
-def test_the_next_mistake_is_one_click_away_and_stands_in_the_address(open_page):
+def menu(test):
+    """The options of the menu of mistakes."""
+    return test.selectbox(key="mistake").options
+
+
+def links(test):
+    """The links to other cards: the label of each, and what its address says."""
+    rows = " ".join(one.proto.body for one in test.get("html"))
+    return {label: parse_qs(unescape(query)) for query, label in re.findall(r'href="wrong\?([^"]*)">([^<]*)<', rows)}
+
+
+def test_mistakes_that_change_the_sentence_come_first_each_one_click_from_the_next(open_page):
     test = open_page(WRONG, model="reverse", src="glass")
+    checkpoint = opened("reverse")
+    there = shown(checkpoint.config)
+    flags = dict(zip(there, all_changes(checkpoint, checkpoint.query("glass"), Job()), strict=True))
+    order = sorted(there, key=lambda name: not flags[name])
+    for _ in range(60):  # until the job has found all
+        if menu(test) == [texts()[one].title + NOTHING * (not flags[one]) for one in order]:
+            break
+        check(test.run())
+    else:
+        pytest.fail(str(menu(test)))
     assert test.button(key="mistake_before").disabled
-    for name, button in ((NAMES[1], "after"), (NAMES[2], "after"), (NAMES[1], "before")):
+    for name, button in ((order[1], "after"), (order[2], "after"), (order[1], "before")):
         check(test.button(key=f"mistake_{button}").click().run())
         assert address(test)["mistake"] == name
-        assert ABOUT[name] in said(test)
-    assert open_page(WRONG, model="reverse", src="glass", mistake=NAMES[-1]).button(key="mistake_after").disabled
+        assert str(texts()[name].about)[:60] in said(test)
+    assert open_page(WRONG, model="reverse", src="glass", mistake=order[-1]).button(key="mistake_after").disabled
+
+
+def test_the_way_a_mistake_is_made_and_the_map_are_chosen_and_forgotten_with_it(open_page):
+    asked = {"variant": "miswired-decoder.2.future", "map": "decoder.2.1"}
+    test = open_page(WRONG, model="reverse", src="glass", mistake="no-causal-mask", **asked)
+    assert {name: address(test)[name] for name in asked} == asked
+    assert "layer 2, head 1" in figure(test, f"{MAP}_no-causal-mask_0")["layout"]["title"]["text"]
+    check(test.selectbox(key="variant").set_value("causal-off").run())
+    assert address(test)["variant"] == "causal-off"
+    check(test.selectbox(key="mistake").set_value("causal-inverted").run())
+    assert not {"variant", "map"} & set(address(test))
 
 
 def test_what_is_changed_already_stays_changed_on_both_sides(open_page):
-    test = open_page(WRONG, model="reverse", src="glass", mistake="heads", do="unplaced-all")
+    test = open_page(WRONG, model="reverse", src="zxcvb", mistake="heads-number", do="unplaced-all")
     checkpoint, changes = opened("reverse"), parse("unplaced-all")
-    trace = checkpoint.run(checkpoint.query("glass", interventions=changes))
-    both = (*changes, *CARDS[7].change(checkpoint.config))
-    wrong = checkpoint.run(checkpoint.query("glass", interventions=both, forced=trace.tgt_ids))
-    assert metrics(test) == [f"{-one.log_prob / one.n_steps:.3f}" for one in (trace, wrong)]
+    trace = checkpoint.run(checkpoint.query("zxcvb", interventions=changes))
+    both = (*changes, *shown(checkpoint.config)["heads-number"][0].changes)
+    wrong = checkpoint.run(checkpoint.query("zxcvb", interventions=both, forced=trace.tgt_ids))
+    assert metrics(test) == [digits(-one.log_prob / one.n_steps) for one in (trace, wrong)]
     assert "unplaced-all" in address(test)["do"]
 
 
-def test_a_leak_is_offered_where_it_can_be_seen(open_page):
-    test = open_page(WRONG, model="zh-en", mistake="leak")
-    assert "this model was trained without one" in said(test)
-    assert not test.metric
-    test.button(key=SEEN_ON).click()
-    check(test.run())
-    assert test.session_state[session.MODEL] == "reverse-leak"
+@pytest.mark.parametrize("old", OLD)
+def test_old_addresses_open_the_same_mistake(open_page, old):
+    test = open_page(WRONG, model="reverse", src="glass", mistake=old)
+    assert str(texts()[OLD[old]].about)[:60] in said(test)
+    assert f"{LOSSES}_{OLD[old]}" in keys_of(test)
     assert len(metrics(test)) == 2
+    assert "not a valid choice" not in said(test)
 
 
-@pytest.mark.parametrize("name", ["inverted", "nan"])
+def test_a_card_leads_to_those_that_look_alike_and_to_a_model_that_was_trained_so(open_page):
+    test = open_page(WRONG, model="zh-en", mistake="no-causal-mask")
+    found = links(test)
+    trained = found.pop("A model that was trained so")
+    assert (trained["model"], trained["mistake"]) == (["reverse-leak"], ["no-causal-mask"])
+    there = [one for one in texts()["no-causal-mask"].alike if one in shown(opened("zh-en").config)]
+    assert {label: query["mistake"] for label, query in found.items()} == {texts()[one].title: [one] for one in there}
+    leak = open_page(WRONG, **{name: value for name, (value,) in trained.items()})
+    assert leak.session_state[session.MODEL] == "reverse-leak"
+    assert "A model that was trained so" not in links(leak)
+    before, after = metrics(leak)
+    assert float(before) > 1
+    assert "10⁻" in after
+
+
+def test_links_to_other_pages_make_the_mistake_there(open_page, monkeypatch):
+    made = {}
+    monkeypatch.setattr("glassformer.shared.menu.link", lambda path, label, there, **_: made.setdefault(path, there))
+    open_page(WRONG, model="reverse", src="glass", mistake="padding-on-rows")
+    own = shown(opened("reverse").config)["padding-on-rows"][0].changes
+    assert set(made) == {"compare", texts()["padding-on-rows"].page}
+    there = made[texts()["padding-on-rows"].page]
+    assert write(there.interventions) == "pads-4_" + write(own)
+    assert there.view.get("masks_panel") == texts()["padding-on-rows"].panel
+
+
+@pytest.mark.parametrize("name", ["causal-inverted", "no-guard"])
 def test_a_decoder_alone_shows_what_it_can(open_one_stack, name):
     test = open_one_stack("decoder", WRONG, mistake=name)
     assert len(metrics(test)) == 2, said(test)
-    assert figure(test, f"{CHART}_{name}")["data"]
+    assert figure(test, f"{LOSSES}_{name}")["data"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "name", "why"),
+    [
+        ("encoder", "no-causal-mask", "generates no output"),
+        ("decoder", "padding-on-rows", "Choose another mistake"),
+        ("decoder", "targets-not-shifted", "Choose another mistake"),
+    ],
+)
+def test_what_cannot_be_made_says_why_and_keeps_its_code(open_one_stack, stack, name, why):
+    test = open_one_stack(stack, WRONG, mistake=name)
+    assert why in said(test)
+    assert not metrics(test)
+    assert texts()[name].right.strip() in [one.value.strip() for one in test.code]
+
+
+def test_a_mistake_that_nobody_knows_is_named(open_page):
+    test = open_page(WRONG, model="reverse", mistake="nonsense")
+    assert "“nonsense”, which is not a valid choice" in said(test)
+    assert len(metrics(test)) == 2

@@ -123,13 +123,3 @@ def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
     test = grown(model="grown@1200", src="badcab")
     assert payload(test, session.STEPPER)["run"]["target"]
     assert loading.runner().n_runs == before  # what was done ahead is what the page asks for
-
-
-def test_a_leak_is_not_looked_for_in_a_snapshot(grown, monkeypatch, tmp_path):
-    own = write_grown(tmp_path / "leaking", name="reverse-grown")
-    monkeypatch.setenv(loading.ENVIRONMENT, str(own))
-    monkeypatch.setattr("glassformer.extensions.effects.mistake_cards.HEALTHY", "reverse-grown")
-    monkeypatch.setattr("glassformer.extensions.effects.mistake_cards.LEAK", "reverse-leak")
-    loading.look_again()
-    test = grown(WRONG, model="reverse-grown@219", mistake="leak")
-    assert "reverse-grown@219 is a snapshot of a training" in said(sentences(test))
