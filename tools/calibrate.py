@@ -20,9 +20,8 @@ from transformer.checkpoint.load import load
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "checkpoints"
 QUOTED: Final = (
-    "initial", "rank", "drawn_layers", "balance", "positions", "source", "free_running",
-    "dead_heads", "equal_heads", "uniform_heads",
-    "collapsed_heads", "saturated_softmax", "dead_neurons", "collapsed_embeddings", "unknown_pieces",
+    "initial", "rank", "drawn_layers", "balance", "positions", "source",
+    "dead_heads", "equal_heads", "uniform_heads", "dead_neurons", "collapsed_embeddings", "unknown_pieces",
 )  # fmt: skip
 """Tests whose sentences quote their numbers."""
 

@@ -1,13 +1,8 @@
-"""Doctor tests of attention: dead, equal, uniform, collapsed and saturated heads; a list of attention sinks.
+"""Doctor tests of attention: heads that write nothing, are the same, or give all keys the same weight.
 
-A map says nothing if it has the same weight everywhere, the same for every query, or all of it on one key.
-`extensions.doctor.library.head_measures` measures; this module judges the numbers.
-
-Source: Clark et al. (2019), "What Does BERT Look At?", section 3.2, for heads that rest on one token; Xiao et al.
-(2023), "Efficient Streaming Language Models with Attention Sinks".
+`extensions.doctor.library.head_measures` measures; this module judges the numbers. No wiring explains such heads.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,19 +10,9 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.doctor.library.context import DoctorTest, ExaminationContext, read_again
-from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_least, at_most
-from glassformer.extensions.doctor.library.head_measures import (
-    SURE,
-    HeadMeasures,
-    MeasuredHead,
-    each,
-    heads_of,
-    heads_with_rows,
-    pairs_of,
-    shown,
-    texts_of,
-)
-from transformer.i18n import Sentence, say, say_n
+from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, at_least
+from glassformer.extensions.doctor.library.head_measures import MeasuredHead, each, heads_of, pairs_of, shown, texts_of
+from transformer.i18n import say, say_n
 
 UNHEARD = 1e-5
 """Share of the stream's length below which what is added to it changes nothing that matters."""
@@ -36,9 +21,6 @@ ALIKE = 0.01
 SAME_MAP = 0.01
 FLAT = 0.01
 """Scores that differ by less make weights that differ by less than 1 %."""
-MANY_SATURATED = 0.4
-RESTS = 0.8
-"""A head whose mean weight on one token is above this rests on it."""
 
 of_attention = partial(DoctorTest, "attention")
 
@@ -162,157 +144,44 @@ class _Compare:
         return value
 
 
-def _flat(
-    patient: ExaminationContext, measure: Callable[[HeadMeasures], np.ndarray]
-) -> tuple[list[MeasuredHead], int, float]:
-    """The heads whose scores hardly differ by a measure, of how many, and the least difference of all."""
-    of_each = dict(each(heads_with_rows(patient), measure))
-    return [head for head, value in of_each.items() if not value >= FLAT], len(of_each), min(of_each.values())
-
-
-def _of_flat(patient: ExaminationContext, flat: list[MeasuredHead], least: float, said: Sentence) -> DoctorTestResult:
-    if not flat:
-        return DoctorTestResult(verdict="well", number=least, said=said)
-    places = tuple(map(str, flat))
-    return DoctorTestResult(verdict="look", number=least, said=said, places=places, shown=shown(patient, flat[0]))
-
-
-_WHY_FLAT = say(
-    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, the largest "
-    "difference in each head is at least {least:g}.",
-    flat=FLAT,
-    least=at_least("uniform_heads", "collapsed_heads"),
-)
-_CAUSES_FLAT = say(
-    "The head's W_Q or W_K is 0 or nearly 0 (pruned, not filled in by an import, or shrunk by weight decay), all "
-    "tokens have the same vector in this layer, or the factor that scales the scores is far too small."
-)
-
-
 @of_attention(
     say("No head gives all keys the same weight"),
     threshold=FLAT,
-    why=_WHY_FLAT,
+    why=say(
+        "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, the largest "
+        "difference in each head is at least {least:g}.",
+        flat=FLAT,
+        least=at_least("uniform_heads"),
+    ),
     meaning=say(
         "A head with equal weights takes the plain mean of all value vectors that it may see, so it cannot choose "
         "between tokens."
     ),
-    causes=_CAUSES_FLAT,
+    causes=say(
+        "The head's W_Q or W_K is 0 or nearly 0 (pruned, not filled in by an import, or shrunk by weight decay), all "
+        "tokens have the same vector in this layer, or the factor that scales the scores is far too small."
+    ),
     of_wiring=True,
 )
 def uniform_heads(patient: ExaminationContext) -> DoctorTestResult:
     """Heads whose scores are the same for all keys."""
-    flat, n, least = _flat(patient, lambda one: one.spread)
-    well = say(
-        "In each of {n} heads, the scores differ between keys; the largest difference is at least {least:.2g}.",
-        n=n,
-        least=least,
-    )
-    found = say_n(
+    of_each = dict(each(heads_of(patient), lambda one: one.spread))
+    flat, n, least = [head for head, value in of_each.items() if not value >= FLAT], len(of_each), min(of_each.values())
+    if not flat:
+        well = say(
+            "In each of {n} heads, the scores differ between keys; the largest difference is at least {least:.2g}.",
+            n=n,
+            least=least,
+        )
+        return DoctorTestResult(verdict="well", number=least, said=well)
+    said = say_n(
         "{n} of {whole} heads gives all keys the same weight, in every row of every sentence.",
         "{n} of {whole} heads give all keys the same weight, in every row of every sentence.",
         len(flat),
         whole=n,
     )
-    return _of_flat(patient, flat, least, found if flat else well)
+    places = tuple(map(str, flat))
+    return DoctorTestResult(verdict="look", number=least, said=said, places=places, shown=shown(patient, flat[0]))
 
 
-@of_attention(
-    say("Every head depends on the query"), threshold=FLAT, why=_WHY_FLAT, causes=_CAUSES_FLAT, of_wiring=True
-)
-def collapsed_heads(patient: ExaminationContext) -> DoctorTestResult:
-    """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
-    flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
-    well = say(
-        "In each of {n} heads, the scores depend on the query; the largest change from one query to another is at "
-        "least {least:.2g}.",
-        n=n,
-        least=least,
-    )
-    found = say_n(
-        "{n} of {whole} heads looks at the same keys for every query.",
-        "{n} of {whole} heads look at the same keys for every query.",
-        len(flat),
-        whole=n,
-    )
-    return _of_flat(patient, flat, least, found if flat else well)
-
-
-@of_attention(
-    say("The softmax is not saturated"),
-    threshold=MANY_SATURATED,
-    why=say(
-        "In a trained model, some heads put nearly all their weight on one key, but most do not: in the shipped "
-        "checkpoints, this happens in at most {most:.1%} of the rows.",
-        most=at_most("saturated_softmax"),
-    ),
-    meaning=say(
-        "The softmax is saturated: attention copies single tokens instead of mixing several. In training, no "
-        "gradient reaches the queries and keys of the saturated rows."
-    ),
-    causes=say(
-        "The scores were not divided by the square root of d_head, the number of heads differs from training, the "
-        "embeddings were scaled twice, or training diverged. Look at score_scale and n_heads in the config, and at "
-        "the lengths of queries and keys."
-    ),
-)
-def saturated_softmax(patient: ExaminationContext) -> DoctorTestResult:
-    """Whether most rows have all their weight on one key."""
-    found, config = heads_with_rows(patient), patient.config
-    if config.score_scale is not None and config.score_scale > config.d_head**-0.5:
-        raise NotTestable(
-            "This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are not "
-            "a fault.", scale=config.score_scale,
-        )  # fmt: skip
-    n_rows = sum(one.n_rows * one.saturated.size for one in found.values())
-    share = sum(float(one.saturated.sum()) * one.n_rows for one in found.values()) / n_rows
-    said = say(
-        "Over all heads, {share:.1%} of the rows have at least {sure:.1%} of their weight on one key.",
-        share=share,
-        sure=SURE,
-    )
-    if share < MANY_SATURATED:
-        return DoctorTestResult(verdict="well", number=share, said=said)
-    full = [head for head, value in each(found, lambda one: one.saturated) if value >= MANY_SATURATED]
-    at = shown(patient, full[0]) if full else None
-    return DoctorTestResult(verdict="look", number=share, said=said, places=tuple(map(str, full)), shown=at)
-
-
-@of_attention(
-    say("Heads that attend mostly to the first or last token"),
-    threshold=RESTS,
-    why=say(
-        "A head above this threshold looks at the first or last token in most rows. It is listed but does not "
-        "count as a fault."
-    ),
-)
-def attention_sinks(patient: ExaminationContext) -> DoctorTestResult:
-    """Heads that put nearly all weight on the first or the end token; this is not a fault."""
-    found = heads_with_rows(patient)
-    first, last = (
-        [head for head, value in each(found, on) if value > RESTS]
-        for on in (lambda one: one.on_first, lambda one: one.on_last)
-    )
-    most = max(max(float(one.on_first.max()), float(one.on_last.max())) for one in found.values())
-    resting = [*first, *last]
-    return DoctorTestResult(
-        verdict="well",
-        number=most,
-        said=say_n(
-            "{n} head puts most of its weight on the first or last token.",
-            "{n} heads put most of their weight on the first or last token.",
-            len(resting),
-        ),
-        meaning=say(
-            "A first or last token that gets most of the weight is called an attention sink. Weights add up to 1, "
-            "so a head with nothing to do in a sentence still has to put its weight somewhere. Healthy trained "
-            "models have such heads, too."
-        )
-        if resting
-        else "",
-        places=tuple(map(str, resting)),
-        shown=shown(patient, resting[0]) if resting else None,
-    )
-
-
-TESTS = (dead_heads, equal_heads, uniform_heads, collapsed_heads, saturated_softmax, attention_sinks)
+TESTS = (dead_heads, equal_heads, uniform_heads)

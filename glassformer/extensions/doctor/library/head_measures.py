@@ -23,14 +23,10 @@ from transformer.model.anatomy import Attention, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.module import widened
 
-ENOUGH_KEYS = 3
-"""A row with fewer open keys says nothing of where a head looks."""
 FEW_TOKENS = 256
 PROBES = 16
-SURE = 0.999
-"""From this largest weight on a row counts as saturated."""
 NO_RUN: Sentence = say("No sentence could be run through this model, so nothing is known about its heads.")
-_LOOKED_AT = ("values", "scores", "mask", "weights", "heads", "residual")
+_LOOKED_AT = ("values", "scores", "heads", "residual")
 
 
 @dataclass(frozen=True, order=True)
@@ -57,11 +53,6 @@ class HeadMeasures:
     writes: np.ndarray  # the most that a head wrote at a token, as a share of the length of the stream there
     says: np.ndarray  # the most that what it could write differed between the keys of a sentence, as the same share
     spread: np.ndarray  # the most that a score differed from the mean of its row
-    asks: np.ndarray  # the most that a score differed between queries, beyond what its row and its key have in common
-    saturated: np.ndarray  # share of the rows whose largest weight is `SURE` or more
-    on_first: np.ndarray  # mean weight on the first key, and on the last one of the source
-    on_last: np.ndarray
-    n_rows: int  # rows with at least `ENOUGH_KEYS` open keys, which the last three count
 
 
 def texts_of(patient: ExaminationContext) -> list[Texts]:
@@ -81,21 +72,10 @@ def heads_of(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
     return found
 
 
-def heads_with_rows(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
-    """The same, of attentions that had rows with enough open keys."""
-    found = {kind: one for kind, one in heads_of(patient).items() if one.n_rows}
-    if not found:
-        raise NotTestable(NO_RUN)
-    return found
-
-
 def _measured(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
     looks = {one.kind: _Look(one, patient.config.of(one.stack).n_heads) for one in patient.anatomy.attentions}
-    visitor, own = _Visitor(patient, looks), own_texts(patient)
     texts = texts_of(patient)
-    read_again(patient, texts[: len(own)], visitor)
-    visitor.counts = not own  # where the weights of random texts lie means little
-    read_again(patient, texts[len(own) :], visitor)
+    read_again(patient, texts, _Visitor(patient, looks))
     if not texts or not all(look.finite for look in looks.values()):
         return {}
     return {kind: look.result() for kind, look in looks.items() if look.compared}
@@ -108,12 +88,11 @@ class _Look:
     attention: Attention
     n_heads: int
     found: dict[str, np.ndarray] = field(default_factory=dict)
-    n_rows: int = 0
     compared: bool = False
 
     def __post_init__(self) -> None:
         shape = self.attention.n_layers, self.n_heads
-        names = ("writes", "says", "spread", "asks", "saturated", "on_first", "on_last")
+        names = ("writes", "says", "spread")
         self.found = {name: np.zeros(shape) for name in names}
 
     @property
@@ -127,26 +106,14 @@ class _Look:
         kept[layer] = np.maximum(kept[layer], values.double().numpy())
 
     def scores(self, layer: int, scores: Tensor) -> None:
-        """Note how scores [B, H, Q, K] differ along a row, and between rows."""
+        """Note how scores [B, H, Q, K] differ along a row."""
         self.compared |= min(scores.shape[2:]) > 1
         along = scores - scores.mean(dim=3, keepdim=True)
         self.most("spread", layer, along.abs().amax(dim=(0, 2, 3)))
-        self.most("asks", layer, (along - along.mean(dim=2, keepdim=True)).abs().amax(dim=(0, 2, 3)))
-
-    def weights(self, layer: int, weights: Tensor, mask: Tensor) -> None:
-        """Note where the weights [B, H, Q, K] of rows with enough open keys lie, by a mask [B, Q, K]."""
-        rows = weights.transpose(1, 2)[mask.sum(dim=2) >= ENOUGH_KEYS].double()  # [rows, H, K]
-        self.found["saturated"][layer] += (rows.amax(dim=2) >= SURE).sum(dim=0).numpy()
-        self.found["on_first"][layer] += rows[..., 0].sum(dim=0).numpy()
-        if self.attention.keys_from == "encoder":
-            self.found["on_last"][layer] += rows[..., -1].sum(dim=0).numpy()
-        self.n_rows += len(rows) if layer == 0 else 0
 
     def result(self) -> HeadMeasures:
-        """All of it, the sums as means."""
-        summed = ("saturated", "on_first", "on_last")
-        means = {name: self.found[name] / max(1, self.n_rows) for name in summed}
-        return HeadMeasures(**(self.found | means), n_rows=self.n_rows)
+        """All of it."""
+        return HeadMeasures(**self.found)
 
 
 class _Visitor:
@@ -163,7 +130,6 @@ class _Visitor:
         }
         self._parts = {kind: list(map(_output_parts, patient.model.attentions(kind))) for kind in looks}
         self._seen: dict[str, Tensor] = {}
-        self.counts = True
 
     def wants(self, site: str) -> bool:
         return site in self._looks
@@ -173,8 +139,6 @@ class _Visitor:
         self._seen[name] = here = value.cpu()
         if name == "scores":
             look.scores(layer, here)
-        elif name == "weights" and self.counts:
-            look.weights(layer, here, self._seen["mask"].expand(len(here), 1, *here.shape[2:])[:, 0])
         elif name == "residual":
             self._writes(look, layer, here)
             self._seen.clear()

@@ -1,17 +1,12 @@
-"""Doctor tests on pairs: loss against chance, by position, as reported; free-running; outputs pair by pair.
+"""Doctor tests on pairs: loss against chance and as reported; outputs pair by pair.
 
-Each piece of a reference is predicted from those before it (teacher forcing): its loss, whether the likeliest piece was
-right, and its place. A trained model predicts far better than chance, equally well at both ends of a text, writes about
-as well as it predicts, and has about the loss that its training reported.
-
-Source: Bengio et al. (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", for texts
-that are given against texts that are written.
+Each piece of a reference is predicted from those before it (teacher forcing): its loss, and whether the likeliest piece
+was right. A trained model predicts far better than chance, and has about the loss that its training reported.
 
 Shapes: T target tokens, D d_model, V target vocabulary.
 """
 
 import math
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -27,7 +22,6 @@ from glassformer.extensions.doctor.library.findings import (
     NotTestable,
     PageTarget,
     Verdict,
-    at_most,
 )
 from glassformer.extensions.doctor.library.output_tests import FEW, outputs
 from glassformer.extensions.doctor.library.output_tests import TESTS as OUTPUTS
@@ -41,11 +35,7 @@ from transformer.runs.trace import Trace
 
 REPORTED_GAP = 0.15
 """Nats a piece by which the loss may be above what the training reported; where that is more, as much again."""
-LATER_WORSE = 2.0
-"""Nats a piece."""
-GAP = 0.5
 SURE = 1.25  # of the loss of guessing; above, the model is sure of what is wrong
-FEW_PIECES = 20
 COLUMNS: tuple[Sentence, ...] = (say("Source"), say("Right"), say("Written"), say("Loss"))
 """Of a table of pairs."""
 
@@ -110,7 +100,6 @@ class Guesses:
 
     losses: np.ndarray  # in nats [N]
     hits: np.ndarray  # whether the likeliest piece was the right one [N]
-    places: np.ndarray  # where in its target it stood, from 0 at the first piece to 1 at the last [N]
 
 
 def guesses(patient: ExaminationContext) -> Guesses:
@@ -124,15 +113,15 @@ def _guesses(patient: ExaminationContext) -> Guesses:
         patient.pause()
         with suppress(GlassformerError):
             parts.append(_of_row(patient, row))
-    losses, hits, places = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+    losses, hits = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
     if not (np.isfinite(losses).all() and losses.size):
         raise NotTestable(_NOT_READ)
-    return Guesses(losses, hits, places)
+    return Guesses(losses, hits)
 
 
 @torch.inference_mode()
 def _of_row(patient: ExaminationContext, row: SampleLoss) -> np.ndarray:
-    """Loss, hit and place of each piece that counts [3, N]."""
+    """Loss and hit of each piece that counts [2, N]."""
     wanted, source = torch.tensor(row.target, device=patient.model.device), torch.tensor([row.source])
     before = [patient.config.decoder_start_id, *row.target[:-1]]
     hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))
@@ -142,7 +131,7 @@ def _of_row(patient: ExaminationContext, row: SampleLoss) -> np.ndarray:
         losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
         hits.append((logits.argmax(dim=-1) == ids).float())
     loss, hit = torch.cat(losses), torch.cat(hits)
-    return np.stack([loss.numpy(force=True), hit.numpy(force=True), np.linspace(0, 1, len(loss))])
+    return np.stack([loss.numpy(force=True), hit.numpy(force=True)])
 
 
 _SURE: Sentence = say(
@@ -209,96 +198,6 @@ def _judged(patient: ExaminationContext, mean: float, found: Guesses | None) -> 
     return DoctorTestResult(
         verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown
     )
-
-
-@DoctorTest(
-    "behaviour",
-    say("Late tokens are predicted as accurately as early ones"),
-    threshold=LATER_WORSE,
-    why=say(
-        "This is how much the loss rises from the first half of a text to the second, in nats per token. The more "
-        "of a text is known, the easier it is to continue, so in a healthy model the loss falls or stays the same. "
-        "Even with only a few sentences, a rise of {most:g} does not happen by chance.",
-        most=LATER_WORSE,
-    ),
-    causes=say(
-        "The texts are longer than in training, learned positions were never trained that far out, positions start "
-        "from a different number than in training, or the attention window is too narrow."
-    ),
-)
-def loss_by_position(patient: ExaminationContext) -> DoctorTestResult:
-    """Whether pieces late in a text are guessed as well as early ones."""
-    found = _of_pairs(patient)
-    inner = found.places < 1 if patient.anatomy.reads else found.places <= 1  # the end mark has a test of its own
-    halves = [found.losses[inner & one] for one in (found.places < 0.5, found.places >= 0.5)]
-    if not all(map(len, halves)):
-        raise NotTestable("The references are too short to compare their halves.")
-    early, late = (float(one.mean()) for one in halves)
-    said = say(
-        "The perplexity is {early:,.1f} in the first half of the references and {late:,.1f} in the second.",
-        early=math.exp(min(early, 50)), late=math.exp(min(late, 50)),
-    )  # fmt: skip
-    if late - early < LATER_WORSE:
-        return DoctorTestResult(verdict="well", number=late - early, said=said)
-    return DoctorTestResult(
-        verdict="look", number=late - early, said=said, shown=PageTarget(page="positions", panel="table")
-    )
-
-
-@DoctorTest(
-    "behaviour",
-    say("The model does as well when it writes as when it predicts the reference"),
-    threshold=GAP,
-    why=say(
-        "This is the share of reference tokens that the model predicts correctly, minus the share of tokens that "
-        "its own outputs have in common with the references, both on the same pairs. In the shipped checkpoints, "
-        "this difference is at most {most:g}.",
-        most=at_most("free_running"),
-    ),
-    meaning=say(
-        "The model does well when it is given the right text so far, and badly when it has to write that text "
-        "itself. Its training loss therefore says nothing about its outputs."
-    ),
-    causes=say(
-        "Decoding differs from training: a different start id, for example, or tokens that the decoder is given and "
-        "never learnt to write."
-    ),
-)
-def free_running(patient: ExaminationContext) -> DoctorTestResult:
-    """Whether the model writes about as well as it guesses."""
-    found, written = _of_pairs(patient), [one for one in outputs(patient) if one.wanted]
-    if not written:
-        raise NotTestable(_NOT_READ)
-    right = float(found.hits.mean())
-    shared = []  # the share of pieces that two texts have in common, wherever they stand: their F1
-    for one in written:
-        wanted = patient.checkpoint.tgt_tokenizer.encode(one.wanted or "").ids
-        shared.append(2 * (Counter(one.ids) & Counter(wanted)).total() / max(1, len(one.ids) + len(wanted)))
-    gap = right - sum(shared) / len(shared)
-    said = say(
-        "Given the text before each token, the model predicts {guessed:.0%} of the reference tokens correctly. Its "
-        "own outputs share {written:.0%} of their tokens with the references.",
-        guessed=right, written=right - gap,
-    )  # fmt: skip
-    if gap < GAP:
-        return DoctorTestResult(verdict="well", number=gap, said=said)
-    return DoctorTestResult(verdict="look", number=gap, said=said, shown=PageTarget(page="masks", panel="checks"))
-
-
-def _of_pairs(patient: ExaminationContext) -> Guesses:
-    """The guesses of pairs that the model knows; `NotTestable` where there are none, or they say nothing."""
-    if not patient.anatomy.writes:
-        if patient.anatomy.fills:
-            raise NotTestable(NO_OUTPUT)
-        raise NotTestable(_NO_LOSS)
-    if not patient.samples.targets:
-        raise NotTestable(_NO_PAIRS)
-    found = guesses(patient)
-    if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
-        raise NotTestable("Predictions are hardly better than chance at any position.")
-    if len(found.losses) < FEW_PIECES:
-        raise NotTestable("The pairs have fewer than {n} tokens in total. Provide more pairs.", n=FEW_PIECES)
-    return found
 
 
 @DoctorTest(
@@ -382,7 +281,7 @@ def right(patient: ExaminationContext) -> DoctorTestResult:
         return DoctorTestResult(verdict="well", number=n / len(found), said=said)
     # A decoder-only model may continue in any way, up to its maximum length.
     reads, guessed = patient.anatomy.reads, loss.measure(patient)
-    others = [one.measure(patient) for one in (*OUTPUTS, free_running)] if reads else []
+    others = [one.measure(patient) for one in OUTPUTS] if reads else []
     bad = len(found) >= FEW and any(one.verdict in ("broken", "look") for one in (guessed, *others))
     poor = reads and (guessed.number or 0.0) >= POOR
     verdict: Verdict = "broken" if bad else "look" if poor else "not_applicable"
@@ -390,4 +289,4 @@ def right(patient: ExaminationContext) -> DoctorTestResult:
     return DoctorTestResult(verdict=verdict, number=0.0, said=said, headline=headline, shown=worst(patient))
 
 
-TESTS = (loss, loss_by_position, free_running, right, reported)
+TESTS = (loss, right, reported)

@@ -29,7 +29,7 @@ def look(name, checkpoint, given=PAIRS):
 def test_without_pairs_what_needs_them_says_so(reverse):
     found = verdicts(TESTS, ExaminationContext(reverse, Samples(WORDS)))
     lacking = {name for name, verdict in found.items() if verdict == "not_applicable"}
-    assert lacking == {"loss", "loss_by_position", "free_running", "right", "reported"}
+    assert lacking == {"loss", "right", "reported"}
     without = ExaminationContext(healthy("bert"), Samples(()), reported=1.0)
     assert loss_tests.reported.measure(without).verdict == "not_applicable"
 
@@ -69,7 +69,6 @@ def test_a_model_whose_outputs_never_end_is_broken(name):
     assert (first.test, first.measured.number) == ("ending", 1)
     assert "never learnt to write the end mark" in report.summary()
     assert all(one.follows for one in (*report.only("broken")[1:], *report.only("look")) if one.area == "behaviour")
-    assert not {one.test for one in report.only("look")} & {"loss_by_position"}  # the end mark alone is hard
 
 
 def test_nothing_is_said_of_the_end_where_it_need_not_come(tmp_path, reverse):
@@ -100,7 +99,6 @@ def test_pairs_of_another_task_give_a_loss_far_above_that_of_guessing(reverse):
     assert "sure of its predictions, and they are wrong" in found.meaning
     assert "hardly trained" not in found.meaning
     assert "mask" not in found.causes  # measured, and there was no leak
-    assert look("loss_by_position", reverse, shuffled).verdict == "not_applicable"  # one fault is told once
 
 
 def test_outputs_that_are_too_short_or_too_long_are_told_with_causes_that_were_not_ruled_out(reverse):
@@ -130,15 +128,7 @@ def test_guesses_are_those_that_the_loss_is_taken_of(reverse, tmp_path):
         loss = loss_of(checkpoint, PAIRS if given is longer else given)
         assert len(found.losses) == sum(loss.pieces)
         assert found.losses.mean() == pytest.approx(loss.mean, abs=1e-4)
-        assert (found.places.min(), found.places.max()) == (0, 1)
         assert given is sentences or found.hits.mean() == 1
-
-
-def test_late_pieces_that_are_guessed_worse(reverse):
-    half = tuple(word[::-1][: len(word) // 2 + 1] + word[: len(word) - len(word) // 2 - 1] for word in WORDS)
-    found = look("loss_by_position", reverse, Samples(WORDS, half))
-    assert found.verdict == "look"
-    assert found.number > loss_tests.LATER_WORSE
 
 
 def test_random_texts_hold_no_special_piece_but_those_around_them(reverse):
