@@ -171,12 +171,14 @@ def _telling(main: OpenRun) -> tuple[ZeroHead | Skip, Sentence]:
 
 def _likeness(main: OpenRun, change: Intervention) -> float:
     """How much of the output stays with a change, from 0 to 1; 0 if all of it does, or the change cannot be made."""
-    query = replace(main.trace.query, interventions=(change,), hypothesis=0)
+    query, before = main.trace.query, main.trace.tgt_ids
+    most = min(query.max_new, 2 * len(before))  # what never ends is not worth the wait
     try:
-        after = loading.runner().trace(main.checkpoint, query).tgt_ids
+        changed = replace(query, interventions=(change,), hypothesis=0, max_new=most)
+        after = loading.runner().trace(main.checkpoint, changed).tgt_ids
     except (GlassformerError, BusyError):
         return 0.0
-    return 0.0 if after == main.trace.tgt_ids else SequenceMatcher(None, main.trace.tgt_ids, after).ratio()
+    return 0.0 if after == before else SequenceMatcher(None, before, after).ratio()
 
 
 def _make(change: Intervention) -> None:
