@@ -11,12 +11,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import transformer
 from glassformer import APP
 from transformer import __version__
+from transformer.__main__ import known_commands
 from transformer.__main__ import main as command
 from transformer.checkpoint.named import check_name, names
 from transformer.errors import CheckpointError, GlassformerError
@@ -43,13 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] in (["--version"], ["-V"]):
         print(f"glassformer {__version__}")
         return 0
-    if words and _is_model(words[0]):
+    commands = [one.word for one in known_commands()]
+    if words and _is_model(words[0], commands):
         try:
             words[:1] = _opening(words[0])
         except GlassformerError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
-    if words[:1] in (["--help"], ["-h"]) or (words and not words[0].startswith("-")):
+    if words and not words[0].startswith("-") and words[0] not in commands:
+        near = get_close_matches(words[0], [*commands, *names()], n=1)
+        remedy = f"did you mean {near[0]}?" if near else "glassformer --help lists the commands."
+        print(f"error: {words[0]}: there is no command, model or file of this name; {remedy}", file=sys.stderr)
+        return 2
+    if words[:1] in (["--help"], ["-h"], *([one] for one in commands)):
         return command(words, prog="glassformer", epilog=OPTIONS)
     theirs, ours = _parted(words)
     for word in ours:
@@ -65,9 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(program.load()(standalone_mode=False) or 0)
 
 
-def _is_model(word: str) -> bool:
+def _is_model(word: str, commands: Sequence[str]) -> bool:
     """Whether a word is that of a model and not of a command: a path, or a name of the hub."""
-    return not word.startswith("-") and (os.sep in word or "/" in word or Path(word).suffix != "" or word in names())
+    if not word or word.startswith("-") or word in commands:
+        return False
+    return os.sep in word or "/" in word or Path(word).suffix != "" or word in names() or Path(word).exists()
 
 
 def _opening(word: str) -> list[str]:

@@ -23,6 +23,11 @@ INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
 COMMANDS = (Command(40, "translate", "translate lines of text", "transformer.commands.translate:add"),)
 
 
+def known_commands() -> list[Command]:
+    """All commands, in the order of the list that `--help` shows."""
+    return sorted(COMMANDS + tuple(more for extension in extensions() for more in extension.commands))
+
+
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m transformer", epilog: str = "") -> int:
     """Run one command; returns the exit status, which is 0 unless the command says another."""
     parser = argparse.ArgumentParser(
@@ -33,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m transfor
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     asked = sys.argv[1:] if arguments is None else arguments
-    for one in sorted(COMMANDS + tuple(more for extension in extensions() for more in extension.commands)):
+    for one in known_commands():
         command = commands.add_parser(one.word, help=one.about, description=one.about)
         if one.word in asked[:1]:
             imported(one.add)(command)

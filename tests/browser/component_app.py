@@ -54,12 +54,6 @@ def draw_charts(run: StepperRun, step: int) -> None:
     bars = charts.candidates(pieces[:8], shares, ids=list(range(100, 100 + len(shares))), chosen=1)
     picked = plotly_view(bars, key="bars", alt="Likeliest tokens.", height=340, on_click=lambda: None)
     st.text(f"picked: {picked.customdata if picked else None}")
-    plotly_view(
-        charts.attention_bar(weights[step], sources, allowed=None, title="Shares"),
-        key="shares",
-        alt="Shares.",
-        height=300,
-    )
     labels = [f"reads x → predicts {piece}" for piece in pieces]
     curve = unsure_curve(np.linspace(0, 3, len(pieces)), labels, step, MEASURES["entropy"])
     plotly_view(figure_in(curve["spec"], "en"), key="curve", alt="Entropy.", height=280)

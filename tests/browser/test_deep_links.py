@@ -8,7 +8,7 @@ from tests.browser.helpers import menu_link, open_page, wait_for_idle
 
 TITLES = {  # where the menu says another word than the page
     "What if": "Compare",
-    "Teach": "A room",
+    "Teach or join a room": "A room",
     "My model": "Open a checkpoint",
 }
 # What "/" leads to: test_first_screen.py and test_history.py; what pages say: tests/pages/transcripts.

@@ -67,7 +67,7 @@ def test_a_term_is_underlined_once_explained_to_mouse_and_keyboard_and_found_on_
     marked(page, *words)  # once the page is quiet
     menu_link(page, "Masks").click()
     marked(page, "masks", "padding")
-    menu_link(page, "Teach").click()
+    menu_link(page, "Teach or join a room").click()
     page.wait_for_function(f"() => !({MARKED})().includes('masks')")
     wait_for_idle(page)
     page.wait_for_timeout(500)  # marking waits until the page is quiet

@@ -64,6 +64,28 @@ def clicks_are_told_once_each_and_a_masked_cell_says_why(stage):
     assert "weight" not in chart.locator(".hoverlayer").text_content()
 
 
+def test_a_click_is_told_whenever_the_button_is_let_go(app, new_page):
+    """Plotly looks at what is pointed at once in 50 ms, and finds nothing while a button is down."""
+    page = new_page(locale="en-US")  # with a clock of its own
+    open_page(page, f"{app.url}/step")
+    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    clicks = []
+    for after in (0, 49):
+        x, y = cell_centre(page, 3, 5)
+        page.clock.install()
+        page.clock.pause_at(page.evaluate("Date.now()") + 1000)
+        page.mouse.move(x - 2, y)
+        page.mouse.move(x, y)  # it looks in 50 ms again
+        page.mouse.down()
+        page.clock.run_for(50 + after)
+        page.mouse.up()
+        page.clock.resume()
+        clicks.append((3, 5))
+        expect(page.get_by_text(f"clicks: {clicks}", exact=True)).to_be_visible()
+        page.mouse.move(0, 0)
+        wait_for_idle(page)
+
+
 def charts_follow_theme_and_width_and_wait_for_a_place(stage):
     """While a page is laid out a chart's place may be 16 pixels wide, where Plotly places titles at infinity."""
     said = []

@@ -33,6 +33,9 @@ def test_buttons_keys_slider_and_pieces_move_it_at_once_and_a_guess_gives_nothin
     player.get_by_label("Next step").click()
     player.locator(".gf-slider").press("ArrowRight")
     expect_step(player, 2)
+    for word in ("w12", "w0"):  # of the text, one that is still to come and one that is there
+        player.locator(".gf-text").get_by_text(word, exact=True).click()
+        expect_step(player, int(word[1:]))
     player.locator(".gf-target .gf-chip").nth(8).click()  # the first chip is the start piece
     expect_step(player, 7)
     wait_for_idle(player)

@@ -100,6 +100,23 @@ def test_a_model_that_is_not_there_is_said_to_be_missing(tmp_path, monkeypatch, 
     assert started == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "remedy"),
+    [("zh-em", "did you mean zh-en?"), ("trian", "did you mean train?"), ("xyz", "glassformer --help lists the")],
+)
+def test_a_word_that_nothing_is_called_is_answered_with_the_nearest(
+    tmp_path, monkeypatch, capsys, started, typed, remedy
+):
+    monkeypatch.chdir(tmp_path)
+    assert main([typed]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {typed}: there is no command, model or file of this name; {remedy}")
+    assert (started, said.count("\n")) == ([], 1)
+    (tmp_path / typed).mkdir()  # a folder needs no suffix
+    assert main([typed]) == 0
+    assert started[0][-4:] == ["--checkpoints", str(tmp_path), "--open", typed]
+
+
 def test_another_package_called_transformer_is_named_with_a_remedy(tmp_path):
     (tmp_path / "transformer").mkdir()
     (tmp_path / "transformer" / "__init__.py").write_text("raise RuntimeError('imported')\n")

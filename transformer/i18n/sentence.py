@@ -27,6 +27,8 @@ from transformer.i18n.catalogue import ENGLISH, PSEUDO, plural_template, templat
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER = re.compile(r"(?<=\d)e([+-]\d+)")
+_QUOTED_LAST = re.compile(r"\{(\w+)\}”[.。]")
+_ENDS_ITSELF = re.compile(r"[^\W_]\s?\\?[.!?…。！？][*`\u2069]*$")  # not a quoted full stop alone
 
 
 def hundredths(part: float) -> str:
@@ -267,10 +269,15 @@ def said_throughout(tree: Any, language: str) -> Any:
 def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> str:
     """Fill a template with values in its language; the one place where a number becomes text in a sentence.
 
-    English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here.
+    English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here. A quoted
+    sentence that ends itself gets no second full stop: “I like coffee.”
     """
     if not values:
         return template.format()
+    if "}”" in template:
+        template = _QUOTED_LAST.sub(
+            lambda found: found[0][:-1] if _ENDS_ITSELF.search(str(values.get(found[1]))) else found[0], template
+        )
     shown = {
         name: _Number(value) if not isinstance(value, str) and isinstance(value, Real) else value
         for name, value in values.items()

@@ -116,6 +116,16 @@ function report(view, event) {
 }
 
 /**
+ * Have Plotly look anew for what is clicked when the button is let go. It looks once in 50 ms, and a look while a button
+ * is down finds nothing: soon after such a look a click would be lost.
+ * @param {View} view
+ */
+function pressed(view) {
+  const look = () => { if (view.listening && !view.gone) view.plotly?.Fx.unhover(view.plot); };
+  addEventListener("pointerup", look, { capture: true, once: true });
+}
+
+/**
  * Whether another number of labels fits now, after a zoom or once the margins are known.
  * @param {View} view
  */
@@ -256,6 +266,7 @@ function create(frame, gone) {
     clicks: 0, follows: "", frames: null, kept: {}, at: null, inSight: true, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
   root.append(plot, view.note);
+  plot.addEventListener("pointerdown", () => pressed(view), true);
   view.edges = makeEdges(view);
   view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));
   addTools(view, () => placed(view));

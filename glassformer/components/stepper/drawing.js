@@ -5,7 +5,7 @@ import { make, pieceText, set } from "../common/dom.js";
 import { tellStep } from "../common/step.js";
 import { say, sayNodes } from "../common/i18n.js";
 import { drawNote, drawPicked, drawSource, fillTarget, strongestSource } from "./chips.js";
-import { commonStart, saidProbability } from "./numbers.js";
+import { byStep, commonStart, saidProbability } from "./numbers.js";
 
 /** @import { TargetChip } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
@@ -57,14 +57,27 @@ export function stepOf(view) {
 
 /** @param {View} view @param {boolean} covered */
 function drawText(view, covered) {
-  const { texts } = view.run;
+  const { texts, starts } = view.run;
   const before = texts[view.step - 1] ?? "";
   const after = covered ? before : texts[view.step] ?? "";
   const same = covered ? before : commonStart(before, after);
   const newest = covered ? make("span", "gf-new gf-question", "?") : make("span", "gf-new", after.slice(same.length));
   const whole = view.data.foretold ? texts.at(-1) ?? "" : "";
-  const coming = make("span", "gf-coming", whole.slice(commonStart(after, whole).length));
-  view.text.replaceChildren(same, newest, coming);
+  const coming = make("span", "gf-coming"), reached = commonStart(after, whole).length;
+  coming.append(...wordsOf(whole.slice(reached), reached, starts));
+  view.text.replaceChildren(...wordsOf(same, 0, starts.slice(0, view.step)), newest, coming);
+}
+
+/**
+ * What each step has written of a part of the text; a click leads there.
+ * @param {string} text @param {number} from @param {number[]} starts
+ */
+function wordsOf(text, from, starts) {
+  return byStep(text, from, starts).map(([step, letters]) => {
+    const word = make("span", "gf-word", letters);
+    word.dataset.step = String(step);
+    return word;
+  });
 }
 
 /**

@@ -9,8 +9,28 @@ import { unpackSteps } from "../common/unpack.js";
 export function unpacked(run) {
   let text = "";
   const texts = run.texts.map(([same, added]) => (text = text.slice(0, same) + added));
+  const starts = run.texts.map(([same]) => same);
   const { shading } = run;
-  return { ...run, texts, shading: shading && { levels: shading.levels, steps: unpackSteps(shading) } };
+  return { ...run, texts, starts, shading: shading && { levels: shading.levels, steps: unpackSteps(shading) } };
+}
+
+/**
+ * A part of a text, cut into what each step has written of it: pairs of a step and its letters.
+ * @param {string} text @param {number} from the place at which the part begins
+ * @param {number[]} starts where each step began to write
+ * @returns {[step: number, letters: string][]}
+ */
+export function byStep(text, from, starts) {
+  /** @type {[step: number, letters: string][]} */
+  const found = [];
+  let end = text.length;
+  for (let step = starts.length - 1; step >= 0 && end > 0; step -= 1) {  // a later step may write over an earlier one
+    const start = Math.max(starts[step] - from, 0);
+    if (start >= end) continue;
+    found.unshift([step, text.slice(start, end)]);
+    end = start;
+  }
+  return found;
 }
 
 /**

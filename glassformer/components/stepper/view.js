@@ -52,6 +52,10 @@ function create(root, gone) {
   const target = side("gf-target", say("Output so far"), view.text, view.targetList);
   view.targetName = target.name;
   root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
+  view.text.addEventListener("click", (event) => {
+    const word = /** @type {HTMLElement} */ (event.target).closest(".gf-word");
+    if (word instanceof HTMLElement) go(view, Number(word.dataset.step));
+  });
   watchSource(view);
   for (const near of ["pointerenter", "focusin"]) root.addEventListener(near, wantFrames);
   // Who goes to another address is at its step; a report of the one before would stop the run that draws it.

@@ -1,7 +1,7 @@
 // @ts-check
 
 import {
-  commonStart, filler, formatProbability, saidProbability, unpacked,
+  byStep, commonStart, filler, formatProbability, saidProbability, unpacked,
 } from "../../../glassformer/components/stepper/numbers.js";
 import { base64, equal, test } from "./harness.js";
 
@@ -27,6 +27,14 @@ test("a run's texts are put together from what each step changed", () => {
     shading: { levels: 255, count: 3, filled: null, steps: base64(Uint8Array.of(0, 255, 51)) },
   });
   equal([run.texts, run.shading?.steps, run.shading?.levels], [["🙂", "🙂 b", "c"], [0, 255, 51], 255]);
+});
+
+test("a part of the text is cut into what each step wrote of it", () => {
+  const starts = [0, 1, 2, 6, 10];  // the last step writes nothing
+  equal(byStep("J'aime", 0, starts.slice(0, 3)), [[0, "J"], [1, "'"], [2, "aime"]]);
+  equal(byStep("e thé", 5, starts), [[2, "e"], [3, " thé"]]);
+  equal(byStep("abc", 0, [0, 2, 1]), [[0, "a"], [2, "bc"]]);
+  equal([byStep("", 3, starts), byStep("abc", 0, [])], [[], []]);
 });
 
 test("a run may be without shading", () => {

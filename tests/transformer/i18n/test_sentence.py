@@ -43,6 +43,18 @@ def test_a_sentence_inside_another_is_said_too():
     assert said(sentence, PSEUDO) == "⟦‹2 tookeens› iin data.·⟧"
 
 
+def test_a_quoted_sentence_that_ends_itself_gets_no_second_full_stop():
+    def stays(output):
+        return say("The output stays “{output}”. Step {n}.", output=output, n=1)
+
+    for output in ("I like tea.", "Is it?", "▁tea .", "I like tea\\.", "**我喜欢茶。**", "\u2068Tea.\u2069"):
+        assert stays(output) == f"The output stays “{output}” Step 1."
+    for output in ("I like tea", ".", "</s>", "▁.", ""):
+        assert stays(output) == f"The output stays “{output}”. Step 1."
+    assert said(stays("Tea."), PSEUDO).count(".") == 2
+    assert said(say("The output stays “{before}”.", before="茶。"), "zh") == "输出仍是“茶。”"
+
+
 def test_a_paragraph_is_made_of_the_sentences_that_a_function_yields():
     @paragraph
     def told(n):

@@ -7,15 +7,17 @@ the left.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import partial
 from typing import Final
 
 from glassformer.extensions.what_if import comparison, head_effect_jobs
 from glassformer.extensions.what_if.comparison import Compared, Pair
-from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.interventions import Skip, ZeroHead
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
 from glassformer.runs.map_axes import KIND_NAMES
+from glassformer.runs.measurement_jobs import begins_by_itself
 from glassformer.runs.open_run import OpenRun, open_run
 from glassformer.runs.run_address import RunUrl
 from glassformer.runs.viewed_run import own_choice
@@ -32,7 +34,10 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import at_step
 from transformer.errors import GlassformerError, UnansweredError
-from transformer.i18n import say
+from transformer.i18n import Sentence, say
+from transformer.model.anatomy import anatomy
+from transformer.runs.interventions import Intervention
+from transformer.runs.interventions.targets import STACKS
 from transformer.runs.query import Query
 
 COMPARED: Final[dict[Compared, str]] = {
@@ -46,8 +51,19 @@ WAYS: Final = say("Two ways to run")
 CHOICE: Final = "compared"
 SENTENCE: Final = f"{SECOND}compared_sentence"
 EXAMPLE: Final = f"{SECOND}compared_example"
-ZERO: Final = "compared_zero"
-PROPOSED: Final = "compared_proposed"  # in the session: the query that got a head before any was measured
+PROPOSAL: Final = "compared_proposal"
+PROPOSED: Final = "compared_proposed"  # in the session: a query, its proposal and what is said of that
+ONE_HEAD: Final = say(
+    "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head."
+)
+HEAD_THAT_MATTERS: Final = say(
+    "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
+    "that matters most for this output."
+)
+ONE_LAYER: Final = say(
+    "Nothing has been changed in this run yet. As a suggestion, the run on the right skips one layer, which changes "
+    "the output."
+)
 MOST_EXAMPLES: Final = 3
 CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
 BRANCH: Final = f"{SECOND}compared_branch"
@@ -104,37 +120,68 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
 # ------------------------------------------------------------------------------------------------ control and changed
 
 
-def proposed(main: OpenRun) -> ZeroHead:
-    """Say that nothing was changed yet, and propose to remove a head.
+def proposed(main: OpenRun) -> ZeroHead | Skip:
+    """Say that nothing was changed yet, and propose a change, which the right run has.
 
-    Returns the head that the right run lacks: the selected one, else the one that matters most. If that is not known at
-    once, it is the first of the last layer, which then stays.
+    It takes the selected head away; without one, what `_telling` finds, and then that stays.
     """
-    view, trace = main.view, main.trace
-    stays = st.session_state.get(PROPOSED) == trace.query
-    found = None if stays or view.head is not None else head_effect_jobs.found_now(main.checkpoint, trace)
-    said = say("Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head.")
+    view, query = main.view, main.trace.query
+    change: ZeroHead | Skip
     if view.layer is not None and view.head is not None:
-        change = ZeroHead(view.kind, view.layer, view.head)
-    elif found is not None:
-        change = ZeroHead(*head_effect_jobs.matters_most(found))
-        said = say(
-            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
-            "that matters most for this output."
-        )
+        change, said = ZeroHead(view.kind, view.layer, view.head), ONE_HEAD
     else:
-        kind = trace.kinds[-1]
-        change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
-        st.session_state[PROPOSED] = trace.query
-    kind, layer, head = change.kind, change.layer, change.head
-    label = say(
-        "Set head {head} of layer {layer} to zero ({kind})", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind]
-    )
-    st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:", help=said)
+        kept = st.session_state.get(PROPOSED)
+        if kept is None or kept[0] != query:
+            kept = st.session_state[PROPOSED] = query, *_telling(main)
+        _, change, said = kept
+    layer = (change.layer or 0) + 1
+    if isinstance(change, Skip):
+        label = say("Skip layer {layer} ({stack})", layer=layer, stack=STACKS[change.stack])
+    else:
+        label = say(
+            "Set head {head} of layer {layer} to zero ({kind})",
+            head=change.head + 1,
+            layer=layer,
+            kind=KIND_NAMES[change.kind],
+        )
+    st.button(label, key=PROPOSAL, on_click=_make, args=(change,), icon=":material/science:", help=said)
     return change
 
 
-def _zero(change: ZeroHead) -> None:
+def _telling(main: OpenRun) -> tuple[ZeroHead | Skip, Sentence]:
+    """A change that changes the output, and what is said of it.
+
+    It is the head that matters most, or the first of the last layer if that is not known at once. If the output stays
+    without it, a layer goes instead, the one without which the output is most alike. A large model runs too long for
+    that, and the head goes anyway.
+    """
+    trace, checkpoint = main.trace, main.checkpoint
+    found = head_effect_jobs.found_now(checkpoint, trace)
+    if found is None:
+        change, said = ZeroHead(kind := trace.kinds[-1], trace.maps(kind).shape[0] - 1, 0), ONE_HEAD
+    else:
+        change, said = ZeroHead(*head_effect_jobs.matters_most(found)), HEAD_THAT_MATTERS
+    if not trace.n_steps or not begins_by_itself(checkpoint) or _likeness(main, change):
+        return change, said
+    layers = [Skip(stack.name, n) for stack in anatomy(checkpoint.config).stacks for n in range(stack.n_layers)]
+    likeness = {one: _likeness(main, one) for one in layers}
+    layer = max(likeness, key=likeness.__getitem__)
+    return (layer, ONE_LAYER) if likeness[layer] else (change, said)
+
+
+def _likeness(main: OpenRun, change: Intervention) -> float:
+    """How much of the output stays with a change, from 0 to 1; 0 if all of it does, or the change cannot be made."""
+    query, before = main.trace.query, main.trace.tgt_ids
+    most = min(query.max_new, 2 * len(before))  # what never ends is not worth the wait
+    try:
+        changed = replace(query, interventions=(change,), hypothesis=0, max_new=most)
+        after = loading.runner().trace(main.checkpoint, changed).tgt_ids
+    except (GlassformerError, BusyError):
+        return 0.0
+    return 0.0 if after == before else SequenceMatcher(None, before, after).ratio()
+
+
+def _make(change: Intervention) -> None:
     session.stand(MAIN, interventions=(change,), hypothesis=0, beside="", notes=())
     session.replace(MAIN, compared="auto")
     session.move_to(SECOND, session.view().step)

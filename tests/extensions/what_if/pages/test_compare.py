@@ -1,6 +1,7 @@
 """The page Compare shows any two runs beside each other; its address says both, and a step moves both."""
 
 from dataclasses import replace
+from difflib import SequenceMatcher
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from tests.pages.reading import address, figure, keys_of, numbers, opened, paylo
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import parse
+
+LAYERS = [f"skip-{stack}.{layer}.whole" for stack in ("encoder", "decoder") for layer in (1, 2, 3)]
 
 
 @pytest.fixture
@@ -46,11 +49,11 @@ def trace(source, change="", model="reverse"):
 def test_both_sides_are_filled_before_any_head_was_measured_and_the_right_one_stays(open_page, monkeypatch):
     monkeypatch.setattr(head_effect_jobs, "found_now", lambda *_: None)
     test = open_page(COMPARE, model="addition")
-    assert "leaves out one head" in told(test)
+    assert "As a suggestion" in told(test)
     assert payload(test, f"{SECOND}{session.STEPPER}")["run"] != payload(test, session.STEPPER)["run"]
-    before = [button.label for button in test.button if button.key == second_run.ZERO]
+    before = [button.label for button in test.button if button.key == second_run.PROPOSAL]
     monkeypatch.setattr(head_effect_jobs, "found_now", lambda *_: pytest.fail("it is measured after all"))
-    assert [button.label for button in check(test.run()).button if button.key == second_run.ZERO] == before
+    assert [button.label for button in check(test.run()).button if button.key == second_run.PROPOSAL] == before
 
 
 def key_of(test, picture):
@@ -58,16 +61,29 @@ def key_of(test, picture):
     return next(key for key in keys_of(test) if key in (picture.key, f"{SECOND}{picture.key}"))
 
 
-def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
-    checkpoint, control = trace("abcdef")
+@pytest.mark.parametrize(
+    ("model", "source", "said"),
+    [("reverse", "glass", "head that matters most"), ("en-fr", "The cat sleeps on the table.", "skips one layer")],
+)
+def test_the_page_opens_with_a_change_that_changes_the_output(compare, model, source, said):
+    """It is the head that matters most, else the layer without which the output is another one, but most alike."""
+    checkpoint, control = trace(source, model=model)
     kind, layer, head = head_effect_jobs.matters_most(head_effects(checkpoint, control))
-    most = f"zero-{kind}.{layer + 1}.{head + 1}"
-    test = compare()
-    assert pieces(test, MAIN) == list(control.tgt_tokens)
-    assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_tokens)
+    most, before = f"zero-{kind}.{layer + 1}.{head + 1}", control.tgt_tokens
+    after = {one: trace(source, one, model)[1].tgt_tokens for one in (most, *LAYERS) if one == most or "layer" in said}
+    assert (after[most] == before) == ("layer" in said)
+    alike = {one: SequenceMatcher(None, before, tokens).ratio() for one, tokens in after.items() if tokens != before}
+    expected = max(alike, key=alike.get)
+    test = compare(model=model, src=source)
+    assert said in told(test)
+    assert pieces(test, MAIN) == list(before)
+    assert pieces(test, SECOND) == list(after[expected])
     assert "do" not in address(test)
-    test.button(key=second_run.ZERO).click()
-    assert address(check(test.run()))["do"] == most
+    test.button(key=second_run.PROPOSAL).click()
+    assert address(check(test.run()))["do"] == expected
+
+
+def test_a_selected_head_is_the_one_that_is_taken_away(compare):
     test = compare(layer=2, head=1)
     assert "leaves out one head" in told(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_tokens)

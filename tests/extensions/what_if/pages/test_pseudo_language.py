@@ -9,7 +9,7 @@ from tests.pages.test_pseudo_language import spoken_whole
 from tests.pages.test_shared_caches import read_in_each_language
 
 DATA = {
-    "compare": {"zero"},
+    "compare": {"skip"},
     "compare branches": {"forced"},  # names of files say how a run was made
     "compare changed": {"zero"},
     "compare checkpoints": {"Da", "Na", "ba", "need"},  # pieces of the other model
