@@ -358,7 +358,7 @@ _MADE: Final[dict[str, Makes]] = {
     ] if config.n_encoder_layers else (),
     "no-target-padding-mask": _one_by_one(PaddingMask("decoder", "off")),
     "padding-on-rows": _together(PaddingMask("encoder", "rows"), FillValue("encoder", CLOSED)),
-    "padding-inverted": lambda config: [(Miswiring("all", None, "padsonly"),)] if config.n_encoder_layers else (),
+    "padding-inverted": _miswired("padsonly", stacks=_STACKS),
     "mask-discarded": _miswired("discarded", stacks=_STACKS),
     "mask-zero-fill": _miswired("zerofill"),
     "mask-after-softmax": _miswired("maskafter"),

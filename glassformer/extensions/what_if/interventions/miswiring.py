@@ -105,9 +105,10 @@ def _future_open(ground: Ground) -> tuple[Hook, ...]:
 
 
 def _padding_inverted(ground: Ground) -> tuple[Hook, ...]:
-    names = ["encoder.padding", *["decoder.source_padding"] * ("cross" in anatomy(ground.config).kinds)]
-    fill = _rewired(ground.names("scoring", "encoder", "cross"), lambda how: replace(how, fill=CLOSED))
-    return _rewired(names, lambda open_: None if open_ is None else ~open_) + fill
+    names = {"encoder": "encoder.padding", "cross": "decoder.source_padding"}
+    kinds = [one.kind for one in ground.attentions if one.kind in names]
+    fill = _rewired(ground.names("scoring", *kinds), lambda how: replace(how, fill=CLOSED))
+    return _rewired([names[kind] for kind in kinds], lambda open_: None if open_ is None else ~open_) + fill
 
 
 # ------------------------------------------------------------------------------------------------ heads
