@@ -6,13 +6,33 @@ import torch
 
 from glassformer.extensions.lessons.library.subjects import faults_questions
 from glassformer.extensions.lessons.library.survey import case_of
-from tests.extensions.doctor.library.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
+from tests.extensions.doctor.library.planted import of_class, told
 from tests.extensions.lessons.library.posed import picked
 from tests.healthy import healthy
+from transformer.model.masks import causal_mask, combine_masks, padding_mask
+from transformer.model.transformer import Transformer
 from transformer.runs.interventions import parse
 
 SENTENCES = {"zh-en": "老师昨天没有看见那只猫。", "en-fr": "She often wants a book.", "reverse": "housekeeper"}
 SEVERAL = ("老师昨天没有看见那只猫。", "他喜欢吃苹果和面包。", "孩子们昨天在家看见一本书。", "我没有看见那只猫和火车。")
+
+
+def masked(sees):
+    """A model whose causal mask is another, by a function of the number of target tokens; padding stays closed."""
+
+    class Masked(Transformer):
+        def target_mask(self, tgt_ids, *, n_past=0, tap=None):
+            n = tgt_ids.size(1)
+            return combine_masks(sees(n), padding_mask(tgt_ids, pad_id=self.config.pad_id))
+
+    return of_class(Masked)
+
+
+class SourcePadsSeen(Transformer):
+    """Padding of the source is read like any token."""
+
+    def source_mask(self, src_ids):
+        return padding_mask(src_ids, pad_id=None)
 
 
 @pytest.fixture(params=SENTENCES)
@@ -49,7 +69,11 @@ def test_parameters_read_with_another_number_of_heads(case):
 def test_rows_that_move_are_those_of_a_model_with_that_fault(sentence):
     case = case_of(healthy("zh-en"), sentence)
     posed = picked(faults_questions.mask_evidence, case)
-    plants = {"none": lambda same: same, "off": of_class(NoCausalMask), "peek": of_class(moved(1))}
+    plants = {
+        "none": lambda same: same,
+        "off": masked(lambda n: torch.ones(1, 1, n, n, dtype=torch.bool)),
+        "peek": masked(lambda n: causal_mask(n, offset=1)[..., :n]),
+    }
     found, planted = posed.picked, posed.picked["planted"]
     assert faults_questions.planted_mask(posed).right == planted
     read = list(case.trace.read_ids)
