@@ -29,8 +29,8 @@ from transformer.model.transformer import Transformer
 from transformer.runs.apply_interventions import tap_for
 from transformer.runs.query import Runnable
 
-FEW: Final = 8  # pairs of the first look
-FINAL: Final = 8  # wirings whose loss on all pairs is computed
+FEW: Final = 12  # pairs of the first look
+FINAL: Final = 16  # wirings whose loss on all pairs is computed
 STARTS: Final = 6  # wirings that are tried with every other one
 FEWEST: Final = 3  # pairs; the paired test shows nothing on fewer
 GAIN: Final = 0.05
@@ -40,9 +40,11 @@ EASY: Final = 1.0
 if it explains half of the rest."""
 KNOWN: Final = 0.25
 """Share of the loss of guessing below which a model is one that was trained for such pairs."""
-SURE: Final = 0.1
-SURE_OF_TWO: Final = 0.05
+SURE: Final = 0.05
+SURE_OF_TWO: Final = 0.02
 """The same under a wiring that explains pairs whatever others do: one mistake, or two, of which there are thousands."""
+HINT: Final = 0.1
+"""Share of the loss of guessing that has to be gained, unless hardly any loss is left: a little helps by chance."""
 MOST: Final = 0.5
 APART: Final = 0.15
 """Above, and up to the first: what the best wiring that has nothing in common with it has to be worse by."""
@@ -218,8 +220,8 @@ class WiringSearch:
         if best is not None:
             best = _simplest(found, chance)
             gain, needed = before - best.loss.mean, GAIN + max(0.0, min(before, 2 * chance) - EASY) / 2
-            halves = best.loss.mean <= before / 2 or gain >= SURE * chance  # a hint is worth less than a mistake
-            better = gain > needed and halves and surely_better(best.loss, standing.loss)
+            tells = best.loss.mean <= before / 5 or gain >= HINT * chance
+            better = gain > needed and tells and surely_better(best.loss, standing.loss)
             if better and self._explains(best, chance):
                 verdict = "another"
             elif before > KNOWN * chance or better:
