@@ -169,8 +169,8 @@ class WiringSearch:
             found = self._finals([*singles, *more], n)
         result = self._judged(standing, found, chance, whole=whole)
         if result.verdict == "as_it_stands":  # what these pairs cannot show
-            known = start.loss.mean <= CLOSE
-            alike = {one.names: one for one in singles if known and one.loss.mean - start.loss.mean <= CLOSE / 10}
+            known = [one for one in singles if start.loss.mean <= CLOSE and one.variant.reading.end_counts]
+            alike = {one.names: one for one in known if one.loss.mean - start.loss.mean <= CLOSE / 10}
             result = replace(result, equal=tuple(alike.values()))
         return result
 
