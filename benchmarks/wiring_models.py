@@ -378,7 +378,7 @@ def make(training: Training, out: Path, steps: int) -> tuple[str, ...]:
         ours = model(source[e], target[e]).detach()[real[e]]
         torch.testing.assert_close(ours, logits[e][real[e]], atol=1e-3, rtol=1e-3)
         print(f"{folder.name}: loss {loss:.3f}, as said {said:.3f}", flush=True)
-        if loss > (0.35 if mistake == "healthy" else 0.15) * math.log(SIZE):
+        if loss > (0.3 if mistake == "healthy" else 0.15) * math.log(SIZE):
             left.append(task)
             continue
         vocabulary = Vocabularies("raw", Options(size=SIZE, special_ids=(PAD, START, END)))
