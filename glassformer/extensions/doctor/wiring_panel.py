@@ -7,7 +7,7 @@ import numpy as np
 from glassformer.charts.marks import Axis, Numbers, bars, formatted
 from glassformer.extensions.doctor.library.findings import Finding
 from glassformer.extensions.doctor.library.report import Report
-from glassformer.extensions.doctor.library.wiring_tests import titles
+from glassformer.extensions.wirings.catalogue import titles
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, say

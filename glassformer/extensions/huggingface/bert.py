@@ -16,37 +16,44 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
+from glassformer.extensions.importers.library.renaming import (
+    BIAS,
+    CLASSES,
+    INPUT,
+    OUTPUT,
+    OUTPUT_BIAS,
+    in_layers,
+    renamed,
+    unused,
+)
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 
-LAYER = "encoder.layers.{n}"
 POSITIONS = "encoder.embedding.positions.table"
 NUMBERS = say("it only numbers the positions")
 
+NORM = "LayerNorm.{weight,bias,gamma,beta}", "norm.{weight,bias,weight,bias}"  # the first files say gamma and beta
 BERT_BODY = {
     "embeddings.word_embeddings.weight": INPUT,
     "embeddings.token_type_embeddings.weight": "encoder.embedding.types.table",
-    "embeddings.LayerNorm.{p}": "encoder.embedding.norm.{p}",
-    "encoder.layer.{n}.attention.self.query.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
-    "encoder.layer.{n}.attention.self.key.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
-    "encoder.layer.{n}.attention.self.value.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
-    "encoder.layer.{n}.attention.output.dense.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "encoder.layer.{n}.attention.output.LayerNorm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "encoder.layer.{n}.intermediate.dense.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "encoder.layer.{n}.output.dense.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-    "encoder.layer.{n}.output.LayerNorm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-}
+    f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
+    f"encoder.layer.{{n}}.{{attention.output,output}}.{NORM[0]}": (
+        f"encoder.layers.{{n}}.{{self_attn,ffn}}_residual.{NORM[1]}"
+    ),
+    **in_layers("encoder.layer", "encoder", {
+        "attention.{self.query,self.key,self.value,output.dense}": "self_attn.{q,k,v,out}_proj",
+        "{intermediate,output}.dense": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
 BERT_HEAD = {
     "cls.predictions.transform.dense.{p}": "mlm_head.proj.{p}",
-    "cls.predictions.transform.LayerNorm.{p}": "mlm_head.norm.{p}",
+    f"cls.predictions.transform.{NORM[0]}": f"mlm_head.{NORM[1]}",
     "cls.predictions.bias": BIAS,
     "cls.predictions.decoder.weight": OUTPUT,
     "cls.predictions.decoder.bias": OUTPUT_BIAS,
 }
 ROBERTA_HEAD = {
-    "lm_head.dense.{p}": "mlm_head.proj.{p}",
-    "lm_head.layer_norm.{p}": "mlm_head.norm.{p}",
+    "lm_head.{dense,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
     "lm_head.bias": BIAS,
     "lm_head.decoder.weight": OUTPUT,
     "lm_head.decoder.bias": OUTPUT_BIAS,
@@ -54,35 +61,20 @@ ROBERTA_HEAD = {
 DISTIL_BODY = {
     "embeddings.word_embeddings.weight": INPUT,
     "embeddings.position_embeddings.weight": POSITIONS,
-    "embeddings.LayerNorm.{p}": "encoder.embedding.norm.{p}",
-    "transformer.layer.{n}.attention.q_lin.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
-    "transformer.layer.{n}.attention.k_lin.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
-    "transformer.layer.{n}.attention.v_lin.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
-    "transformer.layer.{n}.attention.out_lin.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "transformer.layer.{n}.sa_layer_norm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "transformer.layer.{n}.ffn.lin1.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "transformer.layer.{n}.ffn.lin2.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-    "transformer.layer.{n}.output_layer_norm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-}
+    f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
+    **in_layers("transformer.layer", "encoder", {
+        "attention.{q,k,v,out}_lin": "self_attn.{q,k,v,out}_proj",
+        "{sa,output}_layer_norm": "{self_attn,ffn}_residual.norm",
+        "ffn.lin{1,2}": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
 DISTIL_HEAD = {
-    "vocab_transform.{p}": "mlm_head.proj.{p}",
-    "vocab_layer_norm.{p}": "mlm_head.norm.{p}",
+    "vocab_{transform,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
     "vocab_projector.weight": OUTPUT,
     "vocab_projector.bias": BIAS,
 }
 _CLASSIFIERS = ("classifier.{p}", "classifier.dense.{p}", "classifier.out_proj.{p}", "pre_classifier.{p}",
                 "qa_outputs.{p}", "cls.seq_relationship.{p}")  # fmt: skip
-
-
-def _with_old_norms(names: Mapping[str, str]) -> dict[str, str]:
-    """Norms also under the names of the first files: gamma for weight, beta for bias."""
-    old = {
-        theirs.replace("{p}", was): ours.replace("{p}", kind)
-        for theirs, ours in names.items()
-        if ".LayerNorm." in theirs
-        for was, kind in (("gamma", "weight"), ("beta", "bias"))
-    }
-    return {**names, **old}
 
 
 def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
@@ -93,7 +85,7 @@ def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
 
 def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None) -> KeyTable:
     prefixes = (prefix, "")
-    rules: list[Rule] = [*renamed(_with_old_norms(body), prefixes=prefixes), *renamed(_with_old_norms(head))]
+    rules: list[Rule] = [*renamed(body, prefixes=prefixes), *renamed(head)]
     if first_row is not None:
         how = cut_rows(first_row)
         rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)

@@ -17,43 +17,30 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import (
-    FORMULA,
-    INPUT,
-    MASK,
-    OUTPUT,
-    joined_rules,
-    renamed,
-    unused,
-)
+from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, MASK, OUTPUT, in_layers, renamed, unused
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 
-LAYER = "decoder.layers.{n}"
 _GPT2_PREFIXES, _NEOX_PREFIXES = ("transformer.", ""), ("gpt_neox.", "")
 
 _GPT2_NAMES = {
     "wte.weight": INPUT,
     "wpe.weight": "decoder.embedding.positions.table",
     "ln_f.{p}": "decoder.final_norm.{p}",
-    "h.{n}.ln_1.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "h.{n}.ln_2.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-    "h.{n}.attn.c_proj.bias": f"{LAYER}.self_attn.out_proj.bias",
-    "h.{n}.mlp.c_fc.bias": f"{LAYER}.ffn.up_proj.bias",
-    "h.{n}.mlp.c_proj.bias": f"{LAYER}.ffn.down_proj.bias",
+    "h.{n}.ln_{1,2}.{p}": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.bias": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.bias",
 }
 _GPT2_COLUMNS = {
-    "h.{n}.attn.c_proj.weight": f"{LAYER}.self_attn.out_proj.weight",
-    "h.{n}.mlp.c_fc.weight": f"{LAYER}.ffn.up_proj.weight",
-    "h.{n}.mlp.c_proj.weight": f"{LAYER}.ffn.down_proj.weight",
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.weight": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.weight"
 }
+_GPT2_JOINT = {"h.{n}.attn.c_attn.{p}": "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"}
 
 GPT2 = KeyTable(
     say("A {family} model.", family="GPT-2"),
     (
         *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
         *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),
-        *joined_rules("h.{n}.attn.c_attn", LAYER, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
+        *renamed(_GPT2_JOINT, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
         Rule.of("lm_head.weight", OUTPUT),
     ),
     tuple(unused(MASK, "h.{n}.attn.bias", "h.{n}.attn.masked_bias", prefixes=_GPT2_PREFIXES)),
@@ -87,17 +74,17 @@ def _gpt2(settings: Settings, _: Present) -> Fields:
 _NEOX_NAMES = {
     "embed_in.weight": INPUT,
     "final_layer_norm.{p}": "decoder.final_norm.{p}",
-    "layers.{n}.input_layernorm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "layers.{n}.post_attention_layernorm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-    "layers.{n}.attention.dense.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "layers.{n}.mlp.dense_h_to_4h.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "layers.{n}.mlp.dense_4h_to_h.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-}
+    **in_layers("layers", "decoder", {
+        "{input,post_attention}_layernorm": "{self_attn,ffn}_residual.norm",
+        "{attention.dense,mlp.dense_h_to_4h,mlp.dense_4h_to_h}": "{self_attn.out,ffn.up,ffn.down}_proj",
+    }),
+}  # fmt: skip
+_NEOX_JOINT = in_layers("layers", "decoder", {"attention.query_key_value": "self_attn.{q,k,v}_proj"})
 NEOX = KeyTable(
     say("A GPT-NeoX or Pythia model."),
     (
         *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),
-        *joined_rules("layers.{n}.attention.query_key_value", LAYER, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
+        *renamed(_NEOX_JOINT, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
         Rule.of("embed_out.weight", OUTPUT),
         Rule.of("lm_head.weight", OUTPUT),
     ),

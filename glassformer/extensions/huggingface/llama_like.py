@@ -27,7 +27,7 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
+from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, in_layers, renamed, unused
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 from transformer.model.config import MAX_LAYERS
@@ -140,26 +140,18 @@ def grows(record: Mapping[str, Any]) -> bool:
 
 
 PREFIXES = ("model.", "")
-LAYER = "decoder.layers.{n}"
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 PLAIN = {
     "embed_tokens.weight": INPUT,
-    "layers.{n}.self_attn.q_proj.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
-    "layers.{n}.self_attn.k_proj.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
-    "layers.{n}.self_attn.v_proj.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
-    "layers.{n}.self_attn.o_proj.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "layers.{n}.mlp.gate_proj.{p}": f"{LAYER}.ffn.gate_proj.{{p}}",
-    "layers.{n}.mlp.up_proj.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "layers.{n}.mlp.down_proj.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-}
-NORMS_OF_HEADS = {
-    "layers.{n}.self_attn.q_norm.weight": f"{LAYER}.self_attn.q_norm.weight",
-    "layers.{n}.self_attn.k_norm.weight": f"{LAYER}.self_attn.k_norm.weight",
-}
+    **in_layers("layers", "decoder", {
+        "self_attn.{q,k,v,o}_proj": "self_attn.{q,k,v,out}_proj",
+        "mlp.{gate,up,down}_proj": "ffn.{gate,up,down}_proj",
+    }),
+}  # fmt: skip
+NORMS_OF_HEADS = {"layers.{n}.self_attn.{q,k}_norm.weight": "decoder.layers.{n}.self_attn.{q,k}_norm.weight"}
 NORMS = {
-    "layers.{n}.input_layernorm.weight": f"{LAYER}.self_attn_residual.norm.weight",
-    "layers.{n}.post_attention_layernorm.weight": f"{LAYER}.ffn_residual.norm.weight",
+    "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
 HEAD = Rule.of("lm_head.weight", OUTPUT)
@@ -291,10 +283,10 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
 
 
 FOUR_NORMS = {
-    "layers.{n}.input_layernorm.weight": f"{LAYER}.self_attn_residual.norm.weight",
-    "layers.{n}.post_attention_layernorm.weight": f"{LAYER}.self_attn_residual.output_norm.weight",
-    "layers.{n}.pre_feedforward_layernorm.weight": f"{LAYER}.ffn_residual.norm.weight",
-    "layers.{n}.post_feedforward_layernorm.weight": f"{LAYER}.ffn_residual.output_norm.weight",
+    "layers.{n}.{input,pre_feedforward}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
+    "layers.{n}.post_{attention,feedforward}_layernorm.weight": (
+        "decoder.layers.{n}.{self_attn,ffn}_residual.output_norm.weight"
+    ),
     "norm.weight": "decoder.final_norm.weight",
 }
 APPROXIMATE = "gelu_pytorch_tanh"

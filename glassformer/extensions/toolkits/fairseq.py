@@ -18,17 +18,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    ATTENTIONS,
-    FORMULA,
-    OUTPUT,
-    SOURCE,
-    TARGET,
-    names_of,
-    renamed,
-    unused,
-)
-from glassformer.extensions.importers.library.tutorials import ORDER
+from glassformer.extensions.importers.library.renaming import FORMULA, OUTPUT, SOURCE, TARGET, names_of, renamed, unused
 from glassformer.extensions.toolkits.toolkit import (
     Toolkit,
     ToolkitFiles,
@@ -74,18 +64,17 @@ IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", 
 
 
 def _rules(learned: bool) -> Iterator[Rule]:
-    for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
-        theirs = ours = f"{stack}.layers.{{n}}"
-        old = {
-            f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}" for i, own in enumerate(ORDER[stack])
-        }
-        yield from renamed(names_of(stack, role) | old)
-        for (attention, own), kind in product(ATTENTIONS.items(), ("weight", "bias")):
-            targets = [f"{ours}.{own}.{one}_proj.{kind}" for one in "qkv"]
-            yield Rule.of(f"{theirs}.{attention}.in_proj_{kind}", *targets, reshape=SPLIT_ROWS)
-        if learned:
-            table = {f"{stack}.embed_positions.weight": f"{stack}.embedding.positions.table"}
-            yield from renamed(table, reshape=cut_rows(PAD + 1))
+    old = {
+        "encoder.layers.{n}.layer_norms.{0,1}.{p}": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
+        "decoder.layers.{n}.layer_norms.{0,1,2}.{p}": "decoder.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{p}",
+    }
+    yield from renamed(names_of("encoder", SOURCE) | names_of("decoder", TARGET) | old)
+    joint = "{stack}.layers.{n}.{self,encoder}_attn.in_proj_%s", "{stack}.layers.{n}.{self,cross}_attn.{q,k,v}_proj.%s"
+    for kind in ("weight", "bias"):
+        yield from renamed({joint[0] % kind: joint[1] % kind}, reshape=SPLIT_ROWS)
+    if learned:
+        table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
+        yield from renamed(table, reshape=cut_rows(PAD + 1))
     yield from renamed({"decoder.output_projection.weight": OUTPUT, "decoder.embed_out": OUTPUT})
 
 

@@ -10,12 +10,12 @@ stream, language tags.
 Source: Kreutzer et al., "Joey NMT: A Minimalist NMT Toolkit for Novices" (2019), and its code up to 2.3.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
+from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, in_layers, renamed
 from glassformer.extensions.toolkits.toolkit import (
     MAX_SETTINGS,
     Toolkit,
@@ -35,43 +35,34 @@ CONFIG = "config.yaml"
 LENGTH = 5000  # rows of its table of sinusoids
 SPECIAL = {"unk_id": ("unk", "<unk>"), "pad_id": ("pad", "<pad>"), "bos_id": ("bos", "<s>"), "eos_id": ("eos", "</s>")}
 FUNCTIONS = {name: ACTIVATIONS[name] for name in ("relu", "gelu", "swish")}
-ATTENTIONS = {
-    "encoder": {"src_src_att": "self_attn"},
-    "decoder": {"trg_trg_att": "self_attn", "src_trg_att": "cross_attn"},
-}
-NORMS = {
-    "encoder": {"layer_norm": "self_attn"},
-    "decoder": {"x_layer_norm": "self_attn", "dec_layer_norm": "cross_attn"},
-}
-PROJECTIONS = {"q_layer": "q_proj", "k_layer": "k_proj", "v_layer": "v_proj", "output_layer": "out_proj"}
 WITHOUT_EFFECT = (  # of training, or of recurrent networks
     "dropout", "freeze", "emb_dropout", "rnn_type", "bidirectional", "attention", "embeddings.dropout",
     "embeddings.freeze", "embeddings.load_pretrained", "embeddings.vocab_size",
 )  # fmt: skip
 
 
-def _rules() -> Iterator[Rule]:
-    yield from renamed({"src_embed.lut.weight": SOURCE, "trg_embed.lut.weight": TARGET})
-    yield from renamed({"decoder.output_layer.weight": OUTPUT})
-    for stack in ("encoder", "decoder"):
-        layer = f"{stack}.layers.{{n}}"
-        forward = f"{layer}.feed_forward"
-        names = {
-            f"{forward}.pwff_layer.0.{{p}}": f"{layer}.ffn.up_proj.{{p}}",
-            f"{forward}.pwff_layer.3.{{p}}": f"{layer}.ffn.down_proj.{{p}}",
-            f"{forward}.layer_norm.{{p}}": f"{layer}.ffn_residual.norm.{{p}}",
-            f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-        }
-        for theirs, own in NORMS[stack].items():
-            names[f"{layer}.{theirs}.{{p}}"] = f"{layer}.{own}_residual.norm.{{p}}"
-        for theirs, own in ATTENTIONS[stack].items():
-            for linear, projection in PROJECTIONS.items():
-                names[f"{layer}.{theirs}.{linear}.{{p}}"] = f"{layer}.{own}.{projection}.{{p}}"
-        yield from renamed(names)
-        yield Rule.of(f"{stack}.pe.pe", f"{stack}.embedding.positions.table", reshape=FLATTENED)
-
-
-TABLE = KeyTable(say("A Transformer of {toolkit}.", toolkit="Joey NMT"), tuple(_rules()))
+NAMES = {
+    "src_embed.lut.weight": SOURCE,
+    "trg_embed.lut.weight": TARGET,
+    "decoder.output_layer.weight": OUTPUT,
+    "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+    **in_layers("{stack}.layers", "{stack}", {
+        "feed_forward.pwff_layer.{0,3}": "ffn.{up,down}_proj",
+        "feed_forward.layer_norm": "ffn_residual.norm",
+    }),
+    **in_layers("encoder.layers", "encoder", {
+        "src_src_att.{q,k,v,output}_layer": "self_attn.{q,k,v,out}_proj",
+        "layer_norm": "self_attn_residual.norm",
+    }),
+    **in_layers("decoder.layers", "decoder", {
+        "{trg_trg,src_trg}_att.{q,k,v,output}_layer": "{self,cross}_attn.{q,k,v,out}_proj",
+        "{x,dec}_layer_norm": "{self,cross}_attn_residual.norm",
+    }),
+}  # fmt: skip
+POSITIONS = {"{stack}.pe.pe": "{stack}.embedding.positions.table"}
+TABLE = KeyTable(
+    say("A Transformer of {toolkit}.", toolkit="Joey NMT"), (*renamed(NAMES), *renamed(POSITIONS, reshape=FLATTENED))
+)
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:

@@ -4,12 +4,11 @@
     licence = "MIT"
     otherwise = "what this code does that others do not, in one sentence"
     optional = ["out.bias"]                      # names below that not every file has; all others recognise the code
-    qkv = ["query", "key", "value"]              # what {qkv} stands for in its names; likewise norm = ["gamma", "beta"]
 
     [names]                                      # the file's -> the model's; {stack}: encoder and decoder
-    "{stack}.layers.{n}.attn.{qkv}.{p}" = "{stack}.layers.{n}.self_attn.{qkv}_proj.{p}"
-    "{stack}.layers.{n}.norm1.{norm}" = "{stack}.layers.{n}.self_attn_residual.norm.{norm}"
-    "decoder.layers.{n}.joint.{p}" = { split_heads = "decoder.layers.{n}.cross_attn.{kv}_proj.{p}" }
+    "{stack}.layers.{n}.attn.w_{q,k,v,o}.{p}" = "{stack}.layers.{n}.self_attn.{q,k,v,out}_proj.{p}"
+    "encoder.layers.{n}.norm{1,2}.{gamma,beta}" = "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{weight,bias}"
+    "decoder.layers.{n}.joint.{p}" = { split_heads = "decoder.layers.{n}.cross_attn.{k,v}_proj.{p}" }
 
     [fields]                                     # of config.json, the same in all models
     norm = "post"
@@ -33,7 +32,7 @@ from typing import Any, Final
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Known
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
-from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression, spelled
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.renaming import equal
 from glassformer.extensions.importers.library.report import Field, ask, inferred
@@ -78,7 +77,6 @@ IGNORED: Final = {
 # Settled with the tokenizers.
 _AROUND: Final = ("decoder_start_id", "prepend_source_bos", "append_source_eos", "source_prefix", "source_suffix")
 LATER: Final = (*CALLED, *_AROUND)
-_EXPANDED: Final = {"stack": ("encoder", "decoder"), "qkv": tuple("qkv"), "kv": tuple("kv"), "norm": ("weight", "bias")}
 _TARGET = re.compile(
     r"(src|tgt|output)_table|output_bias|(encoder|decoder)\.(embedding\.positions\.table|embedding\.norm\.P|final_norm\.P"
     r"|layers\.\{n\}\.((self|cross)_attn\.([qkv]|out)_proj\.P|ffn\.(up|down|gate)_proj\.P"
@@ -86,11 +84,11 @@ _TARGET = re.compile(
 )
 _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("title", "url", "licence", "otherwise", "refused", "head_width"), str),
-    **dict.fromkeys(("needs", "optional", "lacks", "equal", "distinct", "cases", "qkv", "norm"), list),
+    **dict.fromkeys(("needs", "optional", "lacks", "equal", "distinct", "cases"), list),
     **dict.fromkeys(("names", "ignored", "fields", "settings"), dict),
 }
 _CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
-_LENGTHS: Final = {"qkv": 3, "norm": 2, "equal": 2, "distinct": 2}
+_LENGTHS: Final = {"equal": 2, "distinct": 2}
 _TOLD: Final[Mapping[Any, Sentence]] = {
     str: say("a text"),
     bool: say("true or false"),
@@ -163,11 +161,11 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     _check(record, _KINDS, "")
     if "title" not in record or not (record.get("names") or record.get("refused")):
         raise ClauseError("a card needs the keys {keys}", keys=", ".join(("title", "names")))
-    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(record, name, said))
+    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(name, said))
     ignored = record.get("ignored", {})
     for name, why in ignored.items():
         _one_of(f"ignored.{name}", why, IGNORED)
-    lines = ((one, why) for name, why in ignored.items() for one, _ in _variants(record, name, ()))
+    lines = ((one, why) for name, why in ignored.items() for one, _ in spelled(name))
     unused = (Unused(one, IGNORED[why]) for one, why in lines)
     for case in record.get("cases", ()):
         _check(case, _CASE, "cases.")
@@ -179,7 +177,7 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     title = record["title"]
     record = {"url": f"https://github.com/{title}" if "/" in title else file, **record}
     name = say("The names are those of {title} ({url}).", title=title, url=record["url"])
-    optional = {one for name in record.get("optional", ()) for one, _ in _variants(record, name, ())}
+    optional = {one for name in record.get("optional", ()) for one, _ in spelled(name)}
     needs = record.get("needs") or [rule.source for rule in rules if rule.source not in optional]
     patterns = (*needs, *record.get("lacks", ()), *ignored)
     for pattern in (*patterns, *(rule.source for rule in rules)):
@@ -216,28 +214,18 @@ def _one_of(key: str, found: Any, names: Iterable[str]) -> None:
         )
 
 
-def _variants(record: Mapping[str, Any], source: str, targets: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """A line of a card for each value of its holes, which the card may spell; holes in targets alone give several."""
-    for hole, ours in _EXPANDED.items():
-        marked, theirs = f"{{{hole}}}", record.get(hole, ours)
-        if marked in source:
-            for own, value in zip(theirs, ours, strict=True):
-                replaced = [one.replace(marked, value) for one in targets]
-                yield from _variants(record, source.replace(marked, own), replaced)
-            return
-        several = [one.replace(marked, value) if marked in one else one for one in targets for value in ours]
-        targets = list(dict.fromkeys(several))
-    yield source, tuple(targets)
-
-
-def _rules(record: Mapping[str, Any], name: str, said: Any) -> Iterator[Rule]:
+def _rules(name: str, said: Any) -> Iterator[Rule]:
     word, to = next(iter(said.items())) if isinstance(said, dict) and len(said) == 1 else ("", said)
     if word:
         _one_of(f"names.{name}", word, RESHAPES)
     targets = [to] if isinstance(to, str) else to
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in targets):
         raise ClauseError("{key}: {found} is not a tensor of this program's models", key=name, found=shown(said))
-    for source, ours in _variants(record, name, targets):
+    try:
+        lines = list(spelled(name, targets))
+    except ValueError:
+        raise ClauseError("{key}: {found} has other alternatives in braces", key=name, found=shown(to)) from None
+    for source, ours in lines:
         for one in ours:
             if not _TARGET.fullmatch(one) or not set(re.findall(r"\{\w\}", one)) <= set(re.findall(r"\{\w\}", source)):
                 raise ClauseError("{key}: {found} is not a tensor of this program's models", key=name, found=shown(one))

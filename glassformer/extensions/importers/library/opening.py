@@ -301,11 +301,10 @@ def preview(
     imported = _with_kept(source, answers, given, inside)
     if given.pairs is None or not imported.report.asked:
         return imported
-    without_pairs = replace(given, pairs=None)
-    report = ranked(
-        source, imported.report, read_samples(given.pairs), answers=answers, given=without_pairs, inside=inside
-    )
-    return replace(imported, report=report)
+    found = ranked(source, imported.report, read_samples(given.pairs), answers=answers, given=given, inside=inside)
+    if found.decided:
+        imported = _with_kept(source, {**answers, **found.decided}, given, inside)
+    return replace(imported, report=imported.report.ranked(found))
 
 
 def ranked(
@@ -317,8 +316,9 @@ def ranked(
     given: ImportInputs = NOTHING,
     inside: Path | None = None,
     progress: Progress = silent,
+    device: Device = CPU,
 ) -> ImportReport:
-    """The report with the choices of open questions ranked by the model's loss on texts of its task.
+    """The report with the choices of open questions ranked by the model's loss on texts of its task, or decided.
 
     `answers`, `given` and `inside` are those of the report; `progress` is called with the combinations tried and
     their number. Errors are those of `preview`; a DataError also says that a text has something that is not an id,
@@ -327,7 +327,7 @@ def ranked(
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
         content = _with_kept(source, {**answers, **more}, given, inside).content
-        return None if content is None else made(content, Path(source), inside, silent)
+        return None if content is None else made(content, Path(source), inside, device=device)
 
     return scored(report, build, samples, progress=progress)
 
@@ -369,7 +369,8 @@ def load(
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise obstacle(imported.report)
-    return made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
+    checkpoint = made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
+    return replace(checkpoint, warnings=(*imported.report.decisions, *checkpoint.warnings))
 
 
 def made(
