@@ -7,6 +7,7 @@ those of transformers 5.23, and of the files that its first versions wrote.
 from collections.abc import Iterator, Mapping
 
 from glassformer.extensions.importers.library.config_settings import (
+    SIZES,
     Family,
     Fields,
     Known,
@@ -27,7 +28,6 @@ from glassformer.extensions.importers.library.renaming import (
     unused,
 )
 from transformer.i18n import say
-from transformer.model.config import MAX_LAYERS
 
 POSITIONS = "encoder.embedding.positions.table"
 NUMBERS = say("it only numbers the positions")
@@ -142,10 +142,7 @@ def roberta(settings: Settings, present: Present) -> Fields:
 def _bert(settings: Settings, present: Present, activation: Known) -> Fields:
     return {
         **_encoder(settings, present, activation),
-        "n_encoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("hidden_size", least=1),
-        "n_heads": settings.whole("num_attention_heads", least=1),
-        "d_ff": settings.whole("intermediate_size", least=1),
+        **settings.sizes({"n_encoder_layers": "num_hidden_layers", **SIZES}),
         "activation": settings.word("hidden_act"),
         "norm_eps": settings.number("layer_norm_eps", 1e-12),
         "n_token_types": settings.whole("type_vocab_size", 2),
@@ -158,10 +155,9 @@ def distilbert(settings: Settings, present: Present) -> Fields:
     activation = settings.word("activation")
     return {
         **_encoder(settings, present, activation),
-        "n_encoder_layers": settings.whole("n_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("dim", least=1),
-        "n_heads": settings.whole("n_heads", least=1),
-        "d_ff": settings.whole("hidden_dim", least=1),
+        **settings.sizes(
+            {"n_encoder_layers": "n_layers", "d_model": "dim", "n_heads": "n_heads", "d_ff": "hidden_dim"}
+        ),
         "activation": activation,
         "norm_eps": fixed(1e-12),
         "n_token_types": fixed(0),

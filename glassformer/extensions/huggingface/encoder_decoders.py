@@ -133,6 +133,11 @@ T5_FAMILIES = {
 
 
 PREFIXES = ("model.", "")  # the second where the model was saved without its head
+BART_SIZES = {
+    "n_encoder_layers": "encoder_layers", "n_decoder_layers": "decoder_layers", "d_model": "d_model",
+    "n_heads": "encoder_attention_heads", "n_decoder_heads": "decoder_attention_heads", "d_ff": "encoder_ffn_dim",
+    "d_decoder_ff": "decoder_ffn_dim", "max_len": "max_position_embeddings",
+}  # fmt: skip
 OFFSET = 2  # the first rows of their learned positions are not used
 
 
@@ -172,17 +177,10 @@ def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
     settings.expect("add_cross_attention", False)
     settings.raw("num_hidden_layers")  # it repeats another
     return {
-        "n_encoder_layers": settings.whole("encoder_layers", least=1, most=MAX_LAYERS),
-        "n_decoder_layers": settings.whole("decoder_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("d_model", least=1),
-        "n_heads": settings.whole("encoder_attention_heads", least=1),
-        "n_decoder_heads": settings.whole("decoder_attention_heads", least=1),
-        "d_ff": settings.whole("encoder_ffn_dim", least=1),
-        "d_decoder_ff": settings.whole("decoder_ffn_dim", least=1),
+        **settings.sizes(BART_SIZES),
         **settings.vocabulary(),
         "activation": settings.word("activation_function"),
         "scale_embedding": settings.flag("scale_embedding", scaled),
-        "max_len": settings.whole("max_position_embeddings", least=1),
         **always(norm_eps=1e-5, bias=True),
     }
 

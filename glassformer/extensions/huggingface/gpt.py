@@ -8,6 +8,7 @@ Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (
 
 from glassformer.extensions.huggingface.llama_like import rotary
 from glassformer.extensions.importers.library.config_settings import (
+    SIZES,
     Family,
     Fields,
     Known,
@@ -101,12 +102,8 @@ def _neox(settings: Settings, _: Present) -> Fields:
     bias = settings.flag("attention_bias", True)
     return {
         "n_encoder_layers": fixed(0),
-        "n_decoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("hidden_size", least=1),
-        "n_heads": settings.whole("num_attention_heads", least=1),
-        "d_ff": settings.whole("intermediate_size", least=1),
+        **settings.sizes({"n_decoder_layers": "num_hidden_layers", "max_len": "max_position_embeddings", **SIZES}),
         **settings.vocabulary(),
-        "max_len": settings.whole("max_position_embeddings", least=1),
         "activation": settings.word("hidden_act"),
         **always(norm="pre", final_norm=True),
         "norm_eps": settings.number("layer_norm_eps", 1e-5),

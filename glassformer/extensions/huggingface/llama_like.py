@@ -18,6 +18,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
+    SIZES,
     Family,
     Fields,
     Known,
@@ -30,7 +31,6 @@ from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Ru
 from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, in_layers, renamed, unused
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
-from transformer.model.config import MAX_LAYERS
 
 CONFIG, SCALED, NEW = "config.json", "rope_scaling", "rope_parameters"
 # "dynamic" equals "default" up to the training length, and longer texts are not read here.
@@ -168,19 +168,16 @@ LLAMA = KeyTable(
 
 def _decoder(settings: Settings) -> Fields:
     """What all of them have."""
-    width, heads = settings.whole("hidden_size", least=1), settings.whole("num_attention_heads", least=1)
+    sizes = settings.sizes({"n_decoder_layers": "num_hidden_layers", "max_len": "max_position_embeddings", **SIZES})
+    width, heads = sizes["d_model"], sizes["n_heads"]
     split = Known(width.value // heads.value, say("hidden_size / num_attention_heads"))
     settings.expect("use_bidirectional_attention", None, False)
     return {
         "n_encoder_layers": fixed(0),
-        "n_decoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
-        "d_model": width,
-        "n_heads": heads,
+        **sizes,
         "n_kv_heads": settings.whole("num_key_value_heads", heads, null=heads, least=1),
         "d_head": settings.whole("head_dim", split, null=split, least=1),
-        "d_ff": settings.whole("intermediate_size", least=1),
         **settings.vocabulary(),
-        "max_len": settings.whole("max_position_embeddings", least=1),
         **always(norm="pre", norm_kind="rms", final_norm=True),
         "norm_eps": settings.number("rms_norm_eps"),
         **always(gated=True, bias=False, positions="rotary", scale_embedding=False),

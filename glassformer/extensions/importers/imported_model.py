@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -207,7 +208,8 @@ def _tried() -> str | None:
 
 def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
     """Write a model of another program as a checkpoint folder; a CheckpointError if name or disk do not allow it."""
-    folder = parent / checked(name)
+    name = checked(name)
+    folder = parent / name
     content = third_party_models.preview(entry, given).content
     if content is None:
         raise CheckpointError("“{name}”: some questions are not answered yet.", name=entry.name)
@@ -225,18 +227,17 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
                     needed=needed,
                 )
             folder.mkdir()  # takes the name, or says that somebody has it
+            try:
+                save(content.parts(), folder)
+            except BaseException:
+                with suppress(OSError):
+                    folder.rmdir()
+                raise
         except FileExistsError:
             raise CheckpointError("“{name}”: already exists; choose another name.", name=name) from None
         except OSError as error:
-            raise _unwritten(folder, error) from None
-        try:
-            save(content.parts(), folder)
-        except BaseException as error:
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-            if isinstance(error, OSError):
-                raise _unwritten(folder, error) from None
-            raise
+            reason = error.strerror or str(error)
+            raise CheckpointError("“{folder}”: cannot be written ({reason}).", folder=name, reason=reason) from None
     loading.look_again()
     return folder
 
@@ -252,12 +253,6 @@ def checked(name: str) -> str:
             endings=", ".join(_ENDINGS),
         )
     return name
-
-
-def _unwritten(folder: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(
-        "“{folder}”: cannot be written ({reason}).", folder=folder.name, reason=error.strerror or str(error)
-    )
 
 
 def _writable() -> list[Path]:

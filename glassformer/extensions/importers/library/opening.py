@@ -33,10 +33,7 @@ from glassformer.extensions.importers.library.readers import (
     MOST_CONFIG,
     OURS,
     Reader,
-    by_file,
-    by_keys,
     is_foreign_file,
-    is_foreign_folder,
     is_marians,
     readers,
     why_unopened,
@@ -55,13 +52,13 @@ from glassformer.extensions.importers.library.tutorial_fields import Understandi
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
-from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen
+from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen, nested
 from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
 from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
 from transformer.checkpoint.listing import Entry, Format
-from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
+from transformer.checkpoint.load import CARD, CONFIG, Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError, GlassformerError, UnansweredError, shown, within
 from transformer.files.kinds import UNPACK
@@ -245,13 +242,11 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
 def _of_folder(folder: Path, inside: Path | None) -> Kind:
     files = FolderFiles(folder, inside=inside)
     if not files.has(CONFIG):
-        return by_file(files) or "weights"
+        return next((one for one in readers() if any(map(files.has, one.files))), "weights")
     record = files.json(CONFIG, limit=MOST_CONFIG)
-    if not isinstance(record, Mapping):
+    if not isinstance(record, Mapping) or any(key in record for key in OURS):
         return "native"  # what it is, loading it says
-    if any(key in record for key in OURS):
-        return "native"
-    return by_keys(record) or "weights"
+    return next((one for one in readers() if any(key in one.keys for key in record)), "weights")
 
 
 class QuestionsError(UnansweredError):
@@ -449,7 +444,12 @@ class ForeignFormat(Format):
 
 def _is_foreign(place: Path, root: Path) -> bool:
     if place.is_dir():
-        return is_foreign_folder(FolderFiles(place, inside=root), place)
+        kind = _of_folder(place, root)
+        lost = FolderFiles(place, inside=root).has(CARD)  # one of ours without its config
+        with suppress(OSError):
+            there = () if kind == "native" or lost else (*place.iterdir(), *nested(place))
+            return isinstance(kind, Reader) or any(map(is_foreign_file, there))
+        return False
     if place.suffix != ARRAYS:
         return is_foreign_file(place)
     with FolderFiles(root, inside=root).open(place.name) as (content, size):

@@ -11,12 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from glassformer.extensions.weight_files.weight_folder import nested
-from transformer.checkpoint.load import CARD, CONFIG
-from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided
-from transformer.files import kinds, strictjson
-from transformer.files.untrusted_folder import FolderFiles
+from transformer.files import kinds
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
@@ -60,16 +56,6 @@ def readers() -> tuple[Reader, ...]:
     return provided("readers")
 
 
-def by_file(files: FolderFiles) -> Reader | None:
-    """The reader of a folder that has a file which only folders of it have."""
-    return next((one for one in readers() if any(map(files.has, one.files))), None)
-
-
-def by_keys(keys: Collection[str]) -> Reader | None:
-    """The reader of a folder whose config.json has these keys."""
-    return next((one for one in readers() if any(key in one.keys for key in keys)), None)
-
-
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
 MOST_CONFIG = 4_000_000  # label maps can be long
 ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
@@ -95,27 +81,3 @@ def is_marians(file: BinaryIO, size: int) -> bool:
     """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is parsed."""
     file.seek(max(0, size - _END))
     return _MARIANS in file.read(_END)
-
-
-def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
-    """Whether a folder that is not our checkpoint may be another program's; `files` are its files."""
-    if by_file(files) is not None:
-        return True
-    if files.has(CARD):  # one of ours that lost its config
-        return False
-    keys = _keys(files) if files.has(CONFIG) else frozenset()
-    if keys is None or not keys.isdisjoint(OURS):
-        return False
-    try:
-        return by_keys(keys) is not None or any(map(is_foreign_file, (*folder.iterdir(), *nested(folder))))
-    except OSError:
-        return False
-
-
-def _keys(files: FolderFiles) -> frozenset[str] | None:
-    """The keys of config.json; None if it is damaged."""
-    try:
-        record = strictjson.parse(files.read(CONFIG, limit=MOST_CONFIG))
-    except (CheckpointError, ClauseError):
-        return None
-    return frozenset(record) if isinstance(record, dict) else None
