@@ -17,16 +17,7 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    BIAS,
-    CLASSES,
-    INPUT,
-    OUTPUT,
-    OUTPUT_BIAS,
-    in_layers,
-    renamed,
-    unused,
-)
+from glassformer.extensions.importers.library.renaming import CLASSES, in_layers, renamed, unused
 from transformer.i18n import say
 
 POSITIONS = "encoder.embedding.positions.table"
@@ -34,7 +25,7 @@ NUMBERS = say("it only numbers the positions")
 
 NORM = "LayerNorm.{weight,bias,gamma,beta}", "norm.{weight,bias,weight,bias}"  # the first files say gamma and beta
 BERT_BODY = {
-    "embeddings.word_embeddings.weight": INPUT,
+    "embeddings.word_embeddings.weight": "?input",
     "embeddings.token_type_embeddings.weight": "encoder.embedding.types.table",
     f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
     f"encoder.layer.{{n}}.{{attention.output,output}}.{NORM[0]}": (
@@ -48,18 +39,16 @@ BERT_BODY = {
 BERT_HEAD = {
     "cls.predictions.transform.dense.{p}": "mlm_head.proj.{p}",
     f"cls.predictions.transform.{NORM[0]}": f"mlm_head.{NORM[1]}",
-    "cls.predictions.bias": BIAS,
-    "cls.predictions.decoder.weight": OUTPUT,
-    "cls.predictions.decoder.bias": OUTPUT_BIAS,
+    "cls.predictions.bias": "?bias",
+    "cls.predictions.decoder.{weight,bias}": "?{output,output_bias}",
 }
 ROBERTA_HEAD = {
     "lm_head.{dense,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
-    "lm_head.bias": BIAS,
-    "lm_head.decoder.weight": OUTPUT,
-    "lm_head.decoder.bias": OUTPUT_BIAS,
+    "lm_head.bias": "?bias",
+    "lm_head.decoder.{weight,bias}": "?{output,output_bias}",
 }
 DISTIL_BODY = {
-    "embeddings.word_embeddings.weight": INPUT,
+    "embeddings.word_embeddings.weight": "?input",
     "embeddings.position_embeddings.weight": POSITIONS,
     f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
     **in_layers("transformer.layer", "encoder", {
@@ -70,8 +59,7 @@ DISTIL_BODY = {
 }  # fmt: skip
 DISTIL_HEAD = {
     "vocab_{transform,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
-    "vocab_projector.weight": OUTPUT,
-    "vocab_projector.bias": BIAS,
+    "vocab_projector.{weight,bias}": "?{output,bias}",
 }
 _CLASSIFIERS = ("classifier.{p}", "classifier.dense.{p}", "classifier.out_proj.{p}", "pre_classifier.{p}",
                 "qa_outputs.{p}", "cls.seq_relationship.{p}")  # fmt: skip

@@ -22,18 +22,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
 )
 from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    BIAS,
-    FORMULA,
-    INPUT,
-    ONE_ROW,
-    OUTPUT,
-    SOURCE,
-    TARGET,
-    names_of,
-    renamed,
-    unused,
-)
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, ONE_ROW, renamed, unused
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 
@@ -44,10 +33,9 @@ GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-
 
 
 _T5_NAMES = {
-    "shared.weight": INPUT,
-    "encoder.embed_tokens.weight": SOURCE,
-    "decoder.embed_tokens.weight": TARGET,
-    "lm_head.weight": OUTPUT,
+    "shared.weight": "?input",
+    "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
+    "lm_head.weight": "?output",
     "{stack}.final_layer_norm.weight": "{stack}.final_norm.weight",
     "{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight": "{stack}.order.table",
     "encoder.block.{n}.layer.{0,1}.layer_norm.weight": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
@@ -142,13 +130,12 @@ OFFSET = 2  # the first rows of their learned positions are not used
 
 
 def _bart_rules(positions: Reshape | None) -> Iterator[Rule]:
-    tables = {"shared.weight": INPUT}
-    yield from renamed(tables | names_of("encoder", SOURCE) | names_of("decoder", TARGET), prefixes=PREFIXES)
+    yield from renamed({"shared.weight": "?input"} | FAIRSEQ, prefixes=PREFIXES)
     if positions:
         table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
         yield from renamed(table, prefixes=PREFIXES, reshape=positions)
-    yield Rule.of("lm_head.weight", OUTPUT)
-    yield Rule.of("final_logits_bias", BIAS, reshape=ONE_ROW)
+    yield Rule.of("lm_head.weight", "?output")
+    yield Rule.of("final_logits_bias", "?bias", reshape=ONE_ROW)
 
 
 _OLD = [
@@ -188,7 +175,7 @@ def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
 def _marian(settings: Settings, present: Present) -> Fields:
     """The two sides may have vocabularies of their own."""
     shared = settings.flag("share_encoder_decoder_embeddings", True)
-    if not shared.value and len({SOURCE, TARGET} & set(present)) == 1:  # the other has no copy of it
+    if not shared.value and len({"?source", "?target"} & set(present)) == 1:  # the other has no copy of it
         raise settings.refused(
             "share_encoder_decoder_embeddings", False, say("true, because the file has only one embedding table")
         )

@@ -18,14 +18,14 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, MASK, OUTPUT, in_layers, renamed, unused
+from glassformer.extensions.importers.library.renaming import FORMULA, MASK, in_layers, renamed, unused
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 
 _GPT2_PREFIXES, _NEOX_PREFIXES = ("transformer.", ""), ("gpt_neox.", "")
 
 _GPT2_NAMES = {
-    "wte.weight": INPUT,
+    "wte.weight": "?input",
     "wpe.weight": "decoder.embedding.positions.table",
     "ln_f.{p}": "decoder.final_norm.{p}",
     "h.{n}.ln_{1,2}.{p}": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
@@ -42,7 +42,7 @@ GPT2 = KeyTable(
         *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
         *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),
         *renamed(_GPT2_JOINT, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
-        Rule.of("lm_head.weight", OUTPUT),
+        Rule.of("lm_head.weight", "?output"),
     ),
     tuple(unused(MASK, "h.{n}.attn.bias", "h.{n}.attn.masked_bias", prefixes=_GPT2_PREFIXES)),
 )
@@ -73,7 +73,7 @@ def _gpt2(settings: Settings, _: Present) -> Fields:
 
 
 _NEOX_NAMES = {
-    "embed_in.weight": INPUT,
+    "embed_in.weight": "?input",
     "final_layer_norm.{p}": "decoder.final_norm.{p}",
     **in_layers("layers", "decoder", {
         "{input,post_attention}_layernorm": "{self_attn,ffn}_residual.norm",
@@ -86,8 +86,8 @@ NEOX = KeyTable(
     (
         *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),
         *renamed(_NEOX_JOINT, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
-        Rule.of("embed_out.weight", OUTPUT),
-        Rule.of("lm_head.weight", OUTPUT),
+        Rule.of("embed_out.weight", "?output"),
+        Rule.of("lm_head.weight", "?output"),
     ),
     (
         *unused(MASK, "layers.{n}.attention.bias", "layers.{n}.attention.masked_bias", prefixes=_NEOX_PREFIXES),

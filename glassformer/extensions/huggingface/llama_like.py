@@ -28,7 +28,7 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, in_layers, renamed, unused
+from glassformer.extensions.importers.library.renaming import FORMULA, in_layers, renamed, unused
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 
@@ -143,7 +143,7 @@ PREFIXES = ("model.", "")
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 PLAIN = {
-    "embed_tokens.weight": INPUT,
+    "embed_tokens.weight": "?input",
     **in_layers("layers", "decoder", {
         "self_attn.{q,k,v,o}_proj": "self_attn.{q,k,v,out}_proj",
         "mlp.{gate,up,down}_proj": "ffn.{gate,up,down}_proj",
@@ -154,7 +154,7 @@ NORMS = {
     "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
-HEAD = Rule.of("lm_head.weight", OUTPUT)
+HEAD = Rule.of("lm_head.weight", "?output")
 FREQUENCIES = tuple(
     unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES)
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
-from glassformer.extensions.importers.library.renaming import FORMULA, OUTPUT, SOURCE, TARGET, names_of, renamed, unused
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, renamed, unused
 from glassformer.extensions.toolkits.toolkit import (
     Toolkit,
     ToolkitFiles,
@@ -68,14 +68,14 @@ def _rules(learned: bool) -> Iterator[Rule]:
         "encoder.layers.{n}.layer_norms.{0,1}.{p}": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
         "decoder.layers.{n}.layer_norms.{0,1,2}.{p}": "decoder.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{p}",
     }
-    yield from renamed(names_of("encoder", SOURCE) | names_of("decoder", TARGET) | old)
+    yield from renamed(FAIRSEQ | old)
     joint = "{stack}.layers.{n}.{self,encoder}_attn.in_proj_%s", "{stack}.layers.{n}.{self,cross}_attn.{q,k,v}_proj.%s"
     for kind in ("weight", "bias"):
         yield from renamed({joint[0] % kind: joint[1] % kind}, reshape=SPLIT_ROWS)
     if learned:
         table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
         yield from renamed(table, reshape=cut_rows(PAD + 1))
-    yield from renamed({"decoder.output_projection.weight": OUTPUT, "decoder.embed_out": OUTPUT})
+    yield from renamed({"decoder.output_projection.weight": "?output", "decoder.embed_out": "?output"})
 
 
 _VERSION = say("it is only the version number of the file format")

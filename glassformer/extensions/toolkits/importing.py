@@ -22,13 +22,7 @@ from glassformer.extensions.importers.library.config_settings import (
 from glassformer.extensions.importers.library.import_inputs import ImportInputs, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import not_asked
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.renaming import (
-    OUTPUT,
-    account,
-    check_agreement,
-    settle_sinusoids,
-    settle_tables,
-)
+from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
@@ -95,7 +89,7 @@ def import_toolkit(
         pieces = lists if isinstance(lists, ToolkitPieces) else None
         found = keys.match(toolkit.table(options, place), list(weights.tensors))
         said = toolkit.fields(options, frozenset(found.sources), pieces)
-        if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
+        if "?output" not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
             raise ClauseError(
                 "has no output layer, and its options do not specify that the embedding table serves as one; save "
                 "the whole model"

@@ -15,7 +15,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
-from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, in_layers, renamed
+from glassformer.extensions.importers.library.renaming import in_layers, renamed
 from glassformer.extensions.toolkits.toolkit import (
     MAX_SETTINGS,
     Toolkit,
@@ -42,9 +42,8 @@ WITHOUT_EFFECT = (  # of training, or of recurrent networks
 
 
 NAMES = {
-    "src_embed.lut.weight": SOURCE,
-    "trg_embed.lut.weight": TARGET,
-    "decoder.output_layer.weight": OUTPUT,
+    "{src,trg}_embed.lut.weight": "?{source,target}",
+    "decoder.output_layer.weight": "?output",
     "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
     **in_layers("{stack}.layers", "{stack}", {
         "feed_forward.pwff_layer.{0,3}": "ffn.{up,down}_proj",

@@ -15,7 +15,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
 from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import BIAS, OUTPUT, SOURCE, TARGET, in_layers, renamed
+from glassformer.extensions.importers.library.renaming import in_layers, renamed
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, part
 from transformer.errors import ClauseError
 from transformer.i18n import Sentence, say
@@ -37,10 +37,9 @@ REFUSED = (
 
 
 NAMES = {
-    "encoder.embeddings.make_embedding.emb_luts.0.weight": SOURCE,
-    "decoder.embeddings.make_embedding.emb_luts.0.weight": TARGET,
-    "{generator.0,generator}.weight": OUTPUT,
-    "{generator.0,generator}.bias": BIAS,
+    "{encoder,decoder}.embeddings.make_embedding.emb_luts.0.weight": "?{source,target}",
+    "{generator.0,generator}.weight": "?output",
+    "{generator.0,generator}.bias": "?bias",
     "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
 }
 IN_LAYER = {

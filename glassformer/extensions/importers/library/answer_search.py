@@ -42,7 +42,7 @@ WORK = 1.5e12  # multiply-adds of one step: about a minute
 STORED = ("prefix", "src_table", "tgt_table", "output_table", "tie_output", "positions", "output_bias", *PARTS)
 """Fields by which other tensors of the file are read: a model is built for each combination of their values."""
 AROUND = ("bos_id", "eos_id", "decoder_start_id", "prepend_source_bos", "append_source_eos")
-STRONGEST = (*STORED, "norm", "scale_embedding", "norm_kind", *AROUND[:3], "n_heads", "score_scale", *AROUND[3:])
+STRONGEST = (*STORED, "norm", "scale_embedding", "norm_kind", *AROUND, "n_heads", "score_scale")
 LAST = ("pad_id", "unk_id")  # which mean nothing for most texts
 
 

@@ -61,22 +61,16 @@ def in_layers(theirs: str, ours: str, names: Mapping[str, str]) -> dict[str, str
     return {f"{theirs}.{{n}}.{one}.{{p}}": f"{ours}.layers.{{n}}.{other}.{{p}}" for one, other in names.items()}
 
 
-# Of fairseq and its followers.
-IN_LAYER = {
-    "{self,encoder}_attn.{q,k,v,out}_proj": "{self,cross}_attn.{q,k,v,out}_proj",
-    "{self_attn,encoder_attn,final}_layer_norm": "{self_attn,cross_attn,ffn}_residual.norm",
-    "fc{1,2}": "ffn.{up,down}_proj",
-}
-
-
-def names_of(stack: str, role: str) -> dict[str, str]:
-    """What a stack calls its tensors, and what the model does."""
-    return {
-        **in_layers(f"{stack}.layers", stack, IN_LAYER),
-        f"{stack}.embed_tokens.weight": role,
-        f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-        f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
-    }
+FAIRSEQ = {  # and its followers
+    "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
+    "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+    "{stack}.layernorm_embedding.{p}": "{stack}.embedding.norm.{p}",
+    **in_layers("{stack}.layers", "{stack}", {
+        "{self,encoder}_attn.{q,k,v,out}_proj": "{self,cross}_attn.{q,k,v,out}_proj",
+        "{self_attn,encoder_attn,final}_layer_norm": "{self_attn,cross_attn,ffn}_residual.norm",
+        "fc{1,2}": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
 
 
 def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Unused]:
