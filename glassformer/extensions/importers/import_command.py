@@ -121,7 +121,7 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.importers.library.saved_card import write
+    from glassformer.extensions.importers.library.cards import write
     from glassformer.extensions.weight_files import pickles
     from transformer.checkpoint.save import save
 

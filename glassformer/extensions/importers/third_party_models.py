@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from glassformer.checkpoints import table
 from glassformer.extensions.importers.library import opening
-from glassformer.extensions.importers.library.import_inputs import ImportInputs
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, ImportRequest
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import HOLDS, QuestionsError, kind_of
 from glassformer.extensions.importers.library.readers import SUFFIXES, Reader, readers
@@ -123,12 +123,9 @@ def scored(
     """
     samples = samples_of(texts, label=say("The sentences"))
     source, root, _, written = _which(entry, given)
-    answers, files = _said(root, written)
+    asked = ImportRequest(Path(source), *_said(root, written), Path(root))
     with _ONE_SCORED:
-        return opening.ranked(
-            Path(source), report, samples, answers=answers, given=files, inside=Path(root), progress=progress,
-            device=server_options.device(),
-        )  # fmt: skip
+        return opening.ranked(asked, report, samples, progress=progress, device=server_options.device())
 
 
 def opened(content_hash: str) -> Checkpoint | None:

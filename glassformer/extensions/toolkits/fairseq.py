@@ -130,9 +130,9 @@ def _fields(options: ToolkitOptions, _: Present, __: ToolkitPieces | None) -> Fi
     width = options.same("encoder_embed_dim", "decoder_embed_dim", 512)
     for name in ("decoder_input_dim", "decoder_output_dim"):
         options.expect(name, width.value)
-    pre = options.same("encoder_normalize_before", "decoder_normalize_before", False, flag=True)
+    pre = options.same("encoder_normalize_before", "decoder_normalize_before", False, read=options.flag)
     options.expect("no_decoder_final_norm", False, *([] if pre.value else [True]))
-    learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, flag=True)
+    learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, read=options.flag)
     none = options.flag("no_token_positional_embeddings", False)
     unscaled = options.flag("no_scale_embedding", False)
     inner = options.whole("encoder_ffn_embed_dim", 2048, least=1)

@@ -11,6 +11,7 @@ Source: Kreutzer et al., "Joey NMT: A Minimalist NMT Toolkit for Novices" (2019)
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
@@ -105,7 +106,7 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
         "n_decoder_heads": options.whole("decoder.num_heads", least=1),
         "d_ff": options.whole("encoder.ff_size", least=1),
         "d_decoder_ff": options.whole("decoder.ff_size", least=1),
-        "activation": _one(options, "activation", FUNCTIONS, "relu"),
+        "activation": _both(options, "activation", FUNCTIONS, "relu"),
         "norm": norm,
         "final_norm": Known(
             "encoder.final_norm.weight" in present, say("whether the file has tensors of a final norm"), "inferred"
@@ -121,20 +122,15 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
     return made
 
 
-def _one(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: str) -> Known:
+def _both(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: str) -> Known:
     """An option that must be equal in both stacks."""
-    first, second = (options.word(f"{stack}.{key}", absent, names=names) for stack in ("encoder", "decoder"))
-    if first.value != second.value:
-        raise options.refused(
-            f"decoder.{key}", options.raw(f"decoder.{key}", absent), say("the same value as in the encoder")
-        )
-    return first
+    return options.same(f"encoder.{key}", f"decoder.{key}", absent, read=partial(options.word, names=names))
 
 
 def _norm(options: ToolkitOptions, present: Present) -> Known:
     """Pre-norm or post-norm; a config of version 1 does not say, and all its models are pre-norm."""
     if any(options.has(f"{stack}.layer_norm") for stack in ("encoder", "decoder")):
-        return _one(options, "layer_norm", {"pre": "pre", "post": "post"}, "post")
+        return _both(options, "layer_norm", {"pre": "pre", "post": "post"}, "post")
     if "encoder.final_norm.weight" not in present:
         raise options.refused("encoder.layer_norm", None, say("pre or post"))
     return Known("pre", options.nowhere("encoder.layer_norm"))
@@ -145,7 +141,7 @@ def _scale(options: ToolkitOptions) -> Known:
     if options.raw("tied_embeddings") is True:  # the decoder's embeddings are the encoder's, scale and all
         options.raw(keys[1])
         return options.flag(keys[0], False)
-    return options.same(keys[0], keys[1], False, flag=True)
+    return options.same(keys[0], keys[1], False, read=options.flag)
 
 
 def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:

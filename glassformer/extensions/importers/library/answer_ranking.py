@@ -61,7 +61,9 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     if not len(fitting):
         return _noted(report, say("No answer could be tried: no text is short enough for the model."))
     choices = {one.name: found for one in report.tried if one.name not in NOT_TRIED and (found := _choices(one, base))}
-    built = {tuple(guess[name] for name in choices if name in STORED): Variants(base)}
+    built: dict[tuple[Any, ...], Variants | None] = {
+        tuple(guess[name] for name in choices if name in STORED): Variants(base)
+    }
     search = AnswerSearch(build, base, fitting, choices, guess, progress, built=built)
     with _few_threads(base):
         best = search.run()

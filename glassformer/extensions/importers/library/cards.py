@@ -17,10 +17,12 @@
     [settings]                                   # stored beside the weights -> a field
     "model_args.n_head" = "n_heads"
 
+`write` makes one of a user's answers: numbers of layers become holes, so other files may have other numbers of layers.
 A card has no code: what it cannot say is a general feature of the import, or it is `refused` with the reason. A value
 that was stored beside the weights counts more than the card, a tokenizer's ids do, and an answer counts most.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +37,7 @@ from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression, spelled
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.renaming import equal
-from glassformer.extensions.importers.library.report import Field, ask, inferred
+from glassformer.extensions.importers.library.report import Field, Imported, ask, inferred
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, ClauseError, shown, within
@@ -396,3 +398,61 @@ def heads_of(card: NameCard | None, found: Match, weights: Weights, width: int |
         return None
     why = say("The map of a head has {n} of the {width} dimensions.", n=weights.tensors[one].shape[0], width=width)
     return inferred("n_heads", width // weights.tensors[one].shape[0], why)
+
+
+_LAYER = re.compile(r"(encoder|decoder)\.layers\.\d+\.")
+_NUMBER = re.compile(r"(?<![^.])\d+(\.\D*)$")
+_ENDS = (".weight", ".bias")
+_WORDS = {reshape: word for word, reshapes in RESHAPES.items() for reshape in reshapes}
+
+
+def write(imported: Imported, path: Path) -> None:
+    """Write the card of an import; refuses a path that is taken, and models of whose names a card or config knows."""
+    found, source = imported.named, imported.report.source
+    if found is None:
+        raise CheckpointError("{label}: its names are known, so they need no card.", label=source)
+    if path.exists():
+        raise CheckpointError("{file} already exists; choose a new name.", file=str(path))
+    answered = {one.name: one.value for one in imported.report.fields if one.how in ("answered", "decided")}
+    fields = {name: _plain(name, value) for name, value in answered.items() if name in CONFIG_FIELDS}
+    ignored = [name for name in found.ignored if name.startswith(found.prefix)]
+    tables = {
+        "names": dict(_pattern(one, found) for one in found.taken),
+        "ignored": {_numbered(name, found): "unused" for name in ignored},
+        "fields": {name: value for name, value in fields.items() if value is not None},
+    }
+    lines = [f"title = {json.dumps(Path(source).stem)}"]
+    for key, table in tables.items():
+        lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {_toml(value)}" for name, value in table.items())]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as TOML has it, which has no null."""
+    return "none" if value is None and name.endswith("_id") else [*value] if isinstance(value, tuple) else value
+
+
+def _pattern(one: keys.MatchedTensor, found: Match) -> tuple[str, Any]:
+    source, targets = _numbered(one.source, found), list(one.targets)
+    if "{n}" in source:
+        targets = [_LAYER.sub(r"\1.layers.{n}.", name) for name in targets]
+    end = next((end for end in _ENDS if all(name.endswith(end) for name in (source, *targets))), "")
+    source, *targets = (f"{name.removesuffix(end)}.{{p}}" if end else name for name in (source, *targets))
+    to: Any = targets if len(targets) > 1 else targets[0]
+    return source, to if one.reshape is keys.AS_IS else {_WORDS[one.reshape]: to}
+
+
+def _numbered(name: str, found: Match) -> str:
+    """A name with a hole for the number of its layer, the last one in what the layer's names begin with."""
+    layer = found.layer_of(name)
+    return (_NUMBER.sub(r"{n}\1", layer) + name[len(layer) :]).removeprefix(found.prefix)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{json.dumps(name)} = {_toml(one)}' for name, one in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if not isinstance(value, str | int | float):
+        raise CheckpointError("{found} cannot be written into a card.", found=shown(value))
+    return json.dumps(str(value) if isinstance(value, str) else value)

@@ -150,10 +150,9 @@ class Settings:
         if found not in allowed:
             raise self.refused(key, found, shown(allowed[0]))
 
-    def same(self, key: str, other: str, absent: Any = _REQUIRED, *, flag: bool = False) -> Known:
-        """A number, or true or false, that the encoder and the decoder each have; refused where they differ."""
-        read = self.flag if flag else self.whole
-        found, second = read(key, absent), read(other, absent)
+    def same(self, key: str, other: str, absent: Any = _REQUIRED, *, read: Callable[..., Known] | None = None) -> Known:
+        """A number, or what `read` reads, that the encoder and the decoder each have; refused where they differ."""
+        found, second = ((read or self.whole)(one, absent) for one in (key, other))
         if found.value != second.value:
             expected = say("{value}, as in {other}", value=found.value, other=key)
             raise self.refused(other, second.value, expected)

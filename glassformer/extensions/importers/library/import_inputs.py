@@ -64,6 +64,16 @@ NOTHING = ImportInputs()
 
 
 @dataclass(frozen=True)
+class ImportRequest:
+    """What is to be opened, and what the user says of it."""
+
+    source: Path | None  # a file or folder; None for a model in memory
+    answers: Mapping[str, Any] = MappingProxyType({})  # to questions of a report, past or future, by fields
+    given: ImportInputs = NOTHING
+    inside: Path | None = None  # the real path of a folder that no link may leave; None if any will do
+
+
+@dataclass(frozen=True)
 class Tokenizers:
     """The tokenizers of a model."""
 

@@ -6,17 +6,16 @@ pickle: listing must be cheap and run no code. `extensions.importers.library.ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from transformer.extensions import provided
 from transformer.files import kinds
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
-    from glassformer.extensions.importers.library.import_inputs import ImportInputs
+    from glassformer.extensions.importers.library.import_inputs import ImportRequest
     from glassformer.extensions.importers.library.report import Imported
     from glassformer.extensions.weight_files.weights import Weights
 
@@ -27,22 +26,11 @@ class Reader:
     keys: Collection[str] = frozenset()  # of a config.json, any of which means a folder of it
     files: Collection[str] = ()  # names of files that mean one, too
 
-    def import_folder(
-        self, folder: Path, *, answers: Mapping[str, Any], also: ImportInputs, inside: Path | None
-    ) -> Imported:
-        """What a folder of it holds; arguments and errors as of `opening.preview`."""
+    def import_folder(self, folder: Path, asked: ImportRequest) -> Imported:
+        """What a folder of it holds, and errors as of `opening.preview`."""
         raise NotImplementedError
 
-    def import_weights(
-        self,
-        weights: Weights,
-        open_again: Callable[[], AbstractContextManager[Weights]],
-        *,
-        source: Path,
-        answers: Mapping[str, Any],
-        also: ImportInputs,
-        inside: Path | None,
-    ) -> Imported | None:
+    def import_weights(self, weights: Weights, asked: ImportRequest) -> Imported | None:
         """What open weights of it hold, from a file or folder; None where they are not of it."""
         return None
 
