@@ -181,7 +181,8 @@ def _losses(one: Scorable, samples: Samples, *, with_end: bool) -> list[Loss]:
     parts = one.model.anatomy
     if not parts.writes or (parts.reads and not samples.targets):
         return [loss_of(one, samples)]
-    pairs, reading = pairs_of(one, samples), Reading(end_counts=parts.reads or with_end)
+    ended = parts.reads or with_end or not samples.targets
+    pairs, reading = pairs_of(one, samples), Reading(end_counts=ended)
     if with_end and not samples.targets:  # the text is a whole one
         pairs = [PairIds(pair.source[:1], pair.source[1:]) for pair in pairs]
     ready = batches(one.model.config, pairs, reading)

@@ -403,7 +403,7 @@ def heads_of(card: NameCard | None, found: Match, weights: Weights, width: int |
 _LAYER = re.compile(r"(encoder|decoder)\.layers\.\d+\.")
 _NUMBER = re.compile(r"(?<![^.])\d+(\.\D*)$")
 _ENDS = (".weight", ".bias")
-_WORDS = {reshape: word for word, reshapes in RESHAPES.items() for reshape in reshapes}
+_WORD_OF = {reshape: word for word, reshapes in RESHAPES.items() for reshape in reshapes}
 
 
 def write(imported: Imported, path: Path) -> None:
@@ -439,7 +439,7 @@ def _pattern(one: keys.MatchedTensor, found: Match) -> tuple[str, Any]:
     end = next((end for end in _ENDS if all(name.endswith(end) for name in (source, *targets))), "")
     source, *targets = (f"{name.removesuffix(end)}.{{p}}" if end else name for name in (source, *targets))
     to: Any = targets if len(targets) > 1 else targets[0]
-    return source, to if one.reshape is keys.AS_IS else {_WORDS[one.reshape]: to}
+    return source, to if one.reshape is keys.AS_IS else {_WORD_OF[one.reshape]: to}
 
 
 def _numbered(name: str, found: Match) -> str:

@@ -95,7 +95,7 @@ def import_opened(weights: Weights, asked: ImportRequest) -> Imported:
         understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights), own)
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, asked).done()
-    if stacks := parts.stacks(understood.match, answers):
+    if stacks := parts.stacks(understood.match, answers) or parts.unnamed(understood.match, weights, answers):
         unopened = UnopenedTensors(understood.match, weights.again)
         return Imported(replace(understood.report, fields=tuple(stacks)), None, unopened)
     raise CheckpointError(
