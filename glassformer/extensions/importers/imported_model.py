@@ -105,10 +105,9 @@ def scoring(entry: Entry, report: ImportReport) -> None:
         texts = pairs.box(key=TEXTS)
         said, is_empty = say("Compare the choices"), not texts.strip()
         with pressed(st.button, said, key=SCORE, about=entry.name, disabled=is_empty) as asked:
-            is_decided = asked and _score(entry, report, texts)
-        if is_decided:
-            session.new_run()
-            st.rerun()
+            is_scored = asked and _score(entry, report, texts)
+        if is_scored:
+            st.rerun()  # what is above shows the answers
         name, _, notes = st.session_state.get(SCORED) or ("", None, ())
         if name == entry.name:
             place = notes.index(POINTS_TO_THE_DOCTOR) if POINTS_TO_THE_DOCTOR in notes else len(notes)
@@ -118,7 +117,7 @@ def scoring(entry: Entry, report: ImportReport) -> None:
 
 
 def _score(entry: Entry, report: ImportReport, texts: str) -> bool:
-    """Rank the answers, and take those that pairs decide, anew where they did before; whether that changed answers."""
+    """Rank the answers, and take those that pairs decide, anew where they did before; whether that could be done."""
     bar = st.progress(0.0)
 
     def show(done: int, most: int) -> None:
@@ -131,14 +130,14 @@ def _score(entry: Entry, report: ImportReport, texts: str) -> bool:
         bare = third_party_models.preview(entry, given).report if report.decided else report
         found = third_party_models.scored(entry, given, bare, pairs.with_tabs(texts), show)
         st.session_state[SCORED] = entry.name, replace(found, notes=()), found.notes[len(bare.notes) :]
+        st.session_state[pairs.CARRIED] = entry.name, texts
         session.keep_answers(entry.name, (*given, *found.decided.items()))
+        session.new_run()
         return found
 
     found = attempt(score)
     bar.empty()
-    if found is not None:
-        st.session_state[pairs.CARRIED] = entry.name, texts
-    return found is not None and bool(found.decided or report.decided)
+    return found is not None
 
 
 def ranked(entry: Entry, report: ImportReport) -> ImportReport:

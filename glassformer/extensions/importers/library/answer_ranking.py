@@ -158,7 +158,8 @@ def _ranked(one: Field, search: AnswerSearch, best: Mapping[str, Any]) -> Field:
     known = pairs and len(search.samples) >= FEWEST and search.mean(best) <= KNOWN * search.guessing
     idle = [i for i in alike if one.name in IDLE and values[i] in one.usual]
     apart = say("Your pairs do not tell these apart: {values}.", values=", ".join(named[i] for i in alike))
-    if known and len(alike) + len(worse) == len(tried) and (len(alike) == 1 or idle):
+    settled = known and len(alike) + len(worse) == len(tried) and (len(alike) == 1 or bool(idle))
+    if settled and not (one.is_assumed and search.place(one.name, one.value) == first):
         said = say("Your pairs decide: {verdict}", verdict=said)
         if idle:
             taken = say("{value} is taken: it is usual, and nothing depends on the choice.", value=named[idle[0]])
