@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def _print(title: str, found: Found) -> None:
-    best = best_answers(found.report)
+    best = best_answers(found.report) | found.report.decided
     right = [name for name, value in found.truth.items() if value == best.get(name)]
     print(f"\n### {title}: {len(right)} of {len(found.truth)} right, {found.seconds:.1f} s\n")
     print(*found.report.notes, sep="\n")

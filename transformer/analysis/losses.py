@@ -343,11 +343,18 @@ _IDS = tuple(one.name for one in fields(Ids))
 
 @dataclass(frozen=True)
 class Variant:
-    """A model that shares its parameters with others."""
+    """A model that shares its parameters with others; it can be run, but queries do not know it."""
 
     model: Transformer
     src_tokenizer: AnyTokenizer
     tgt_tokenizer: AnyTokenizer
+    name: str = ""
+    content_hash: str = ""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The features of the model."""
+        return self.model.config
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glassformer.extensions.importers.import_command import add_usual
+from glassformer.extensions.importers.import_command import add_given
 from transformer.checkpoint.named import named
 from transformer.commands import add_device
 from transformer.i18n import Sentence
@@ -44,39 +44,30 @@ def add(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="print the report as JSON")
     form.add_argument("--markdown", action="store_true", help="print the report as Markdown, to paste into a thread")
     foreign = parser.add_argument_group("models of other programs")
-    foreign.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        dest="answers",
-        help="answer an open question, as in `import`; may be repeated",
-    )
-    add_usual(foreign)
-    foreign.add_argument("--source-pieces", type=Path, metavar="F", help="the source's tokenizer")
-    foreign.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
-    foreign.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
+    add_given(foreign)
 
 
 def _run(options: argparse.Namespace) -> int:
     import torch
 
     from glassformer.extensions.doctor.library.report import examine
-    from glassformer.extensions.importers.import_command import answers_of, keep_answers, with_usual
+    from glassformer.extensions.importers.import_command import answers_of, keep_answers, settled
     from glassformer.extensions.importers.library.import_inputs import ImportInputs
-    from glassformer.extensions.importers.library.opening import QuestionsError, preview
+    from glassformer.extensions.importers.library.opening import QuestionsError
     from transformer.analysis.losses import read_samples
     from transformer.checkpoint.opening import load
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
-    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces)
+    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, card=options.card)
     answers = answers_of(options.answers)
     try:
-        if options.usual:
-            answers = with_usual(options.checkpoint, answers, given)
         checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
     except QuestionsError:
-        return _unopened(options, preview(options.checkpoint, answers=answers, given=given))
+        answers, imported = settled(options.checkpoint, options)
+        print(*imported.report.decisions, sep="\n", end="\n" * bool(imported.report.decisions), file=sys.stderr)
+        if imported.content is None:
+            return _unopened(options, imported)
+        checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
     if said := keep_answers(options.checkpoint, answers):
         print(said, file=sys.stderr)
     if checkpoint.config.count_parameters() <= SMALL:

@@ -7,6 +7,7 @@ those of transformers 5.23, and of the files that its first versions wrote.
 from collections.abc import Iterator, Mapping
 
 from glassformer.extensions.importers.library.config_settings import (
+    SIZES,
     Family,
     Fields,
     Known,
@@ -16,73 +17,52 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
+from glassformer.extensions.importers.library.renaming import CLASSES, in_layers, renamed, unused
 from transformer.i18n import say
-from transformer.model.config import MAX_LAYERS
 
-LAYER = "encoder.layers.{n}"
 POSITIONS = "encoder.embedding.positions.table"
 NUMBERS = say("it only numbers the positions")
 
+NORM = "LayerNorm.{weight,bias,gamma,beta}", "norm.{weight,bias,weight,bias}"  # the first files say gamma and beta
 BERT_BODY = {
-    "embeddings.word_embeddings.weight": INPUT,
+    "embeddings.word_embeddings.weight": "?input",
     "embeddings.token_type_embeddings.weight": "encoder.embedding.types.table",
-    "embeddings.LayerNorm.{p}": "encoder.embedding.norm.{p}",
-    "encoder.layer.{n}.attention.self.query.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
-    "encoder.layer.{n}.attention.self.key.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
-    "encoder.layer.{n}.attention.self.value.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
-    "encoder.layer.{n}.attention.output.dense.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "encoder.layer.{n}.attention.output.LayerNorm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "encoder.layer.{n}.intermediate.dense.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "encoder.layer.{n}.output.dense.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-    "encoder.layer.{n}.output.LayerNorm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-}
+    f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
+    f"encoder.layer.{{n}}.{{attention.output,output}}.{NORM[0]}": (
+        f"encoder.layers.{{n}}.{{self_attn,ffn}}_residual.{NORM[1]}"
+    ),
+    **in_layers("encoder.layer", "encoder", {
+        "attention.{self.query,self.key,self.value,output.dense}": "self_attn.{q,k,v,out}_proj",
+        "{intermediate,output}.dense": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
 BERT_HEAD = {
     "cls.predictions.transform.dense.{p}": "mlm_head.proj.{p}",
-    "cls.predictions.transform.LayerNorm.{p}": "mlm_head.norm.{p}",
-    "cls.predictions.bias": BIAS,
-    "cls.predictions.decoder.weight": OUTPUT,
-    "cls.predictions.decoder.bias": OUTPUT_BIAS,
+    f"cls.predictions.transform.{NORM[0]}": f"mlm_head.{NORM[1]}",
+    "cls.predictions.bias": "?bias",
+    "cls.predictions.decoder.{weight,bias}": "?{output,output_bias}",
 }
 ROBERTA_HEAD = {
-    "lm_head.dense.{p}": "mlm_head.proj.{p}",
-    "lm_head.layer_norm.{p}": "mlm_head.norm.{p}",
-    "lm_head.bias": BIAS,
-    "lm_head.decoder.weight": OUTPUT,
-    "lm_head.decoder.bias": OUTPUT_BIAS,
+    "lm_head.{dense,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
+    "lm_head.bias": "?bias",
+    "lm_head.decoder.{weight,bias}": "?{output,output_bias}",
 }
 DISTIL_BODY = {
-    "embeddings.word_embeddings.weight": INPUT,
+    "embeddings.word_embeddings.weight": "?input",
     "embeddings.position_embeddings.weight": POSITIONS,
-    "embeddings.LayerNorm.{p}": "encoder.embedding.norm.{p}",
-    "transformer.layer.{n}.attention.q_lin.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
-    "transformer.layer.{n}.attention.k_lin.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
-    "transformer.layer.{n}.attention.v_lin.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
-    "transformer.layer.{n}.attention.out_lin.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "transformer.layer.{n}.sa_layer_norm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "transformer.layer.{n}.ffn.lin1.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "transformer.layer.{n}.ffn.lin2.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-    "transformer.layer.{n}.output_layer_norm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-}
+    f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
+    **in_layers("transformer.layer", "encoder", {
+        "attention.{q,k,v,out}_lin": "self_attn.{q,k,v,out}_proj",
+        "{sa,output}_layer_norm": "{self_attn,ffn}_residual.norm",
+        "ffn.lin{1,2}": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
 DISTIL_HEAD = {
-    "vocab_transform.{p}": "mlm_head.proj.{p}",
-    "vocab_layer_norm.{p}": "mlm_head.norm.{p}",
-    "vocab_projector.weight": OUTPUT,
-    "vocab_projector.bias": BIAS,
+    "vocab_{transform,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
+    "vocab_projector.{weight,bias}": "?{output,bias}",
 }
 _CLASSIFIERS = ("classifier.{p}", "classifier.dense.{p}", "classifier.out_proj.{p}", "pre_classifier.{p}",
                 "qa_outputs.{p}", "cls.seq_relationship.{p}")  # fmt: skip
-
-
-def _with_old_norms(names: Mapping[str, str]) -> dict[str, str]:
-    """Norms also under the names of the first files: gamma for weight, beta for bias."""
-    old = {
-        theirs.replace("{p}", was): ours.replace("{p}", kind)
-        for theirs, ours in names.items()
-        if ".LayerNorm." in theirs
-        for was, kind in (("gamma", "weight"), ("beta", "bias"))
-    }
-    return {**names, **old}
 
 
 def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
@@ -93,7 +73,7 @@ def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
 
 def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None) -> KeyTable:
     prefixes = (prefix, "")
-    rules: list[Rule] = [*renamed(_with_old_norms(body), prefixes=prefixes), *renamed(_with_old_norms(head))]
+    rules: list[Rule] = [*renamed(body, prefixes=prefixes), *renamed(head)]
     if first_row is not None:
         how = cut_rows(first_row)
         rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
@@ -150,10 +130,7 @@ def roberta(settings: Settings, present: Present) -> Fields:
 def _bert(settings: Settings, present: Present, activation: Known) -> Fields:
     return {
         **_encoder(settings, present, activation),
-        "n_encoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("hidden_size", least=1),
-        "n_heads": settings.whole("num_attention_heads", least=1),
-        "d_ff": settings.whole("intermediate_size", least=1),
+        **settings.sizes({"n_encoder_layers": "num_hidden_layers", **SIZES}),
         "activation": settings.word("hidden_act"),
         "norm_eps": settings.number("layer_norm_eps", 1e-12),
         "n_token_types": settings.whole("type_vocab_size", 2),
@@ -166,10 +143,9 @@ def distilbert(settings: Settings, present: Present) -> Fields:
     activation = settings.word("activation")
     return {
         **_encoder(settings, present, activation),
-        "n_encoder_layers": settings.whole("n_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("dim", least=1),
-        "n_heads": settings.whole("n_heads", least=1),
-        "d_ff": settings.whole("hidden_dim", least=1),
+        **settings.sizes(
+            {"n_encoder_layers": "n_layers", "d_model": "dim", "n_heads": "n_heads", "d_ff": "hidden_dim"}
+        ),
         "activation": activation,
         "norm_eps": fixed(1e-12),
         "n_token_types": fixed(0),

@@ -22,56 +22,40 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
 )
 from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    BIAS,
-    FORMULA,
-    INPUT,
-    ONE_ROW,
-    OUTPUT,
-    SOURCE,
-    TARGET,
-    names_of,
-    renamed,
-    unused,
-)
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, ONE_ROW, renamed, unused
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 
 MAX_LEN = 512  # where the config does not say it: texts may be longer, as nothing has a place of its own
-PROJECTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
-SUBLAYERS = {
-    "encoder": {"SelfAttention": "self_attn"},
-    "decoder": {"SelfAttention": "self_attn", "EncDecAttention": "cross_attn"},
-}
 # feed_forward_proj -> the non-linearity; "gated-gelu" means the approximation.
 PLAIN = ACTIVATIONS
 GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
 
 
-def _t5_rules() -> Iterator[Rule]:
-    yield from renamed({"shared.weight": INPUT, "lm_head.weight": OUTPUT})
-    for (stack, sublayers), role in zip(SUBLAYERS.items(), (SOURCE, TARGET), strict=True):
-        block, layer, last = f"{stack}.block.{{n}}.layer", f"{stack}.layers.{{n}}", len(sublayers)
-        names = {
-            f"{stack}.embed_tokens.weight": role,
-            f"{stack}.final_layer_norm.weight": f"{stack}.final_norm.weight",
-            f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight": f"{stack}.order.table",
-            f"{block}.{last}.layer_norm.weight": f"{layer}.ffn_residual.norm.weight",
-            f"{block}.{last}.DenseReluDense.wi.weight": f"{layer}.ffn.up_proj.weight",
-            f"{block}.{last}.DenseReluDense.wi_0.weight": f"{layer}.ffn.gate_proj.weight",
-            f"{block}.{last}.DenseReluDense.wi_1.weight": f"{layer}.ffn.up_proj.weight",
-            f"{block}.{last}.DenseReluDense.wo.weight": f"{layer}.ffn.down_proj.weight",
-        }
-        for i, (theirs, ours) in enumerate(sublayers.items()):
-            names[f"{block}.{i}.layer_norm.weight"] = f"{layer}.{ours}_residual.norm.weight"
-            for one, projection in PROJECTIONS.items():
-                names[f"{block}.{i}.{theirs}.{one}.weight"] = f"{layer}.{ours}.{projection}.weight"
-        yield from renamed(names)
-
-
+_T5_NAMES = {
+    "shared.weight": "?input",
+    "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
+    "lm_head.weight": "?output",
+    "{stack}.final_layer_norm.weight": "{stack}.final_norm.weight",
+    "{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight": "{stack}.order.table",
+    "encoder.block.{n}.layer.{0,1}.layer_norm.weight": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
+    "decoder.block.{n}.layer.{0,1,2}.layer_norm.weight": (
+        "decoder.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.weight"
+    ),
+    "{stack}.block.{n}.layer.0.SelfAttention.{q,k,v,o}.weight": "{stack}.layers.{n}.self_attn.{q,k,v,out}_proj.weight",
+    "decoder.block.{n}.layer.1.EncDecAttention.{q,k,v,o}.weight": (
+        "decoder.layers.{n}.cross_attn.{q,k,v,out}_proj.weight"
+    ),
+    "encoder.block.{n}.layer.1.DenseReluDense.{wi,wi_0,wi_1,wo}.weight": (
+        "encoder.layers.{n}.ffn.{up,gate,up,down}_proj.weight"
+    ),
+    "decoder.block.{n}.layer.2.DenseReluDense.{wi,wi_0,wi_1,wo}.weight": (
+        "decoder.layers.{n}.ffn.{up,gate,up,down}_proj.weight"
+    ),
+}
 T5 = KeyTable(
     say("A {family} model.", family="T5"),
-    tuple(_t5_rules()),
+    tuple(renamed(_T5_NAMES)),
     (
         Unused(
             "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
@@ -137,18 +121,21 @@ T5_FAMILIES = {
 
 
 PREFIXES = ("model.", "")  # the second where the model was saved without its head
+BART_SIZES = {
+    "n_encoder_layers": "encoder_layers", "n_decoder_layers": "decoder_layers", "d_model": "d_model",
+    "n_heads": "encoder_attention_heads", "n_decoder_heads": "decoder_attention_heads", "d_ff": "encoder_ffn_dim",
+    "d_decoder_ff": "decoder_ffn_dim", "max_len": "max_position_embeddings",
+}  # fmt: skip
 OFFSET = 2  # the first rows of their learned positions are not used
 
 
 def _bart_rules(positions: Reshape | None) -> Iterator[Rule]:
-    for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
-        yield from renamed(names_of(stack, role), prefixes=PREFIXES)
-        if positions:
-            table = {f"{stack}.embed_positions.weight": f"{stack}.embedding.positions.table"}
-            yield from renamed(table, prefixes=PREFIXES, reshape=positions)
-    yield from renamed({"shared.weight": INPUT}, prefixes=PREFIXES)
-    yield Rule.of("lm_head.weight", OUTPUT)
-    yield Rule.of("final_logits_bias", BIAS, reshape=ONE_ROW)
+    yield from renamed({"shared.weight": "?input"} | FAIRSEQ, prefixes=PREFIXES)
+    if positions:
+        table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
+        yield from renamed(table, prefixes=PREFIXES, reshape=positions)
+    yield Rule.of("lm_head.weight", "?output")
+    yield Rule.of("final_logits_bias", "?bias", reshape=ONE_ROW)
 
 
 _OLD = [
@@ -177,17 +164,10 @@ def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
     settings.expect("add_cross_attention", False)
     settings.raw("num_hidden_layers")  # it repeats another
     return {
-        "n_encoder_layers": settings.whole("encoder_layers", least=1, most=MAX_LAYERS),
-        "n_decoder_layers": settings.whole("decoder_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("d_model", least=1),
-        "n_heads": settings.whole("encoder_attention_heads", least=1),
-        "n_decoder_heads": settings.whole("decoder_attention_heads", least=1),
-        "d_ff": settings.whole("encoder_ffn_dim", least=1),
-        "d_decoder_ff": settings.whole("decoder_ffn_dim", least=1),
+        **settings.sizes(BART_SIZES),
         **settings.vocabulary(),
         "activation": settings.word("activation_function"),
         "scale_embedding": settings.flag("scale_embedding", scaled),
-        "max_len": settings.whole("max_position_embeddings", least=1),
         **always(norm_eps=1e-5, bias=True),
     }
 
@@ -195,7 +175,7 @@ def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
 def _marian(settings: Settings, present: Present) -> Fields:
     """The two sides may have vocabularies of their own."""
     shared = settings.flag("share_encoder_decoder_embeddings", True)
-    if not shared.value and len({SOURCE, TARGET} & set(present)) == 1:  # the other has no copy of it
+    if not shared.value and len({"?source", "?target"} & set(present)) == 1:  # the other has no copy of it
         raise settings.refused(
             "share_encoder_decoder_embeddings", False, say("true, because the file has only one embedding table")
         )

@@ -7,10 +7,8 @@
 No code of the folder is run, and transformers is not needed. Unsupported arithmetic is refused, with the key or tensor.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -30,7 +28,7 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
     reported,
 )
-from glassformer.extensions.importers.library.import_inputs import ImportInputs
+from glassformer.extensions.importers.library.import_inputs import ImportRequest
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names, not_asked
 from glassformer.extensions.importers.library.keys import KeyTable, Match
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
@@ -110,9 +108,8 @@ def import_folder(
     record = _record(files, CONFIG)
     family = _family(files, record)
     settings = Settings(record, label=files.label(CONFIG))
-    open_again = partial(open_weights, Path(folder), inside=inside)
-    with open_again() as weights:
-        return _Import(files, record, family, settings, weights, answers, open_again).done()
+    with open_weights(Path(folder), inside=inside) as weights:
+        return _Import(files, record, family, settings, weights, answers).done()
 
 
 def family_of(files: FolderFiles) -> Family:
@@ -163,7 +160,6 @@ class _Import:
     settings: Settings
     weights: Weights
     answers: Mapping[str, Any]
-    open_again: Callable[[], AbstractContextManager[Weights]]
 
     def done(self) -> Imported:
         found, said = self._body()
@@ -203,7 +199,7 @@ class _Import:
         if asked or chosen.vocabularies is None:
             return Imported(report, None)
         card = {"title": self.files.name, "description": f"A {self.family.name} model."}
-        return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.open_again))
+        return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.weights.again))
 
     def _forced(self, ids: Fields, said: Fields) -> Fields:
         """The ids, with those that an output begins with where one is begun."""
@@ -336,18 +332,17 @@ class HuggingFaceReader(Reader):
     keys = frozenset(("model_type", "architectures", "transformers_version"))
     files = (ADAPTER,)
 
-    def import_folder(
-        self, folder: Path, *, answers: Mapping[str, Any], also: ImportInputs, inside: Path | None
-    ) -> Imported:
+    def import_folder(self, folder: Path, asked: ImportRequest) -> Imported:
         """With its own tokenizer, and none that was given."""
-        check_names(answers, ASKED, label=as_typed(folder, inside))
-        if also.has_tokenizer:
+        label = as_typed(folder, asked.inside)
+        check_names(asked.answers, ASKED, label=label)
+        if asked.given.has_tokenizer:
             raise CheckpointError(
                 "{folder}: a transformers folder uses its own tokenizer. Remove the tokenizer that you gave, or put "
                 "that tokenizer's files into the folder.",
-                folder=as_typed(folder, inside),
+                folder=label,
             )
-        return import_folder(folder, answers=answers, inside=inside)
+        return import_folder(folder, answers=asked.answers, inside=asked.inside)
 
     def told(self) -> tuple[Sentence, str, Mapping[str, str]]:
         """How it is written, and each family with the `model_type`s by which it is known."""

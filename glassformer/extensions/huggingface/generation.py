@@ -6,11 +6,10 @@ Source: transformers 5.23, `GenerationConfig` and how `generate` reads it: count
 tokens, and of several forced ends the smallest id is the likeliest.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.config_settings import Fields, Known
-from transformer.errors import CheckpointError, shown
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings
 from transformer.i18n import Sentence, say
 from transformer.model.config_fields import MAX_COUNT
 
@@ -28,7 +27,6 @@ KEYS: Mapping[str, str] = {
     "max_new": "max_new_tokens",
     "forced_end_id": "forced_eos_token_id",
 }
-Ids = Callable[[Any, str], tuple[int, ...]]
 FILE = "generation_config.json"
 # They choose among several outputs or sample; the likeliest piece stays the likeliest.
 NOT_GREEDY = frozenset({
@@ -58,88 +56,6 @@ OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART 
 IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
 
 
-def rules_of(record: Mapping[str, Any], ends: tuple[int, ...], *, label: str) -> dict[str, Any]:
-    """The values of the fields in `KEYS`, from either file; a value of the wrong type is refused.
-
-    `ends` are the ids that end an output, which only rules of length may suppress.
-    """
-    read = _Reader(record, label)
-    words = read.words(BAD_WORDS)
-    single = {word[0] for word in words if len(word) == 1} | set(read.ids(SUPPRESSED))
-    min_new, max_new = read.count("min_new_tokens"), read.count("max_new_tokens")
-    forced = read.ids("forced_eos_token_id")
-    return {
-        "banned_ids": tuple(sorted(single - set(ends))),
-        "banned_sequences": tuple(word for word in words if len(word) > 1),
-        "first_banned_ids": read.ids("begin_suppress_tokens"),
-        "no_repeat_ngram": read.count("no_repeat_ngram_size") or 0,
-        "repetition_penalty": read.number("repetition_penalty", 1.0),
-        "min_length": 0 if min_new is not None else read.count("min_length") or 0,
-        "min_new": min_new or 0,
-        "max_length": None if max_new is not None else read.count("max_length", least=1),
-        "max_new": read.count("max_new_tokens", least=1),
-        "forced_end_id": min(forced, default=None),
-    }
-
-
-class _Reader:
-    """The values of one record, each of the kind that its key calls for."""
-
-    def __init__(self, record: Mapping[str, Any], label: str) -> None:
-        self._record, self._label = record, label
-
-    def count(self, key: str, *, least: int = 0) -> int | None:
-        found = self._record.get(key)
-        if found is not None and (type(found) is not int or not least <= found <= MAX_COUNT):
-            raise self._refused(key, found, say("a whole number from {least} to {most:,}", least=least, most=MAX_COUNT))
-        return found
-
-    def number(self, key: str, absent: float) -> float:
-        found = self._record.get(key)
-        if found is None:
-            return absent
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0.01 <= found <= 100:
-            raise self._refused(key, found, say("a number from {least:g} to {most:g}", least=0.01, most=100))
-        return float(found)
-
-    def ids(self, key: str) -> tuple[int, ...]:
-        """One id or a list of them."""
-        return ids_of(self._record.get(key), key, self._label)
-
-    def words(self, key: str) -> list[tuple[int, ...]]:
-        """Lists of ids; a list may hold one twice."""
-        found = self._record.get(key)
-        if found is None:
-            return []
-        if not isinstance(found, list) or not all(isinstance(word, list) and word for word in found):
-            raise self._refused(key, found, say("lists of ids"))
-        for word in found:
-            ids_of(word, key, self._label)
-        return list(dict.fromkeys(tuple(word) for word in found))
-
-    def _refused(self, key: str, found: object, expected: Sentence) -> CheckpointError:
-        return CheckpointError(
-            "{label}: {key}: found {found}, expected {expected}.",
-            label=self._label,
-            key=key,
-            found=shown(found),
-            expected=expected,
-        )
-
-
-def ids_of(value: Any, key: str, label: str) -> tuple[int, ...]:
-    """One id or a list of them, each once; other values are refused."""
-    if value is None:
-        return ()
-    found = value if isinstance(value, list) else [value]
-    for i in found:
-        if type(i) is not int or not 0 <= i <= MAX_COUNT:
-            raise CheckpointError(
-                "{label}: {key}: found {found}, expected an id.", label=label, key=key, found=shown(i)
-            )
-    return tuple(dict.fromkeys(found))
-
-
 def read_generation(
     own: Mapping[str, Any] | None, config: Mapping[str, Any], ids: Mapping[str, int | None], *, label: str
 ) -> tuple[Fields, tuple[Sentence, ...]]:
@@ -153,26 +69,68 @@ def read_generation(
     own_said = {name: value for name, value in (own or {}).items() if value is not None and (name, value) not in none}
     record = {**ids, **of_config, **own_said}  # null in config.json: there is no such piece
     record = {name: None if (name, value) in none else value for name, value in record.items()}
-    at = f"{label}/{file}"
-    ends = ids_of(record.get("eos_token_id"), "eos_token_id", at)
     if own is None and config.get(OLD_FORCED) is True:
         record.setdefault("forced_bos_token_id", record.get("bos_token_id"))
-    for key in ("pad_token_id", "bos_token_id", "decoder_start_token_id"):
-        ids_of([record.get(key)] if isinstance(record.get(key), list) else record.get(key), key, at)
-    values = {
-        "pad_id": record.get("pad_token_id"),
-        "bos_id": record.get("bos_token_id"),
-        "eos_id": ends[0] if ends else None,
-        "further_eos_ids": tuple(ends[1:]),
-        "decoder_start_id": record.get("decoder_start_token_id"),
-        "forced_ids": ids_of(record.get("forced_bos_token_id"), "forced_bos_token_id", at),
-        **rules_of(record, ends, label=at),
-    }
+    read = Settings({name: value for name, value in record.items() if value is not None}, label=f"{label}/{file}")
+    values = {**_special(read), **_rules(read)}
     keys = dict(zip(values, (*THEIRS, *KEYS.values()), strict=True))
     if not record.get(BAD_WORDS):
         keys["banned_ids"] = SUPPRESSED
     known = {name: Known(value, _evidence(keys[name], own or {}, of_config)) for name, value in values.items()}
     return known, tuple(_notes(own if own is not None else config, file, whole=own is not None))
+
+
+def _special(read: Settings) -> dict[str, Any]:
+    """The special ids of a record."""
+    ends = _ids(read, "eos_token_id")
+    pad, bos, start = (read.whole(key, None, most=MAX_COUNT).value for key in (*THEIRS[:2], THEIRS[4]))
+    return {
+        "pad_id": pad,
+        "bos_id": bos,
+        "eos_id": ends[0] if ends else None,
+        "further_eos_ids": ends[1:],
+        "decoder_start_id": start,
+        "forced_ids": _ids(read, "forced_bos_token_id"),
+    }
+
+
+def _rules(read: Settings) -> dict[str, Any]:
+    """The values of the fields in `KEYS`; an id that ends an output may be suppressed by rules of length alone."""
+    words = read.raw(BAD_WORDS, [])
+    if not isinstance(words, list) or not all(isinstance(word, list) and word for word in words):
+        raise read.refused(BAD_WORDS, words, say("lists of ids"))
+    words = list(dict.fromkeys(tuple(_checked(read, BAD_WORDS, word)) for word in words))
+    single = {word[0] for word in words if len(word) == 1} | set(_ids(read, SUPPRESSED))
+
+    def count(key: str, absent: int | None = None, *, least: int = 0) -> int | None:
+        return read.whole(key, absent, least=least, most=MAX_COUNT).value
+
+    min_new, max_new = count("min_new_tokens"), count("max_new_tokens", least=1)
+    return {
+        "banned_ids": tuple(sorted(single - set(_ids(read, "eos_token_id")))),
+        "banned_sequences": tuple(word for word in words if len(word) > 1),
+        "first_banned_ids": _ids(read, "begin_suppress_tokens"),
+        "no_repeat_ngram": count("no_repeat_ngram_size", 0),
+        "repetition_penalty": read.number("repetition_penalty", 1.0, least=0.01, most=100).value,
+        "min_length": count("min_length", 0) if min_new is None else 0,
+        "min_new": min_new or 0,
+        "max_length": count("max_length", least=1) if max_new is None else None,
+        "max_new": max_new,
+        "forced_end_id": min(_ids(read, "forced_eos_token_id"), default=None),
+    }
+
+
+def _ids(read: Settings, key: str) -> tuple[int, ...]:
+    """One id or a list of them, each once."""
+    found = read.raw(key, [])
+    return tuple(dict.fromkeys(_checked(read, key, found if isinstance(found, list) else [found])))
+
+
+def _checked(read: Settings, key: str, ids: list[Any]) -> list[int]:
+    for i in ids:
+        if type(i) is not int or not 0 <= i <= MAX_COUNT:
+            raise read.refused(key, i, say("an id"))
+    return ids
 
 
 def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Sentence:

@@ -8,6 +8,7 @@ Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (
 
 from glassformer.extensions.huggingface.llama_like import rotary
 from glassformer.extensions.importers.library.config_settings import (
+    SIZES,
     Family,
     Fields,
     Known,
@@ -17,44 +18,31 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import (
-    FORMULA,
-    INPUT,
-    MASK,
-    OUTPUT,
-    joined_rules,
-    renamed,
-    unused,
-)
+from glassformer.extensions.importers.library.renaming import FORMULA, MASK, in_layers, renamed, unused
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 
-LAYER = "decoder.layers.{n}"
 _GPT2_PREFIXES, _NEOX_PREFIXES = ("transformer.", ""), ("gpt_neox.", "")
 
 _GPT2_NAMES = {
-    "wte.weight": INPUT,
+    "wte.weight": "?input",
     "wpe.weight": "decoder.embedding.positions.table",
     "ln_f.{p}": "decoder.final_norm.{p}",
-    "h.{n}.ln_1.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "h.{n}.ln_2.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-    "h.{n}.attn.c_proj.bias": f"{LAYER}.self_attn.out_proj.bias",
-    "h.{n}.mlp.c_fc.bias": f"{LAYER}.ffn.up_proj.bias",
-    "h.{n}.mlp.c_proj.bias": f"{LAYER}.ffn.down_proj.bias",
+    "h.{n}.ln_{1,2}.{p}": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.bias": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.bias",
 }
 _GPT2_COLUMNS = {
-    "h.{n}.attn.c_proj.weight": f"{LAYER}.self_attn.out_proj.weight",
-    "h.{n}.mlp.c_fc.weight": f"{LAYER}.ffn.up_proj.weight",
-    "h.{n}.mlp.c_proj.weight": f"{LAYER}.ffn.down_proj.weight",
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.weight": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.weight"
 }
+_GPT2_JOINT = {"h.{n}.attn.c_attn.{p}": "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"}
 
 GPT2 = KeyTable(
     say("A {family} model.", family="GPT-2"),
     (
         *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
         *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),
-        *joined_rules("h.{n}.attn.c_attn", LAYER, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
-        Rule.of("lm_head.weight", OUTPUT),
+        *renamed(_GPT2_JOINT, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
+        Rule.of("lm_head.weight", "?output"),
     ),
     tuple(unused(MASK, "h.{n}.attn.bias", "h.{n}.attn.masked_bias", prefixes=_GPT2_PREFIXES)),
 )
@@ -85,21 +73,21 @@ def _gpt2(settings: Settings, _: Present) -> Fields:
 
 
 _NEOX_NAMES = {
-    "embed_in.weight": INPUT,
+    "embed_in.weight": "?input",
     "final_layer_norm.{p}": "decoder.final_norm.{p}",
-    "layers.{n}.input_layernorm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
-    "layers.{n}.post_attention_layernorm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
-    "layers.{n}.attention.dense.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "layers.{n}.mlp.dense_h_to_4h.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "layers.{n}.mlp.dense_4h_to_h.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-}
+    **in_layers("layers", "decoder", {
+        "{input,post_attention}_layernorm": "{self_attn,ffn}_residual.norm",
+        "{attention.dense,mlp.dense_h_to_4h,mlp.dense_4h_to_h}": "{self_attn.out,ffn.up,ffn.down}_proj",
+    }),
+}  # fmt: skip
+_NEOX_JOINT = in_layers("layers", "decoder", {"attention.query_key_value": "self_attn.{q,k,v}_proj"})
 NEOX = KeyTable(
     say("A GPT-NeoX or Pythia model."),
     (
         *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),
-        *joined_rules("layers.{n}.attention.query_key_value", LAYER, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
-        Rule.of("embed_out.weight", OUTPUT),
-        Rule.of("lm_head.weight", OUTPUT),
+        *renamed(_NEOX_JOINT, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
+        Rule.of("embed_out.weight", "?output"),
+        Rule.of("lm_head.weight", "?output"),
     ),
     (
         *unused(MASK, "layers.{n}.attention.bias", "layers.{n}.attention.masked_bias", prefixes=_NEOX_PREFIXES),
@@ -114,12 +102,8 @@ def _neox(settings: Settings, _: Present) -> Fields:
     bias = settings.flag("attention_bias", True)
     return {
         "n_encoder_layers": fixed(0),
-        "n_decoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
-        "d_model": settings.whole("hidden_size", least=1),
-        "n_heads": settings.whole("num_attention_heads", least=1),
-        "d_ff": settings.whole("intermediate_size", least=1),
+        **settings.sizes({"n_decoder_layers": "num_hidden_layers", "max_len": "max_position_embeddings", **SIZES}),
         **settings.vocabulary(),
-        "max_len": settings.whole("max_position_embeddings", least=1),
         "activation": settings.word("hidden_act"),
         **always(norm="pre", final_norm=True),
         "norm_eps": settings.number("layer_norm_eps", 1e-5),

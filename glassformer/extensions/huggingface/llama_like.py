@@ -18,6 +18,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
+    SIZES,
     Family,
     Fields,
     Known,
@@ -27,10 +28,9 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
+from glassformer.extensions.importers.library.renaming import FORMULA, in_layers, renamed, unused
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
-from transformer.model.config import MAX_LAYERS
 
 CONFIG, SCALED, NEW = "config.json", "rope_scaling", "rope_parameters"
 # "dynamic" equals "default" up to the training length, and longer texts are not read here.
@@ -140,29 +140,21 @@ def grows(record: Mapping[str, Any]) -> bool:
 
 
 PREFIXES = ("model.", "")
-LAYER = "decoder.layers.{n}"
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 PLAIN = {
-    "embed_tokens.weight": INPUT,
-    "layers.{n}.self_attn.q_proj.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
-    "layers.{n}.self_attn.k_proj.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
-    "layers.{n}.self_attn.v_proj.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
-    "layers.{n}.self_attn.o_proj.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
-    "layers.{n}.mlp.gate_proj.{p}": f"{LAYER}.ffn.gate_proj.{{p}}",
-    "layers.{n}.mlp.up_proj.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
-    "layers.{n}.mlp.down_proj.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
-}
-NORMS_OF_HEADS = {
-    "layers.{n}.self_attn.q_norm.weight": f"{LAYER}.self_attn.q_norm.weight",
-    "layers.{n}.self_attn.k_norm.weight": f"{LAYER}.self_attn.k_norm.weight",
-}
+    "embed_tokens.weight": "?input",
+    **in_layers("layers", "decoder", {
+        "self_attn.{q,k,v,o}_proj": "self_attn.{q,k,v,out}_proj",
+        "mlp.{gate,up,down}_proj": "ffn.{gate,up,down}_proj",
+    }),
+}  # fmt: skip
+NORMS_OF_HEADS = {"layers.{n}.self_attn.{q,k}_norm.weight": "decoder.layers.{n}.self_attn.{q,k}_norm.weight"}
 NORMS = {
-    "layers.{n}.input_layernorm.weight": f"{LAYER}.self_attn_residual.norm.weight",
-    "layers.{n}.post_attention_layernorm.weight": f"{LAYER}.ffn_residual.norm.weight",
+    "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
-HEAD = Rule.of("lm_head.weight", OUTPUT)
+HEAD = Rule.of("lm_head.weight", "?output")
 FREQUENCIES = tuple(
     unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES)
 )
@@ -176,19 +168,16 @@ LLAMA = KeyTable(
 
 def _decoder(settings: Settings) -> Fields:
     """What all of them have."""
-    width, heads = settings.whole("hidden_size", least=1), settings.whole("num_attention_heads", least=1)
+    sizes = settings.sizes({"n_decoder_layers": "num_hidden_layers", "max_len": "max_position_embeddings", **SIZES})
+    width, heads = sizes["d_model"], sizes["n_heads"]
     split = Known(width.value // heads.value, say("hidden_size / num_attention_heads"))
     settings.expect("use_bidirectional_attention", None, False)
     return {
         "n_encoder_layers": fixed(0),
-        "n_decoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
-        "d_model": width,
-        "n_heads": heads,
+        **sizes,
         "n_kv_heads": settings.whole("num_key_value_heads", heads, null=heads, least=1),
         "d_head": settings.whole("head_dim", split, null=split, least=1),
-        "d_ff": settings.whole("intermediate_size", least=1),
         **settings.vocabulary(),
-        "max_len": settings.whole("max_position_embeddings", least=1),
         **always(norm="pre", norm_kind="rms", final_norm=True),
         "norm_eps": settings.number("rms_norm_eps"),
         **always(gated=True, bias=False, positions="rotary", scale_embedding=False),
@@ -291,10 +280,10 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
 
 
 FOUR_NORMS = {
-    "layers.{n}.input_layernorm.weight": f"{LAYER}.self_attn_residual.norm.weight",
-    "layers.{n}.post_attention_layernorm.weight": f"{LAYER}.self_attn_residual.output_norm.weight",
-    "layers.{n}.pre_feedforward_layernorm.weight": f"{LAYER}.ffn_residual.norm.weight",
-    "layers.{n}.post_feedforward_layernorm.weight": f"{LAYER}.ffn_residual.output_norm.weight",
+    "layers.{n}.{input,pre_feedforward}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
+    "layers.{n}.post_{attention,feedforward}_layernorm.weight": (
+        "decoder.layers.{n}.{self_attn,ffn}_residual.output_norm.weight"
+    ),
     "norm.weight": "decoder.final_norm.weight",
 }
 APPROXIMATE = "gelu_pytorch_tanh"

@@ -4,7 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="importers",
-    needs=("tokenizers", "weight_files"),
+    needs=("tokenizers", "weight_files", "wirings"),
     modules={"transformer.importers": "glassformer.extensions.importers.library"},
     names={
         "Given": "glassformer.extensions.importers.library.import_inputs:ImportInputs",

@@ -1,6 +1,6 @@
 """`python -m transformer import`: make a checkpoint folder of a model that another program saved.
 
-Nothing is written while questions are open: the report lists them, and with `--pairs` ranks the answers.
+Nothing is written while questions are open: the report lists them. With `--pairs` the answers are ranked, or decided.
 """
 
 import argparse
@@ -14,8 +14,7 @@ from transformer.errors import CheckpointError
 from transformer.i18n import say_n
 
 if TYPE_CHECKING:
-    from glassformer.extensions.importers.library.import_inputs import ImportInputs
-    from glassformer.extensions.importers.library.report import ImportReport
+    from glassformer.extensions.importers.library.report import Imported, ImportReport
 
 _MOST = 12  # choices of a field that are listed
 
@@ -30,23 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "torch.save or numpy.savez, under any name), or a folder with one and its tokenizer",
     )
     parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write, new or empty")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        dest="answers",
-        help="answer a question by the field's name in config.json, such as n_heads=4; may be repeated",
-    )
-    add_usual(parser)
-    tokenizer = (
-        "a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a list "
-        'of characters or words: a .txt with one per line, or a .json such as {"a": 4, "b": 5}'
-    )
-    parser.add_argument("--source-pieces", type=Path, metavar="F", help=f"the source's tokenizer: {tokenizer}")
-    parser.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
-    parser.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
-    parser.add_argument("--card", type=Path, metavar="F", help="card of the code's names, which --save-card wrote")
+    add_given(parser)
     parser.add_argument(
         "--save-card", type=Path, metavar="F", help="write the answers as a card, for other files of the same code"
     )
@@ -59,26 +42,48 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_usual(parser: argparse._ActionsContainer) -> None:
-    """Declare the option that takes usual values."""
+def add_given(parser: argparse._ActionsContainer) -> None:
+    """Declare what a user says of a model of another program."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        dest="answers",
+        help="answer a question by the field's name in config.json, such as n_heads=4; may be repeated",
+    )
     parser.add_argument(
         "--usual",
         action="store_true",
         help="answer open questions with the default of the code that such files usually come from, where it has one",
     )
+    tokenizer = (
+        "a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a list "
+        'of characters or words: a .txt with one per line, or a .json such as {"a": 4, "b": 5}'
+    )
+    parser.add_argument("--source-pieces", type=Path, metavar="F", help=f"the source's tokenizer: {tokenizer}")
+    parser.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
+    parser.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
+    parser.add_argument("--card", type=Path, metavar="F", help="card of the code's names, which --save-card wrote")
 
 
-def with_usual(source: Path, answers: Mapping[str, Any], given: "ImportInputs") -> dict[str, Any]:
-    """The answers, and the usual ones to what is still asked, which is printed."""
+def settled(source: Path, options: argparse.Namespace) -> "tuple[dict[str, Any], Imported]":
+    """The answers of `--set`, those that pairs decide, and usual ones if they are wanted; and what they make of it."""
+    from glassformer.extensions.importers.library.import_inputs import ImportInputs
     from glassformer.extensions.importers.library.kept_answers import as_said
-    from glassformer.extensions.importers.library.opening import kind_of, preview
+    from glassformer.extensions.importers.library.opening import preview
 
-    said = dict(answers)
-    while kind_of(source)[0] != "native" and (usual := preview(source, answers=said, given=given).report.usual):
+    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, options.pairs, options.card)
+    said = answers_of(options.answers)
+    imported = preview(source, answers=said, given=given)
+    by_pairs, said = imported.report, said | imported.report.decided
+    while options.usual and (usual := imported.report.usual):
         taken = ", ".join(f"{name}={as_said(one)}" for name, one in usual.items())
         print(f"usual values taken: {taken}", file=sys.stderr)
         said |= usual
-    return said
+        imported = preview(source, answers=said, given=replace(given, pairs=None))
+        imported = replace(imported, report=imported.report.ranked(by_pairs))
+    return said, imported
 
 
 def answers_of(given: Iterable[str]) -> dict[str, Any]:
@@ -116,23 +121,17 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.importers.library.import_inputs import ImportInputs
-    from glassformer.extensions.importers.library.opening import preview
-    from glassformer.extensions.importers.library.saved_card import write
+    from glassformer.extensions.importers.library.cards import write
     from glassformer.extensions.weight_files import pickles
     from transformer.checkpoint.save import save
 
-    answers = answers_of(options.answers)
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
         raise CheckpointError(
             "{folder} already exists and is not an empty folder; choose a new or an empty one.", folder=str(options.out)
         )
-    given = ImportInputs(options.source_pieces, options.target_pieces, options.pieces, options.pairs, options.card)
     pickles.keep(1)  # the file is opened to look, to try answers and to write
     try:
-        if options.usual:
-            answers = with_usual(options.source, answers, replace(given, pairs=None))
-        imported = preview(options.source, answers=answers, given=given)
+        answers, imported = settled(options.source, options)
         print(imported.report)
         if imported.parts is None:
             raise _unwritten(imported.report)

@@ -142,7 +142,6 @@ def questions(entry: Entry, report: ImportReport) -> None:
     _usual(entry, report)
     if any(one.name not in NOT_TRIED for one in report.tried):
         imported_model.scoring(entry, report)
-    report = imported_model.ranked(entry, report)
     with st.container(horizontal=True):
         best = tuple(best_answers(report).items())
         if best:
@@ -197,8 +196,8 @@ def forget(entry: Entry, *, key: str = FORGET) -> None:
 
 
 def _is_question(field: Field) -> bool:
-    """Whether it is asked or answered, or was assumed though it has other choices."""
-    return field.how in ("asked", "answered") or (field.how == "inferred" and bool(field.choices))
+    """Whether it is asked, answered or decided, or was assumed though it has other choices."""
+    return field.how in ("asked", "answered", "decided") or (field.how == "inferred" and bool(field.choices))
 
 
 def _question(entry: Entry, field: Field) -> None:
@@ -207,7 +206,7 @@ def _question(entry: Entry, field: Field) -> None:
     elif field.choices:
         if field.name in LANGUAGES:
             field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
-        values, answered = [one.value for one in field.choices], field.how == "answered"
+        values, answered = [one.value for one in field.choices], field.how in ("answered", "decided")
         if answered and field.value not in values:  # an address may say any value of what is assumed
             field, values = replace(field, choices=(*field.choices, Choice(field.value))), [*values, field.value]
         given = values.index(field.value) if answered else None
@@ -350,9 +349,9 @@ def examined(entry: Entry) -> ImportReport | None:
     with st.spinner(say("Inspecting “{name}”…", name=drawing.plain(entry.title))):
         if not given:
             found = attempt(lambda: third_party_models.preview(entry))
-            return None if found is None else found.report
+            return None if found is None else imported_model.ranked(entry, found.report)
         try:
-            return _with(entry, given)
+            return imported_model.ranked(entry, _with(entry, given))
         except CheckpointError as error:
             st.error(drawing.with_code(capitalised(error.sentence)))
             bare = attempt(lambda: third_party_models.preview(entry))
@@ -454,7 +453,7 @@ def _names(names: Sequence[str], said: Sentence) -> None:
 def _counted_fields(report: ImportReport) -> Sentence:
     counts = Counter(one.how for one in report.fields)
     return say("Config fields: {read} read, {inferred} inferred, {answered} answered, {asked} still to be answered",
-               read=counts["read"], inferred=counts["inferred"], answered=counts["answered"],
+               read=counts["read"], inferred=counts["inferred"], answered=counts["answered"] + counts["decided"],
                asked=counts["asked"])  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from glassformer import SHIPPED
 from glassformer.extensions.importers import third_party_models
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR
 from glassformer.extensions.importers.library.readers import SUFFIXES
-from glassformer.extensions.importers.library.report import Field, ImportReport
+from glassformer.extensions.importers.library.report import ImportReport
 from glassformer.extensions.importers.third_party_models import brought, ways
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt, to_the_doctor
@@ -105,16 +105,19 @@ def scoring(entry: Entry, report: ImportReport) -> None:
         texts = pairs.box(key=TEXTS)
         said, is_empty = say("Compare the choices"), not texts.strip()
         with pressed(st.button, said, key=SCORE, about=entry.name, disabled=is_empty) as asked:
-            if asked:
-                _score(entry, report, texts)
+            is_scored = asked and _score(entry, report, texts)
+        if is_scored:
+            st.rerun()  # what is above shows the answers
         name, _, notes = st.session_state.get(SCORED) or ("", None, ())
         if name == entry.name:
-            st.caption(drawing.with_code(joined(" ", [note for note in notes if note != POINTS_TO_THE_DOCTOR])))
-            if POINTS_TO_THE_DOCTOR in notes:
-                st.warning(drawing.with_code(POINTS_TO_THE_DOCTOR), icon=":material/stethoscope:")
+            place = notes.index(POINTS_TO_THE_DOCTOR) if POINTS_TO_THE_DOCTOR in notes else len(notes)
+            st.caption(drawing.with_code(joined(" ", notes[:place])))
+            if notes[place:]:
+                st.warning(drawing.with_code(joined(" ", notes[place:])), icon=":material/stethoscope:")
 
 
-def _score(entry: Entry, report: ImportReport, texts: str) -> None:
+def _score(entry: Entry, report: ImportReport, texts: str) -> bool:
+    """Rank the answers, and take those that pairs decide, anew where they did before; whether that could be done."""
     bar = st.progress(0.0)
 
     def show(done: int, most: int) -> None:
@@ -122,29 +125,25 @@ def _score(entry: Entry, report: ImportReport, texts: str) -> None:
             min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most} combinations", n=done, most=most)
         )
 
-    found = attempt(
-        lambda: third_party_models.scored(entry, session.answers_of(entry.name), report, pairs.with_tabs(texts), show)
-    )
-    bar.empty()
-    if found is not None:
+    def score() -> ImportReport:
+        given = tuple(one for one in session.answers_of(entry.name) if one[0] not in report.decided)
+        bare = third_party_models.preview(entry, given).report if report.decided else report
+        found = third_party_models.scored(entry, given, bare, pairs.with_tabs(texts), show)
+        st.session_state[SCORED] = entry.name, replace(found, notes=()), found.notes[len(bare.notes) :]
         st.session_state[pairs.CARRIED] = entry.name, texts
-        st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
+        session.keep_answers(entry.name, (*given, *found.decided.items()))
+        session.new_run()
+        return found
+
+    found = attempt(score)
+    bar.empty()
+    return found is not None
 
 
 def ranked(entry: Entry, report: ImportReport) -> ImportReport:
-    """The report with its choices as they were ranked last, if they were."""
+    """The report with its choices as they were ranked last, if they were, and what pairs decided."""
     kept: tuple[str, ImportReport, object] | None = st.session_state.get(SCORED)
-    if kept is None or kept[0] != entry.name:
-        return report
-    scored = [one for one in kept[1].fields if any(choice.score is not None for choice in one.choices)]
-    scores: Mapping[str, Field] = {one.name: one for one in scored}
-    return replace(report, fields=tuple(_with_scores(one, scores.get(one.name)) for one in report.fields))
-
-
-def _with_scores(field: Field, scored: Field | None) -> Field:
-    if scored is None or field.how == "read":
-        return field
-    return replace(field, choices=scored.choices, evidence=scored.evidence)
+    return report.ranked(kept[1]) if kept is not None and kept[0] == entry.name else report
 
 
 NAME, WHERE, KEEP, WRITE, KEPT = "keep_name", "keep_where", "keep_answers", "keep_write", "kept_as"
@@ -208,7 +207,8 @@ def _tried() -> str | None:
 
 def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
     """Write a model of another program as a checkpoint folder; a CheckpointError if name or disk do not allow it."""
-    folder = parent / checked(name)
+    name = checked(name)
+    folder = parent / name
     content = third_party_models.preview(entry, given).content
     if content is None:
         raise CheckpointError("“{name}”: some questions are not answered yet.", name=entry.name)
@@ -226,18 +226,17 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
                     needed=needed,
                 )
             folder.mkdir()  # takes the name, or says that somebody has it
+            try:
+                save(content.parts(), folder)
+            except BaseException:
+                with suppress(OSError):
+                    folder.rmdir()
+                raise
         except FileExistsError:
             raise CheckpointError("“{name}”: already exists; choose another name.", name=name) from None
         except OSError as error:
-            raise _unwritten(folder, error) from None
-        try:
-            save(content.parts(), folder)
-        except BaseException as error:
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-            if isinstance(error, OSError):
-                raise _unwritten(folder, error) from None
-            raise
+            reason = error.strerror or str(error)
+            raise CheckpointError("“{folder}”: cannot be written ({reason}).", folder=name, reason=reason) from None
     loading.look_again()
     return folder
 
@@ -253,12 +252,6 @@ def checked(name: str) -> str:
             endings=", ".join(_ENDINGS),
         )
     return name
-
-
-def _unwritten(folder: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(
-        "“{folder}”: cannot be written ({reason}).", folder=folder.name, reason=error.strerror or str(error)
-    )
 
 
 def _writable() -> list[Path]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from glassformer.checkpoints import table
-from glassformer.extensions.importers.library import answer_ranking, opening
-from glassformer.extensions.importers.library.import_inputs import ImportInputs
+from glassformer.extensions.importers.library import opening
+from glassformer.extensions.importers.library.import_inputs import ImportInputs, ImportRequest
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import HOLDS, QuestionsError, kind_of
 from glassformer.extensions.importers.library.readers import SUFFIXES, Reader, readers
@@ -123,17 +123,9 @@ def scored(
     """
     samples = samples_of(texts, label=say("The sentences"))
     source, root, _, written = _which(entry, given)
-
-    def build(more: Mapping[str, Any]) -> Checkpoint | None:
-        answers, files = _said(root, written)
-        try:
-            said = {**answers, **more}
-            return load(Path(source), answers=said, given=files, inside=Path(root), device=server_options.device())
-        except QuestionsError:
-            return None
-
+    asked = ImportRequest(Path(source), *_said(root, written), Path(root))
     with _ONE_SCORED:
-        return answer_ranking.scored(report, build, samples, progress=progress)
+        return opening.ranked(asked, report, samples, progress=progress, device=server_options.device())
 
 
 def opened(content_hash: str) -> Checkpoint | None:

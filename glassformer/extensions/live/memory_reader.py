@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glassformer.extensions.importers.library import import_inputs
-from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, ImportRequest
 from glassformer.extensions.importers.library.opening import import_opened, made, obstacle
 from glassformer.extensions.weight_files import weights
 from transformer.checkpoint.card import Card
@@ -153,14 +153,11 @@ def _of_huggingface(model: Any, tokenizer: Any, answers: Mapping[str, Any], name
 
 
 def _of_tutorial(model: nn.Module, tokenizer: object, answers: Mapping[str, Any], name: str) -> Checkpoint:
-    @contextmanager
-    def opened() -> Iterator[weights.Weights]:
-        yield weights.in_memory(model.state_dict(), label=type(model).__name__)
-
     pair = _pair(tokenizer)
     own = all(isinstance(one, AnyTokenizer) for one in pair)
-    with opened() as now, _given(() if own else pair) as given:
-        imported = import_opened(now, opened, answers=answers, also=given)
+    with _given(() if own else pair) as given:
+        now = weights.in_memory(model.state_dict(), label=type(model).__name__)
+        imported = import_opened(now, ImportRequest(None, answers, given))
     if imported.content is None:
         raise obstacle(imported.report)
     found = replace(made(imported.content, Path(name)), name=name)

@@ -18,17 +18,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    ATTENTIONS,
-    FORMULA,
-    OUTPUT,
-    SOURCE,
-    TARGET,
-    names_of,
-    renamed,
-    unused,
-)
-from glassformer.extensions.importers.library.tutorials import ORDER
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, renamed, unused
 from glassformer.extensions.toolkits.toolkit import (
     Toolkit,
     ToolkitFiles,
@@ -74,19 +64,18 @@ IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", 
 
 
 def _rules(learned: bool) -> Iterator[Rule]:
-    for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
-        theirs = ours = f"{stack}.layers.{{n}}"
-        old = {
-            f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}" for i, own in enumerate(ORDER[stack])
-        }
-        yield from renamed(names_of(stack, role) | old)
-        for (attention, own), kind in product(ATTENTIONS.items(), ("weight", "bias")):
-            targets = [f"{ours}.{own}.{one}_proj.{kind}" for one in "qkv"]
-            yield Rule.of(f"{theirs}.{attention}.in_proj_{kind}", *targets, reshape=SPLIT_ROWS)
-        if learned:
-            table = {f"{stack}.embed_positions.weight": f"{stack}.embedding.positions.table"}
-            yield from renamed(table, reshape=cut_rows(PAD + 1))
-    yield from renamed({"decoder.output_projection.weight": OUTPUT, "decoder.embed_out": OUTPUT})
+    old = {
+        "encoder.layers.{n}.layer_norms.{0,1}.{p}": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
+        "decoder.layers.{n}.layer_norms.{0,1,2}.{p}": "decoder.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{p}",
+    }
+    yield from renamed(FAIRSEQ | old)
+    joint = "{stack}.layers.{n}.{self,encoder}_attn.in_proj_%s", "{stack}.layers.{n}.{self,cross}_attn.{q,k,v}_proj.%s"
+    for kind in ("weight", "bias"):
+        yield from renamed({joint[0] % kind: joint[1] % kind}, reshape=SPLIT_ROWS)
+    if learned:
+        table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
+        yield from renamed(table, reshape=cut_rows(PAD + 1))
+    yield from renamed({"decoder.output_projection.weight": "?output", "decoder.embed_out": "?output"})
 
 
 _VERSION = say("it is only the version number of the file format")
@@ -141,9 +130,9 @@ def _fields(options: ToolkitOptions, _: Present, __: ToolkitPieces | None) -> Fi
     width = options.same("encoder_embed_dim", "decoder_embed_dim", 512)
     for name in ("decoder_input_dim", "decoder_output_dim"):
         options.expect(name, width.value)
-    pre = options.same("encoder_normalize_before", "decoder_normalize_before", False, flag=True)
+    pre = options.same("encoder_normalize_before", "decoder_normalize_before", False, read=options.flag)
     options.expect("no_decoder_final_norm", False, *([] if pre.value else [True]))
-    learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, flag=True)
+    learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, read=options.flag)
     none = options.flag("no_token_positional_embeddings", False)
     unscaled = options.flag("no_scale_embedding", False)
     inner = options.whole("encoder_ffn_embed_dim", 2048, least=1)

@@ -4,11 +4,8 @@ Options and tensors without an implementation here are refused by name. There ar
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from glassformer.extensions.importers.library import import_inputs, keys
 from glassformer.extensions.importers.library.config_settings import (
@@ -19,16 +16,10 @@ from glassformer.extensions.importers.library.config_settings import (
     inferred,
     reported,
 )
-from glassformer.extensions.importers.library.import_inputs import ImportInputs, Tokenizers
+from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import not_asked
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.renaming import (
-    OUTPUT,
-    account,
-    check_agreement,
-    settle_sinusoids,
-    settle_tables,
-)
+from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
@@ -48,22 +39,14 @@ IDS = ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id")
 class ToolkitReader(Reader):
     """Files that a toolkit saved, with what lies beside them."""
 
-    def import_weights(
-        self,
-        weights: Weights,
-        open_again: Callable[[], AbstractContextManager[Weights]],
-        *,
-        source: Path,
-        answers: Mapping[str, Any],
-        also: ImportInputs,
-        inside: Path | None,
-    ) -> Imported | None:
+    def import_weights(self, weights: Weights, asked: ImportRequest) -> Imported | None:
         """Read what one of the toolkits saved."""
-        if (toolkit := toolkit_of(weights)) is None:
+        toolkit, source = toolkit_of(weights), asked.source
+        if toolkit is None or source is None:
             return None
         folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
-        place = ToolkitFiles(weights, folder, name, FolderFiles(folder, inside=inside))
-        return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
+        place = ToolkitFiles(weights, folder, name, FolderFiles(folder, inside=asked.inside))
+        return import_toolkit(toolkit, place, asked)
 
 
 READER = ToolkitReader()
@@ -74,14 +57,7 @@ def toolkit_of(weights: Weights) -> Toolkit | None:
     return next((one for one in TOOLKITS if one.recognises(weights)), None)
 
 
-def import_toolkit(
-    toolkit: Toolkit,
-    place: ToolkitFiles,
-    *,
-    answers: Mapping[str, Any],
-    also: ImportInputs,
-    open_again: Callable[[], AbstractContextManager[Weights]],
-) -> Imported:
+def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) -> Imported:
     """Import what a toolkit saved.
 
     It takes no answers and no tokenizer, because a toolkit has its own list of pieces. A CheckpointError names the
@@ -89,13 +65,13 @@ def import_toolkit(
     """
     weights = place.weights
     with within(weights.label):
-        _check_alone(toolkit, answers, also)
+        _check_alone(toolkit, asked)
         options = ToolkitOptions(toolkit.options(place), label=weights.label)
         lists = toolkit.pieces(options, place)
         pieces = lists if isinstance(lists, ToolkitPieces) else None
         found = keys.match(toolkit.table(options, place), list(weights.tensors))
         said = toolkit.fields(options, frozenset(found.sources), pieces)
-        if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
+        if "?output" not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
             raise ClauseError(
                 "has no output layer, and its options do not specify that the embedding table serves as one; save "
                 "the whole model"
@@ -114,14 +90,14 @@ def import_toolkit(
         check_agreement(found, weights, shapes, expected)
         report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
         card = {"title": weights.label, "description": f"A {toolkit.name} model."}
-        content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, open_again)
+        content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, weights.again)
         return Imported(report, content)
 
 
-def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: ImportInputs) -> None:
-    for name, value in answers.items():
+def _check_alone(toolkit: Toolkit, asked: ImportRequest) -> None:
+    for name, value in asked.answers.items():
         raise ClauseError(not_asked(name, value))
-    if also.has_tokenizer:
+    if asked.given.has_tokenizer:
         raise ClauseError(
             "the ids of a {toolkit} model come from its own list of tokens, inside the file or next to it; remove "
             "the tokenizer",

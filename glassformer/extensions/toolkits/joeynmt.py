@@ -10,12 +10,13 @@ stream, language tags.
 Source: Kreutzer et al., "Joey NMT: A Minimalist NMT Toolkit for Novices" (2019), and its code up to 2.3.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
+from glassformer.extensions.importers.library.renaming import in_layers, renamed
 from glassformer.extensions.toolkits.toolkit import (
     MAX_SETTINGS,
     Toolkit,
@@ -35,43 +36,33 @@ CONFIG = "config.yaml"
 LENGTH = 5000  # rows of its table of sinusoids
 SPECIAL = {"unk_id": ("unk", "<unk>"), "pad_id": ("pad", "<pad>"), "bos_id": ("bos", "<s>"), "eos_id": ("eos", "</s>")}
 FUNCTIONS = {name: ACTIVATIONS[name] for name in ("relu", "gelu", "swish")}
-ATTENTIONS = {
-    "encoder": {"src_src_att": "self_attn"},
-    "decoder": {"trg_trg_att": "self_attn", "src_trg_att": "cross_attn"},
-}
-NORMS = {
-    "encoder": {"layer_norm": "self_attn"},
-    "decoder": {"x_layer_norm": "self_attn", "dec_layer_norm": "cross_attn"},
-}
-PROJECTIONS = {"q_layer": "q_proj", "k_layer": "k_proj", "v_layer": "v_proj", "output_layer": "out_proj"}
 WITHOUT_EFFECT = (  # of training, or of recurrent networks
     "dropout", "freeze", "emb_dropout", "rnn_type", "bidirectional", "attention", "embeddings.dropout",
     "embeddings.freeze", "embeddings.load_pretrained", "embeddings.vocab_size",
 )  # fmt: skip
 
 
-def _rules() -> Iterator[Rule]:
-    yield from renamed({"src_embed.lut.weight": SOURCE, "trg_embed.lut.weight": TARGET})
-    yield from renamed({"decoder.output_layer.weight": OUTPUT})
-    for stack in ("encoder", "decoder"):
-        layer = f"{stack}.layers.{{n}}"
-        forward = f"{layer}.feed_forward"
-        names = {
-            f"{forward}.pwff_layer.0.{{p}}": f"{layer}.ffn.up_proj.{{p}}",
-            f"{forward}.pwff_layer.3.{{p}}": f"{layer}.ffn.down_proj.{{p}}",
-            f"{forward}.layer_norm.{{p}}": f"{layer}.ffn_residual.norm.{{p}}",
-            f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-        }
-        for theirs, own in NORMS[stack].items():
-            names[f"{layer}.{theirs}.{{p}}"] = f"{layer}.{own}_residual.norm.{{p}}"
-        for theirs, own in ATTENTIONS[stack].items():
-            for linear, projection in PROJECTIONS.items():
-                names[f"{layer}.{theirs}.{linear}.{{p}}"] = f"{layer}.{own}.{projection}.{{p}}"
-        yield from renamed(names)
-        yield Rule.of(f"{stack}.pe.pe", f"{stack}.embedding.positions.table", reshape=FLATTENED)
-
-
-TABLE = KeyTable(say("A Transformer of {toolkit}.", toolkit="Joey NMT"), tuple(_rules()))
+NAMES = {
+    "{src,trg}_embed.lut.weight": "?{source,target}",
+    "decoder.output_layer.weight": "?output",
+    "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+    **in_layers("{stack}.layers", "{stack}", {
+        "feed_forward.pwff_layer.{0,3}": "ffn.{up,down}_proj",
+        "feed_forward.layer_norm": "ffn_residual.norm",
+    }),
+    **in_layers("encoder.layers", "encoder", {
+        "src_src_att.{q,k,v,output}_layer": "self_attn.{q,k,v,out}_proj",
+        "layer_norm": "self_attn_residual.norm",
+    }),
+    **in_layers("decoder.layers", "decoder", {
+        "{trg_trg,src_trg}_att.{q,k,v,output}_layer": "{self,cross}_attn.{q,k,v,out}_proj",
+        "{x,dec}_layer_norm": "{self,cross}_attn_residual.norm",
+    }),
+}  # fmt: skip
+POSITIONS = {"{stack}.pe.pe": "{stack}.embedding.positions.table"}
+TABLE = KeyTable(
+    say("A Transformer of {toolkit}.", toolkit="Joey NMT"), (*renamed(NAMES), *renamed(POSITIONS, reshape=FLATTENED))
+)
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
@@ -115,7 +106,7 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
         "n_decoder_heads": options.whole("decoder.num_heads", least=1),
         "d_ff": options.whole("encoder.ff_size", least=1),
         "d_decoder_ff": options.whole("decoder.ff_size", least=1),
-        "activation": _one(options, "activation", FUNCTIONS, "relu"),
+        "activation": _both(options, "activation", FUNCTIONS, "relu"),
         "norm": norm,
         "final_norm": Known(
             "encoder.final_norm.weight" in present, say("whether the file has tensors of a final norm"), "inferred"
@@ -131,20 +122,15 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
     return made
 
 
-def _one(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: str) -> Known:
+def _both(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: str) -> Known:
     """An option that must be equal in both stacks."""
-    first, second = (options.word(f"{stack}.{key}", absent, names=names) for stack in ("encoder", "decoder"))
-    if first.value != second.value:
-        raise options.refused(
-            f"decoder.{key}", options.raw(f"decoder.{key}", absent), say("the same value as in the encoder")
-        )
-    return first
+    return options.same(f"encoder.{key}", f"decoder.{key}", absent, read=partial(options.word, names=names))
 
 
 def _norm(options: ToolkitOptions, present: Present) -> Known:
     """Pre-norm or post-norm; a config of version 1 does not say, and all its models are pre-norm."""
     if any(options.has(f"{stack}.layer_norm") for stack in ("encoder", "decoder")):
-        return _one(options, "layer_norm", {"pre": "pre", "post": "post"}, "post")
+        return _both(options, "layer_norm", {"pre": "pre", "post": "post"}, "post")
     if "encoder.final_norm.weight" not in present:
         raise options.refused("encoder.layer_norm", None, say("pre or post"))
     return Known("pre", options.nowhere("encoder.layer_norm"))
@@ -155,7 +141,7 @@ def _scale(options: ToolkitOptions) -> Known:
     if options.raw("tied_embeddings") is True:  # the decoder's embeddings are the encoder's, scale and all
         options.raw(keys[1])
         return options.flag(keys[0], False)
-    return options.same(keys[0], keys[1], False, flag=True)
+    return options.same(keys[0], keys[1], False, read=options.flag)
 
 
 def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:

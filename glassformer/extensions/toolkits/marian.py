@@ -20,7 +20,7 @@ import torch
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
 from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape, Rule
-from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
+from glassformer.extensions.importers.library.renaming import ONE_ROW
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.toolkit import (
     MAX_SETTINGS,
@@ -59,7 +59,7 @@ WITHOUT_EFFECT = (
     "unit-norm", "dim-pos", "original-type", "dropout-rnn", "dropout-src", "dropout-trg",
 )  # fmt: skip
 ATTENTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
-TABLES = {"Wemb": INPUT, "encoder_Wemb": SOURCE, "decoder_Wemb": TARGET}
+TABLES = {"Wemb": "?input", "encoder_Wemb": "?source", "decoder_Wemb": "?target"}
 SPLITTING = ("source.spm", "target.spm")
 SIDES = (("src", "source"), ("trg", "tgt", "target"))
 
@@ -94,9 +94,9 @@ def _rules(options: ToolkitOptions, rows: int) -> Iterator[Rule]:
     )
     for name, role in TABLES.items():
         yield Rule.of(name, role, reshape=table)
-    yield Rule.of("decoder_ff_logit_out_W", OUTPUT, reshape=turned)
-    yield Rule.of("decoder_ff_logit_out_Wt", OUTPUT, reshape=table)
-    yield Rule.of("decoder_ff_logit_out_b", BIAS, reshape=bias)
+    yield Rule.of("decoder_ff_logit_out_W", "?output", reshape=turned)
+    yield Rule.of("decoder_ff_logit_out_Wt", "?output", reshape=table)
+    yield Rule.of("decoder_ff_logit_out_b", "?bias", reshape=bias)
     both = [f"{stack}.embedding.positions.table" for stack in ("encoder", "decoder")]
     yield Rule.of("Wpos", *both, reshape=FOR_BOTH)
     for stack, depth in (("encoder", "enc-depth"), ("decoder", "dec-depth")):

@@ -15,7 +15,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
 from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
+from glassformer.extensions.importers.library.renaming import in_layers, renamed
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, part
 from transformer.errors import ClauseError
 from transformer.i18n import Sentence, say
@@ -26,17 +26,6 @@ PAD, UNKNOWN, START, END = "<blank>", "<unk>", "<s>", "</s>"
 FUNCTIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "gated-gelu": "gelu"}
 GATED = ("silu", "gated-gelu")
 LAYOUTS = {"SinusoidalInterleaved": "interleaved", "SinusoidalConcat": "tensor2tensor"}
-PROJECTIONS = {
-    "linear_query": "q_proj", "linear_keys": "k_proj", "linear_values": "v_proj", "final_linear": "out_proj",
-}  # fmt: skip
-STACKS = {
-    "encoder": ("transformer", {"self_attn": "self_attn"}, {"layer_norm": "self_attn"}),
-    "decoder": (
-        "transformer_layers",
-        {"self_attn": "self_attn", "context_attn": "cross_attn"},
-        {"layer_norm_1": "self_attn", "layer_norm_2": "cross_attn"},
-    ),
-}
 EXPECTED = {
     "model_type": "text", "model_task": "seq2seq", "encoder_type": "transformer", "decoder_type": "transformer",
     "layer_norm": "standard", "position_encoding": True,
@@ -47,39 +36,32 @@ REFUSED = (
 )  # fmt: skip
 
 
-def _rules() -> Iterator[Rule]:
-    for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
-        theirs, attentions, norms = STACKS[stack]
-        layer, ours = f"{stack}.{theirs}.{{n}}", f"{stack}.layers.{{n}}"
-        forward = f"{layer}.feed_forward"
-        names = {
-            f"{stack}.embeddings.make_embedding.emb_luts.0.weight": role,
-            f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-            f"{forward}.layer_norm.{{p}}": f"{ours}.ffn_residual.norm.{{p}}",
-            f"{forward}.w_2.{{p}}": f"{ours}.ffn.down_proj.{{p}}",
-        }
-        names |= {f"{layer}.{norm}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}" for norm, own in norms.items()}
-        for attention, own in attentions.items():
-            for linear, projection in PROJECTIONS.items():
-                names[f"{layer}.{attention}.{linear}.{{p}}"] = f"{ours}.{own}.{projection}.{{p}}"
-        yield from renamed(names)
-        pe = f"{stack}.embeddings.make_embedding.pe.pe"
-        yield Rule.of(pe, f"{stack}.embedding.positions.table", reshape=FLATTENED)
-    for prefix in ("generator.0", "generator"):
-        yield from renamed({f"{prefix}.weight": OUTPUT, f"{prefix}.bias": BIAS})
+NAMES = {
+    "{encoder,decoder}.embeddings.make_embedding.emb_luts.0.weight": "?{source,target}",
+    "{generator.0,generator}.weight": "?output",
+    "{generator.0,generator}.bias": "?bias",
+    "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+}
+IN_LAYER = {
+    "self_attn.{linear_query,linear_keys,linear_values,final_linear}": "self_attn.{q,k,v,out}_proj",
+    "context_attn.{linear_query,linear_keys,linear_values,final_linear}": "cross_attn.{q,k,v,out}_proj",
+    "{layer_norm,layer_norm_1,layer_norm_2}": "{self_attn,self_attn,cross_attn}_residual.norm",
+    "feed_forward.{layer_norm,w_2}": "{ffn_residual.norm,ffn.down_proj}",
+}
+POSITIONS = {"{stack}.embeddings.make_embedding.pe.pe": "{stack}.embedding.positions.table"}
 
 
-def _forward(gated: bool) -> Iterator[Rule]:
+def _rules(gated: bool) -> Iterator[Rule]:
     """The first map of a gated feed-forward network is the gate."""
-    for stack, (theirs, _, _) in STACKS.items():
-        forward, ours = f"{stack}.{theirs}.{{n}}.feed_forward", f"{stack}.layers.{{n}}.ffn"
-        yield Rule.of(f"{forward}.w_1.{{p}}", f"{ours}.{'gate' if gated else 'up'}_proj.{{p}}")
-        if gated:
-            yield Rule.of(f"{forward}.w_3.{{p}}", f"{ours}.up_proj.{{p}}")
+    maps = {"feed_forward.{w_1,w_3}": "ffn.{gate,up}_proj"} if gated else {"feed_forward.w_1": "ffn.up_proj"}
+    yield from renamed(in_layers("encoder.transformer", "encoder", IN_LAYER | maps))
+    yield from renamed(in_layers("decoder.transformer_layers", "decoder", IN_LAYER | maps))
+    yield from renamed(NAMES)
+    yield from renamed(POSITIONS, reshape=FLATTENED)
 
 
 _TABLES = {
-    gated: KeyTable(say("A Transformer of {toolkit}.", toolkit="OpenNMT-py"), (*_rules(), *_forward(gated)))
+    gated: KeyTable(say("A Transformer of {toolkit}.", toolkit="OpenNMT-py"), tuple(_rules(gated)))
     for gated in (False, True)
 }
 

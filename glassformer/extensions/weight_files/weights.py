@@ -17,10 +17,10 @@ import math
 import struct
 import tokenize
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -159,6 +159,7 @@ class Weights:
     ties: Mapping[str, str]  # name of a tensor -> name of an earlier one that it shares its values with
     evidence: Mapping[str, Any]  # plain values that were saved beside the weights
     notes: tuple[Sentence, ...]  # sentences about what was odd
+    again: Callable[[], AbstractContextManager["Weights"]]  # opens the source once more
     _places: Mapping[str, _Place] = field(repr=False)
     _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `state_dict_search` puts them together
     heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # a map -> its parts, head by head
@@ -207,7 +208,8 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
         parts = weight_folder.parts_of(files, name)
         found = _content(files, name, stack) if parts is None else _together(files, *parts, stack)
         settings, notes = weight_folder.settings_beside(folder / name, inside)
-        yield _of_places(replace(found, evidence={**found.evidence, **settings}, notes=(*found.notes, *notes)))
+        found = replace(found, evidence={**found.evidence, **settings}, notes=(*found.notes, *notes))
+        yield _of_places(found, partial(open_weights, source, inside=inside))
     if files.changed():
         raise CheckpointError("{folder}: its files are being replaced; try again in a moment.", folder=files.name)
 
@@ -221,7 +223,9 @@ def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
     content = save({name: state[name].detach().cpu().clone().contiguous() for name in dict.fromkeys(own.values())})
     file = io.BytesIO(content)
     header = tensorfile.read_header(file, len(content), label=label)
-    return _of_places(_Content(label, {name: _Place(file, header, one, label) for name, one in own.items()}))
+    places = {name: _Place(file, header, one, label) for name, one in own.items()}
+    found = _of_places(_Content(label, places), lambda: nullcontext(found))
+    return found
 
 
 def located(source: Path) -> tuple[Path, str]:
@@ -304,7 +308,7 @@ def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> _Content:
     return _Content(label, places, held.evidence, held.notes)
 
 
-def _of_places(found: _Content) -> Weights:
+def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weights]]) -> Weights:
     label, places, notes = found.label, found.places, found.notes
     twins = _twins(places)
     if twins:
@@ -344,6 +348,7 @@ def _of_places(found: _Content) -> Weights:
         ties=ties,
         evidence=found.evidence,
         notes=(*notes, *wrappers),
+        again=again,
         _places={name: places[original] for name, original in plain.items()},
         _in_two=in_two,
         heads=heads,

@@ -100,6 +100,11 @@ def texts() -> dict[str, WiringTexts]:
     return {name: WiringTexts(**row) for name, row in rows.items()}
 
 
+def titles(names: tuple[str, ...]) -> Sentence:
+    """What one or two mistakes are called."""
+    return joined(" + ", [texts()[name].title for name in names])
+
+
 def variants(name: str, config: ModelConfig) -> tuple[Variant, ...]:
     """The ways in which a wiring can be made in a model; none where it makes no sense there."""
     found: list[Variant] = []

@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from transformer.analysis.losses import Loss
+from transformer.analysis.losses import Loss, Samples, bare, text_ids
 from transformer.errors import QueryError
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.distribution import logits_of
+from transformer.runs.query import Scorable
 from transformer.runs.reading import padded
 
 Ids = tuple[int, ...]
@@ -38,6 +39,18 @@ class PairIds:
     target: Ids = ()
     # The same texts by the tokenizer of the other side; None where there is one for both, or it cannot read them.
     other: tuple[Ids, Ids] | None = None
+
+
+def pairs_of(one: Scorable, samples: Samples) -> list[PairIds]:
+    """Texts as a model's pairs, without marks; errors as of `text_ids`."""
+    reads, found = one.model.anatomy.reads, []
+    for i, source in enumerate(samples.sources):
+        ids = text_ids(source, one.src_tokenizer, one.model.config.normalisation)
+        if samples.targets:
+            found.append(PairIds(ids, bare(text_ids(samples.targets[i], one.tgt_tokenizer), one)))
+        else:
+            found.append(PairIds(ids if reads else bare(ids, one)))
+    return found
 
 
 def _as_it_is(ids: Ids) -> Ids:

@@ -9,8 +9,12 @@ import transformer
 from glassformer.extensions.doctor.library.context import ExaminationContext
 from glassformer.extensions.doctor.library.report import TESTS, examine_unopened, run_test
 from glassformer.extensions.importers.library.opening import preview
+from tests.extensions.importers.library.tutorial_models import as_a_tutorial
 from tests.extensions.weight_files.conftest import opened_here  # noqa: F401  (of every test)
+from tests.source_code import ROOT
 from transformer.__main__ import main
+
+REVERSE = ROOT / "checkpoints" / "reverse"
 
 REST = {"positions": "sinusoidal", "scale_embedding": False, "bos_id": 1, "eos_id": 2}
 
@@ -114,3 +118,22 @@ def test_only_code_with_a_default_has_a_usual_value(tmp_path):
     report = preview(tmp_path / "a.pt").report
     assert "n_heads" in {one.name for one in report.asked}
     assert report.usual == {"norm": "post", "activation": "relu", "pad_id": 5}
+
+
+def test_pairs_that_decide_the_answers_open_the_model(tmp_path, capsys):
+    """Questions remain only where the pairs do not decide them; the answers are kept."""
+    torch.save(as_a_tutorial(transformer.load(REVERSE).model), tmp_path / "reverse.pt")
+    words = ("planet", "window", "harbour", "silver", "quietly", "lamp", "transform", "monday")
+    (tmp_path / "pairs.tsv").write_text("".join(f"{word}\t{word[::-1]}\n" for word in words))
+    command = ["doctor", str(tmp_path / "reverse.pt"), "--pieces", str(REVERSE / "pieces.model"), "--brief"]
+    rest = ["--set", "n_heads=4", "--set", "activation=relu", "--set", "prepend_source_bos=false"]
+    assert main([*command, *rest]) == 2
+    capsys.readouterr()
+    assert main([*command, *rest, "--pairs", str(tmp_path / "pairs.tsv")]) == 0
+    told = capsys.readouterr().err
+    assert "norm = pre. Your pairs decide: pre fits best (loss 0.1" in told
+    assert f"answers kept in {tmp_path / 'reverse.answers.json'}" in told
+    assert (
+        transformer.load(tmp_path / "reverse.pt", given=transformer.Given(pieces=REVERSE / "pieces.model")).config.norm
+        == "pre"
+    )

@@ -90,19 +90,36 @@ def reverse(tmp_path_factory):
 
 def test_a_tutorials_file_is_asked_about_scored_answered_and_runs(reverse, tmp_path, capsys):
     out, pieces = tmp_path / "ours", ["--pieces", str(REVERSE / "pieces.model")]
-    told = {name: value for name, value in SET.items() if name not in ("n_heads", "norm")}
     command = ["import", str(reverse / "reverse.pt"), "--out", str(out), *pieces]
-    assert main([*command, "--pairs", str(reverse / "pairs.tsv"), *as_arguments(told)]) == 2
+    assert main([*command, "--pairs", str(reverse / "pairs.tsv")]) == 2
     printed = capsys.readouterr()
-    assert "2 fields listed above need answers" in printed.err
+    assert "3 fields listed above need answers" in printed.err  # where others are hardly worse
     assert not out.exists()
-    assert "--set n_heads=4 --set norm=pre" in printed.out
+    assert re.search(
+        r"  norm  pre  decided by pairs  Your pairs decide: pre fits best \(loss 0\.\d+ on 13 ", printed.out
+    )
+    assert "--set n_heads=4 --set activation=relu --set prepend_source_bos=false" in printed.out
     assert re.search(r"--set n_heads=\.\.\.  4 \(\d\.\d{3}\), ", printed.out)
-    assert main([*command, *as_arguments(SET)]) == 0
+    answers = {"n_heads": 4, "activation": "relu", "prepend_source_bos": False}
+    told = as_arguments(answers)
+    assert main([*command, "--pairs", str(reverse / "pairs.tsv"), *told]) == 0
+    assert "answers kept in " in capsys.readouterr().out
     ours, shipped = load(out), load(REVERSE)
     assert [ours.run(word).output_text for word in WORDS[:4]] == [word[::-1] for word in WORDS[:4]]
     theirs = shipped.model.state_dict()
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.model.state_dict().items())
+    given = transformer.Given(pieces=REVERSE / "pieces.model")
+    assert transformer.load(reverse / "reverse.pt", given=given).config == ours.config  # without the pairs, too
+    (reverse / "reverse.answers.json").unlink()
+    given = transformer.Given(pieces=REVERSE / "pieces.model", pairs=reverse / "pairs.tsv")
+    opened = transformer.load(reverse / "reverse.pt", answers=answers, given=given)
+    assert opened.config == ours.config
+    assert opened.warnings[0].startswith("norm = pre. Your pairs decide: ")
+    answers |= {"norm": "post"}  # which pairs refute, and the user says all the same
+    fields = {
+        one.name: one for one in transformer.preview(reverse / "reverse.pt", answers=answers, given=given).report.fields
+    }
+    assert (fields["norm"].how, fields["norm"].value) == ("answered", "post")
 
 
 def test_the_example_of_the_docs_opens_it(reverse, tmp_path, capsys, monkeypatch):

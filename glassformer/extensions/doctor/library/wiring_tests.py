@@ -28,8 +28,8 @@ from glassformer.extensions.doctor.library.context import (
     moved,
 )
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, NotTestable, PageName, PageTarget
-from glassformer.extensions.wirings.catalogue import Variant, texts
-from glassformer.extensions.wirings.readings import Ids, PairIds
+from glassformer.extensions.wirings.catalogue import Variant, texts, titles
+from glassformer.extensions.wirings.readings import Ids, PairIds, pairs_of
 from glassformer.extensions.wirings.search import NOTHING, UNREADABLE, SearchResult, Tried, WiringSearch, matching
 from transformer.analysis.losses import bare, text_ids
 from transformer.errors import DataError, GlassformerError, QueryError
@@ -46,20 +46,17 @@ ORDER_SEEN: Final = 1e-4  # rounding moves sums that are taken in another order
 
 def pairs_as_ids(patient: ExaminationContext) -> list[PairIds]:
     """The pairs that the model can read, as ids; texts alone of a model of one stack."""
-    one, samples, config = patient.checkpoint, patient.scored, patient.config
-    found = []
-    for i, source in enumerate(samples.sources):
+    samples, config, found = patient.scored, patient.config, []
+    for i in range(len(samples)):
         try:
-            ids = text_ids(source, one.src_tokenizer, config.normalisation)
-            target = bare(text_ids(samples.targets[i], one.tgt_tokenizer), one) if samples.targets else ()
+            (pair,) = pairs_of(patient.checkpoint, samples.only([i]))
         except DataError:
             continue
-        n_source = len(config.source_start) + len(ids) + len(config.source_end)
-        n = max(n_source, len(target) + 2) if patient.anatomy.reads else n_source + len(target)
-        if ids and n < config.max_len and (target or not samples.targets):
-            found.append(
-                PairIds(ids, target, _by_others(patient, source, samples.targets[i] if samples.targets else ""))
-            )
+        n_source = len(config.source_start) + len(pair.source) + len(config.source_end)
+        n = max(n_source, len(pair.target) + 2) if patient.anatomy.reads else n_source + len(pair.target)
+        if pair.source and n < config.max_len and (pair.target or not samples.targets):
+            target = samples.targets[i] if samples.targets else ""
+            found.append(replace(pair, other=_by_others(patient, samples.sources[i], target)))
     return found
 
 
@@ -216,11 +213,6 @@ def _unexplained(found: SearchResult) -> Iterator[Sentence]:
         yield say("The nearest is “{title}”, with a loss of {loss:.3g}.", title=title, loss=loss)
     if not found.whole:
         yield say("There was no time to try every two mistakes at once.")
-
-
-def titles(names: tuple[str, ...]) -> Sentence:
-    """What one or two mistakes are called."""
-    return joined(" + ", [texts()[name].title for name in names])
 
 
 def _told_apart(equal: list[tuple[str, ...]]) -> Iterator[Sentence]:

@@ -4,12 +4,11 @@
     licence = "MIT"
     otherwise = "what this code does that others do not, in one sentence"
     optional = ["out.bias"]                      # names below that not every file has; all others recognise the code
-    qkv = ["query", "key", "value"]              # what {qkv} stands for in its names; likewise norm = ["gamma", "beta"]
 
     [names]                                      # the file's -> the model's; {stack}: encoder and decoder
-    "{stack}.layers.{n}.attn.{qkv}.{p}" = "{stack}.layers.{n}.self_attn.{qkv}_proj.{p}"
-    "{stack}.layers.{n}.norm1.{norm}" = "{stack}.layers.{n}.self_attn_residual.norm.{norm}"
-    "decoder.layers.{n}.joint.{p}" = { split_heads = "decoder.layers.{n}.cross_attn.{kv}_proj.{p}" }
+    "{stack}.layers.{n}.attn.w_{q,k,v,o}.{p}" = "{stack}.layers.{n}.self_attn.{q,k,v,out}_proj.{p}"
+    "encoder.layers.{n}.norm{1,2}.{gamma,beta}" = "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{weight,bias}"
+    "decoder.layers.{n}.joint.{p}" = { split_heads = "decoder.layers.{n}.cross_attn.{k,v}_proj.{p}" }
 
     [fields]                                     # of config.json, the same in all models
     norm = "post"
@@ -18,10 +17,12 @@
     [settings]                                   # stored beside the weights -> a field
     "model_args.n_head" = "n_heads"
 
+`write` makes one of a user's answers: numbers of layers become holes, so other files may have other numbers of layers.
 A card has no code: what it cannot say is a general feature of the import, or it is `refused` with the reason. A value
 that was stored beside the weights counts more than the card, a tokenizer's ids do, and an answer counts most.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,10 +34,10 @@ from typing import Any, Final
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Known
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
-from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression, spelled
 from glassformer.extensions.importers.library.parts import PARTS
 from glassformer.extensions.importers.library.renaming import equal
-from glassformer.extensions.importers.library.report import Field, ask, inferred
+from glassformer.extensions.importers.library.report import Field, Imported, ask, inferred
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, ClauseError, shown, within
@@ -78,7 +79,6 @@ IGNORED: Final = {
 # Settled with the tokenizers.
 _AROUND: Final = ("decoder_start_id", "prepend_source_bos", "append_source_eos", "source_prefix", "source_suffix")
 LATER: Final = (*CALLED, *_AROUND)
-_EXPANDED: Final = {"stack": ("encoder", "decoder"), "qkv": tuple("qkv"), "kv": tuple("kv"), "norm": ("weight", "bias")}
 _TARGET = re.compile(
     r"(src|tgt|output)_table|output_bias|(encoder|decoder)\.(embedding\.positions\.table|embedding\.norm\.P|final_norm\.P"
     r"|layers\.\{n\}\.((self|cross)_attn\.([qkv]|out)_proj\.P|ffn\.(up|down|gate)_proj\.P"
@@ -86,11 +86,11 @@ _TARGET = re.compile(
 )
 _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("title", "url", "licence", "otherwise", "refused", "head_width"), str),
-    **dict.fromkeys(("needs", "optional", "lacks", "equal", "distinct", "cases", "qkv", "norm"), list),
+    **dict.fromkeys(("needs", "optional", "lacks", "equal", "distinct", "cases"), list),
     **dict.fromkeys(("names", "ignored", "fields", "settings"), dict),
 }
 _CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
-_LENGTHS: Final = {"qkv": 3, "norm": 2, "equal": 2, "distinct": 2}
+_LENGTHS: Final = {"equal": 2, "distinct": 2}
 _TOLD: Final[Mapping[Any, Sentence]] = {
     str: say("a text"),
     bool: say("true or false"),
@@ -163,11 +163,11 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     _check(record, _KINDS, "")
     if "title" not in record or not (record.get("names") or record.get("refused")):
         raise ClauseError("a card needs the keys {keys}", keys=", ".join(("title", "names")))
-    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(record, name, said))
+    rules = tuple(rule for name, said in record.get("names", {}).items() for rule in _rules(name, said))
     ignored = record.get("ignored", {})
     for name, why in ignored.items():
         _one_of(f"ignored.{name}", why, IGNORED)
-    lines = ((one, why) for name, why in ignored.items() for one, _ in _variants(record, name, ()))
+    lines = ((one, why) for name, why in ignored.items() for one, _ in spelled(name))
     unused = (Unused(one, IGNORED[why]) for one, why in lines)
     for case in record.get("cases", ()):
         _check(case, _CASE, "cases.")
@@ -179,7 +179,7 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     title = record["title"]
     record = {"url": f"https://github.com/{title}" if "/" in title else file, **record}
     name = say("The names are those of {title} ({url}).", title=title, url=record["url"])
-    optional = {one for name in record.get("optional", ()) for one, _ in _variants(record, name, ())}
+    optional = {one for name in record.get("optional", ()) for one, _ in spelled(name)}
     needs = record.get("needs") or [rule.source for rule in rules if rule.source not in optional]
     patterns = (*needs, *record.get("lacks", ()), *ignored)
     for pattern in (*patterns, *(rule.source for rule in rules)):
@@ -216,28 +216,18 @@ def _one_of(key: str, found: Any, names: Iterable[str]) -> None:
         )
 
 
-def _variants(record: Mapping[str, Any], source: str, targets: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """A line of a card for each value of its holes, which the card may spell; holes in targets alone give several."""
-    for hole, ours in _EXPANDED.items():
-        marked, theirs = f"{{{hole}}}", record.get(hole, ours)
-        if marked in source:
-            for own, value in zip(theirs, ours, strict=True):
-                replaced = [one.replace(marked, value) for one in targets]
-                yield from _variants(record, source.replace(marked, own), replaced)
-            return
-        several = [one.replace(marked, value) if marked in one else one for one in targets for value in ours]
-        targets = list(dict.fromkeys(several))
-    yield source, tuple(targets)
-
-
-def _rules(record: Mapping[str, Any], name: str, said: Any) -> Iterator[Rule]:
+def _rules(name: str, said: Any) -> Iterator[Rule]:
     word, to = next(iter(said.items())) if isinstance(said, dict) and len(said) == 1 else ("", said)
     if word:
         _one_of(f"names.{name}", word, RESHAPES)
     targets = [to] if isinstance(to, str) else to
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in targets):
         raise ClauseError("{key}: {found} is not a tensor of this program's models", key=name, found=shown(said))
-    for source, ours in _variants(record, name, targets):
+    try:
+        lines = list(spelled(name, targets))
+    except ValueError:
+        raise ClauseError("{key}: {found} has other alternatives in braces", key=name, found=shown(to)) from None
+    for source, ours in lines:
         for one in ours:
             if not _TARGET.fullmatch(one) or not set(re.findall(r"\{\w\}", one)) <= set(re.findall(r"\{\w\}", source)):
                 raise ClauseError("{key}: {found} is not a tensor of this program's models", key=name, found=shown(one))
@@ -408,3 +398,61 @@ def heads_of(card: NameCard | None, found: Match, weights: Weights, width: int |
         return None
     why = say("The map of a head has {n} of the {width} dimensions.", n=weights.tensors[one].shape[0], width=width)
     return inferred("n_heads", width // weights.tensors[one].shape[0], why)
+
+
+_LAYER = re.compile(r"(encoder|decoder)\.layers\.\d+\.")
+_NUMBER = re.compile(r"(?<![^.])\d+(\.\D*)$")
+_ENDS = (".weight", ".bias")
+_WORD_OF = {reshape: word for word, reshapes in RESHAPES.items() for reshape in reshapes}
+
+
+def write(imported: Imported, path: Path) -> None:
+    """Write the card of an import; refuses a path that is taken, and models of whose names a card or config knows."""
+    found, source = imported.named, imported.report.source
+    if found is None:
+        raise CheckpointError("{label}: its names are known, so they need no card.", label=source)
+    if path.exists():
+        raise CheckpointError("{file} already exists; choose a new name.", file=str(path))
+    answered = {one.name: one.value for one in imported.report.fields if one.how in ("answered", "decided")}
+    fields = {name: _plain(name, value) for name, value in answered.items() if name in CONFIG_FIELDS}
+    ignored = [name for name in found.ignored if name.startswith(found.prefix)]
+    tables = {
+        "names": dict(_pattern(one, found) for one in found.taken),
+        "ignored": {_numbered(name, found): "unused" for name in ignored},
+        "fields": {name: value for name, value in fields.items() if value is not None},
+    }
+    lines = [f"title = {json.dumps(Path(source).stem)}"]
+    for key, table in tables.items():
+        lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {_toml(value)}" for name, value in table.items())]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as TOML has it, which has no null."""
+    return "none" if value is None and name.endswith("_id") else [*value] if isinstance(value, tuple) else value
+
+
+def _pattern(one: keys.MatchedTensor, found: Match) -> tuple[str, Any]:
+    source, targets = _numbered(one.source, found), list(one.targets)
+    if "{n}" in source:
+        targets = [_LAYER.sub(r"\1.layers.{n}.", name) for name in targets]
+    end = next((end for end in _ENDS if all(name.endswith(end) for name in (source, *targets))), "")
+    source, *targets = (f"{name.removesuffix(end)}.{{p}}" if end else name for name in (source, *targets))
+    to: Any = targets if len(targets) > 1 else targets[0]
+    return source, to if one.reshape is keys.AS_IS else {_WORD_OF[one.reshape]: to}
+
+
+def _numbered(name: str, found: Match) -> str:
+    """A name with a hole for the number of its layer, the last one in what the layer's names begin with."""
+    layer = found.layer_of(name)
+    return (_NUMBER.sub(r"{n}\1", layer) + name[len(layer) :]).removeprefix(found.prefix)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{json.dumps(name)} = {_toml(one)}' for name, one in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if not isinstance(value, str | int | float):
+        raise CheckpointError("{found} cannot be written into a card.", found=shown(value))
+    return json.dumps(str(value) if isinstance(value, str) else value)

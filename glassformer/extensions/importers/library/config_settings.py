@@ -7,6 +7,7 @@
 Reads are recorded. At the end, a key that was never read is refused by name, unless it is known to have no effect.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from glassformer.extensions.importers.library.report import Field, How
 from transformer.checkpoint.consistency import first
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.i18n import Sentence, say
-from transformer.model.config import MAX_LENGTH, ModelConfig
+from transformer.model.config import MAX_LAYERS, MAX_LENGTH, ModelConfig
 
 MAX_WHOLE = 2**31
 _DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
@@ -49,6 +50,7 @@ class Known:
 
 
 Fields = dict[str, Known]  # by the names of our config
+SIZES = {"d_model": "hidden_size", "n_heads": "num_attention_heads", "d_ff": "intermediate_size"}  # in most families
 
 
 class _Missing:
@@ -101,22 +103,31 @@ class Settings:
 
         `null` is what null means, if that is not an error.
         """
-        if null is not _REQUIRED and self.has(key) and self.raw(key) is None:
-            return null if isinstance(null, Known) else self._read(key, null)
         found = self._found(key, absent)
-        if type(found.value) is not int or not least <= found.value <= most:  # True is a number in Python
+        if found.value is None and null is not _REQUIRED and self.has(key):
+            return null if isinstance(null, Known) else self._read(key, null)
+        if self.has(key) and (type(found.value) is not int or not least <= found.value <= most):  # True is a number
             raise self.refused(key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most))
         return found
+
+    def sizes(self, keys: Mapping[str, str]) -> Fields:
+        """Whole numbers above 0, by fields of ours, of the keys that say them."""
+        return {
+            name: self.whole(key, least=1, most=MAX_LAYERS if name.endswith("_layers") else MAX_WHOLE)
+            for name, key in keys.items()
+        }
 
     def vocabulary(self) -> Fields:
         """The number of pieces, which is one for both sides."""
         return dict.fromkeys(("src_vocab_size", "tgt_vocab_size"), self.whole("vocab_size", least=1))
 
-    def number(self, key: str, absent: Any = _REQUIRED) -> Known:
-        """A number; CheckpointError if it is missing or none."""
+    def number(self, key: str, absent: Any = _REQUIRED, *, least: float = -math.inf, most: float = math.inf) -> Known:
+        """A number; CheckpointError if it is missing or none, or not from `least` to `most`."""
         found = self._found(key, absent)
         if isinstance(found.value, bool) or not isinstance(found.value, int | float):
             raise self.refused(key, found.value, say("a number"))
+        if not least <= found.value <= most:
+            raise self.refused(key, found.value, say("a number from {least:g} to {most:g}", least=least, most=most))
         return Known(float(found.value), found.evidence)
 
     def flag(self, key: str, absent: Any = _REQUIRED) -> Known:
@@ -139,10 +150,9 @@ class Settings:
         if found not in allowed:
             raise self.refused(key, found, shown(allowed[0]))
 
-    def same(self, key: str, other: str, absent: Any = _REQUIRED, *, flag: bool = False) -> Known:
-        """A number, or true or false, that the encoder and the decoder each have; refused where they differ."""
-        read = self.flag if flag else self.whole
-        found, second = read(key, absent), read(other, absent)
+    def same(self, key: str, other: str, absent: Any = _REQUIRED, *, read: Callable[..., Known] | None = None) -> Known:
+        """A number, or what `read` reads, that the encoder and the decoder each have; refused where they differ."""
+        found, second = ((read or self.whole)(one, absent) for one in (key, other))
         if found.value != second.value:
             expected = say("{value}, as in {other}", value=found.value, other=key)
             raise self.refused(other, second.value, expected)

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -61,6 +61,17 @@ class ImportInputs:
 
 
 NOTHING = ImportInputs()
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    """What is to be opened, and what the user says of it."""
+
+    source: Path | None  # a file or folder; None for a model in memory
+    # To questions of a report, past or future, by fields.
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    given: ImportInputs = NOTHING
+    inside: Path | None = None  # the real path of a folder that no link may leave; None if any will do
 
 
 @dataclass(frozen=True)

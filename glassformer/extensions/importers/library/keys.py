@@ -10,7 +10,7 @@ over; nothing is dropped in silence.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -209,6 +209,36 @@ class Rule:
     def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
         """A rule with its targets one by one."""
         return cls(source, targets, reshape)
+
+
+_EITHER = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def spelled(source: str, targets: Sequence[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The lines that one with alternatives stands for: `{stack}`, and `{a,b}` with the targets' at the same place.
+
+    What only a target has gives several of them. A ValueError if alternatives at one place differ in number.
+
+    Example:
+        >>> dict(spelled("attn.{query,key}", ["{q,k}_proj"]))
+        {'attn.query': ('q_proj',), 'attn.key': ('k_proj',)}
+    """
+    if "{stack}" in source:
+        for stack in ("encoder", "decoder"):
+            yield from spelled(source.replace("{stack}", stack), [one.replace("{stack}", stack) for one in targets])
+        return
+    found = _EITHER.search(source)
+    if found is None:
+        yield source, tuple(name for one in targets for name, _ in spelled(one))
+        return
+    if {one[1].count(",") for one in map(_EITHER.search, targets) if one} - {found[1].count(",")}:
+        raise ValueError("alternatives")
+    for i in range(found[1].count(",") + 1):
+        yield from spelled(_chosen(source, i), [_chosen(one, i) for one in targets])
+
+
+def _chosen(name: str, i: int) -> str:
+    return _EITHER.sub(lambda found: found[1].split(",")[i], name, count=1)
 
 
 @dataclass(frozen=True)

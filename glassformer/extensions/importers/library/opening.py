@@ -10,17 +10,23 @@ among checkpoints.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
 from glassformer.extensions.importers.library.cards import read_card
-from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, Tokenizers, settled, zero_rows
+from glassformer.extensions.importers.library.import_inputs import (
+    NOTHING,
+    ImportInputs,
+    ImportRequest,
+    Tokenizers,
+    settled,
+    zero_rows,
+)
 from glassformer.extensions.importers.library.kept_answers import (
     CONFIG_FIELDS,
     NO_ANSWERS,
@@ -33,10 +39,7 @@ from glassformer.extensions.importers.library.readers import (
     MOST_CONFIG,
     OURS,
     Reader,
-    by_file,
-    by_keys,
     is_foreign_file,
-    is_foreign_folder,
     is_marians,
     readers,
     why_unopened,
@@ -55,13 +58,13 @@ from glassformer.extensions.importers.library.tutorial_fields import Understandi
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.importers.library.unknown_tensors import NAMES
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
-from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen
+from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, chosen, nested
 from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
 from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
 from transformer.checkpoint.listing import Entry, Format
-from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
+from transformer.checkpoint.load import CARD, CONFIG, Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError, GlassformerError, UnansweredError, shown, within
 from transformer.files.kinds import UNPACK
@@ -72,43 +75,29 @@ from transformer.model.config import MAX_LENGTH, ModelConfig
 LENGTH = 512  # of texts, where a formula gives any number of positions
 
 
-def import_weights(
-    source: Path, *, answers: Mapping[str, Any], also: ImportInputs = NOTHING, inside: Path | None = None
-) -> Imported:
+def import_weights(asked: ImportRequest, source: Path) -> Imported:
     """Read a file of weights, or the one in a folder.
 
-    The answers are to questions of a report, past or future: any field of config.json. `also` are tokenizers; `inside`
-    is the real path of a folder that links may not leave. A CheckpointError names the tensor or the field: it is
-    damaged, not a known Transformer, or an answer is refused.
+    A CheckpointError names the tensor or the field: it is damaged, not a known Transformer, or an answer is refused.
     """
-    open_again = partial(open_weights, source, inside=inside)
-    with open_again() as weights:
-        for one in readers():
-            found = one.import_weights(weights, open_again, source=source, answers=answers, also=also, inside=inside)
-            if found is not None:
-                return found
-        return import_opened(weights, open_again, answers=answers, also=also, beside=source, inside=inside)
+    with open_weights(source, inside=asked.inside) as weights:
+        found = (one.import_weights(weights, replace(asked, source=source)) for one in readers())
+        known = next(filter(None, found), None)
+        return known or import_opened(weights, replace(asked, source=source))
 
 
-def import_opened(
-    weights: Weights,
-    open_again: Callable[[], AbstractContextManager[Weights]],
-    *,
-    answers: Mapping[str, Any],
-    also: ImportInputs = NOTHING,
-    beside: Path | None = None,
-    inside: Path | None = None,
-) -> Imported:
-    """As `import_weights`, for open weights: of a file or folder, with tokenizers `beside` them, or from memory."""
+def import_opened(weights: Weights, asked: ImportRequest) -> Imported:
+    """As `import_weights`, for open weights, with tokenizers beside their source, if there is one."""
+    answers = asked.answers
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
-    own = None if also.card is None else read_card(also.card, inside=inside)
+    own = None if asked.given.card is None else read_card(asked.given.card, inside=asked.inside)
     with within(weights.label):
         understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights), own)
     if any(map(understood.match.n_layers, LAYERS)):
-        return _Import(weights, understood, answers, also, beside, inside, open_again).done()
-    if asked := parts.stacks(understood.match, answers):
-        unopened = UnopenedTensors(understood.match, open_again)
-        return Imported(replace(understood.report, fields=tuple(asked)), None, unopened)
+        return _Import(weights, understood, asked).done()
+    if stacks := parts.stacks(understood.match, answers) or parts.unnamed(understood.match, weights, answers):
+        unopened = UnopenedTensors(understood.match, weights.again)
+        return Imported(replace(understood.report, fields=tuple(stacks)), None, unopened)
     raise CheckpointError(
         "{label}: no tensor has a name that is usual for a layer of a tutorial's Transformer or of "
         "torch.nn.Transformer; the file has {names}. A Hugging Face model needs its config.json in the same folder.",
@@ -123,16 +112,12 @@ class _Import:
 
     weights: Weights
     understood: Understanding
-    answers: Mapping[str, Any]
-    also: ImportInputs
-    beside: Path | None
-    inside: Path | None
-    open_again: Callable[[], AbstractContextManager[Weights]]
+    asked: ImportRequest
 
     def done(self) -> Imported:
         report, tokenizers = self._report()
         if not report.can_be_written or tokenizers is None:
-            return Imported(report, None, UnopenedTensors(self.understood.match, self.open_again))
+            return Imported(report, None, UnopenedTensors(self.understood.match, self.weights.again))
         found, config = self.understood.match, self._config(report)
         facts = self.understood.facts
         sizes = keys.shapes(found, self.weights, facts)
@@ -140,23 +125,23 @@ class _Import:
         absent = sum(math.prod(sizes[name]) for name in found.standing_in)
         learned = config.count_parameters() - absent
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
-        content = Content(config, tokenizers.stored, card, found, facts, self.open_again)
+        content = Content(config, tokenizers.stored, card, found, facts, self.weights.again)
         return Imported(report, content, named=self.understood.named)
 
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
         """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""
-        weights, found = self.weights, self.understood
-        said = unknown_tensors.used(self.answers, weights)
-        answers = {name: value for name, value in self.answers.items() if name not in said}
-        fields = unknown_tensors.with_questions(found.report.fields, found, weights, self.answers)
+        weights, found, every = self.weights, self.understood, self.asked.answers
+        said = unknown_tensors.used(every, weights)
+        answers = {name: value for name, value in every.items() if name not in said}
+        fields = unknown_tensors.with_questions(found.report.fields, found, weights, every)
         by_name = {one.name: _settled_length(one, answers) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
-        later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
+        later = None if self.asked.given.has_tokenizer else import_inputs.without((1, 1))
         of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers, found.said)]
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
-        named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in again]
+        named = [Field(name, "answered", every[name], say("Your answer.")) for name in again]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
         pieces = tokenizers.files if tokenizers else ()
         report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)
@@ -180,13 +165,14 @@ class _Import:
             return None  # another table may turn out to be the source's
         sizes = fields["src_vocab_size"].value, fields["tgt_vocab_size"].value
         shared = fields["shared_vocab"].value
-        if self.also.has_tokenizer:
-            return import_inputs.opened(self.also, sizes, shared=shared, inside=self.inside)
+        given, beside, inside = self.asked.given, self.asked.source, self.asked.inside
+        if given.has_tokenizer:
+            return import_inputs.opened(given, sizes, shared=shared, inside=inside)
         ids = [answers.get(name, self.understood.said.get(name, fields[name]).value) for name in CALLED]
         raw = import_inputs.without(sizes, [i for i in ids if type(i) is int and i >= 0])
-        if self.beside is None or None in sizes:
+        if beside is None or None in sizes:
             return raw
-        return import_inputs.beside(self.beside, sizes, shared=shared, inside=self.inside, raw=raw)
+        return import_inputs.beside(beside, sizes, shared=shared, inside=inside, raw=raw)
 
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}
@@ -245,13 +231,11 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
 def _of_folder(folder: Path, inside: Path | None) -> Kind:
     files = FolderFiles(folder, inside=inside)
     if not files.has(CONFIG):
-        return by_file(files) or "weights"
+        return next((one for one in readers() if any(map(files.has, one.files))), "weights")
     record = files.json(CONFIG, limit=MOST_CONFIG)
-    if not isinstance(record, Mapping):
+    if not isinstance(record, Mapping) or any(key in record for key in OURS):
         return "native"  # what it is, loading it says
-    if any(key in record for key in OURS):
-        return "native"
-    return by_keys(record) or "weights"
+    return next((one for one in readers() if any(key in one.keys for key in record)), "weights")
 
 
 class QuestionsError(UnansweredError):
@@ -298,61 +282,52 @@ def preview(
     any will do. A CheckpointError if it is damaged, unknown or a checkpoint of this program, or an answer is refused; a
     DataError if the pairs cannot be read.
     """
-    imported = _with_kept(source, answers, given, inside)
+    asked = ImportRequest(Path(source), answers, given, inside)
+    imported = _with_kept(asked)
     if given.pairs is None or not imported.report.asked:
         return imported
-    without_pairs = replace(given, pairs=None)
-    report = ranked(
-        source, imported.report, read_samples(given.pairs), answers=answers, given=without_pairs, inside=inside
-    )
-    return replace(imported, report=report)
+    found = ranked(asked, imported.report, read_samples(given.pairs))
+    if found.decided:
+        imported = _with_kept(asked, found.decided)
+    return replace(imported, report=imported.report.ranked(found))
 
 
 def ranked(
-    source: Path | str,
-    report: ImportReport,
-    samples: Samples,
-    *,
-    answers: Mapping[str, Any] = NO_ANSWERS,
-    given: ImportInputs = NOTHING,
-    inside: Path | None = None,
-    progress: Progress = silent,
+    asked: ImportRequest, report: ImportReport, samples: Samples, *, progress: Progress = silent, device: Device = CPU
 ) -> ImportReport:
-    """The report with the choices of open questions ranked by the model's loss on texts of its task.
+    """The report with the choices of open questions ranked by the model's loss on texts of its task, or decided.
 
-    `answers`, `given` and `inside` are those of the report; `progress` is called with the combinations tried and
-    their number. Errors are those of `preview`; a DataError also says that a text has something that is not an id,
-    for a model without a tokenizer.
+    `progress` is called with the combinations tried and their number. Errors are those of `preview`; a DataError also
+    says that a text has something that is not an id, for a model without a tokenizer.
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
-        content = _with_kept(source, {**answers, **more}, given, inside).content
-        return None if content is None else made(content, Path(source), inside, silent)
+        content = _with_kept(asked, more).content
+        return None if content is None else made(content, asked.source or Path(), asked.inside, device=device)
 
     return scored(report, build, samples, progress=progress)
 
 
-def _with_kept(source: Path | str, answers: Mapping[str, Any], given: ImportInputs, inside: Path | None) -> Imported:
-    """What is understood with the answers that are kept beside the model, too."""
-    kept = kept_answers.read(kind_of(Path(source), inside=inside)[1], inside=inside)
+def _with_kept(asked: ImportRequest, more: Mapping[str, Any] = NO_ANSWERS) -> Imported:
+    """What is understood with more answers, and with those that are kept beside the model, too."""
+    source, given = asked.source or Path(), {**asked.answers, **more}
+    kept = kept_answers.read(kind_of(source, inside=asked.inside)[1], inside=asked.inside)
     try:
-        found = _understood(source, {**kept.answers, **answers}, given, inside)
+        found = _understood(replace(asked, answers={**kept.answers, **given}), source)
     except CheckpointError as error:
-        _understood(source, answers, given, inside)  # raises, too, where what is kept is not at fault
+        _understood(replace(asked, answers=given), source)  # raises, too, where what is kept is not at fault
         hint = say("That answer was read from {file}; change it there, or delete the file.", file=kept.file)
         raise CheckpointError(joined(" ", [error.sentence, hint])) from error
-    return replace(found, report=kept.told(found.report, answers))
+    return replace(found, report=kept.told(found.report, given))
 
 
-def _understood(source: Path | str, answers: Mapping[str, Any], given: ImportInputs, inside: Path | None) -> Imported:
-    kind, place = kind_of(Path(source), inside=inside)
+def _understood(asked: ImportRequest, source: Path) -> Imported:
+    kind, place = kind_of(source, inside=asked.inside)
     if kind == "native":
         raise CheckpointError(
-            "{folder}: is already a checkpoint of this program; load it directly.", folder=as_typed(place, inside)
+            "{folder}: is already a checkpoint of this program; load it directly.", folder=as_typed(place, asked.inside)
         )
-    if kind == "weights":
-        return import_weights(place, answers=answers, also=given, inside=inside)
-    return kind.import_folder(place, answers=answers, also=given, inside=inside)
+    return import_weights(asked, place) if kind == "weights" else kind.import_folder(place, asked)
 
 
 def load(
@@ -369,7 +344,8 @@ def load(
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise obstacle(imported.report)
-    return made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
+    checkpoint = made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
+    return replace(checkpoint, warnings=(*imported.report.decisions, *checkpoint.warnings))
 
 
 def made(
@@ -448,7 +424,12 @@ class ForeignFormat(Format):
 
 def _is_foreign(place: Path, root: Path) -> bool:
     if place.is_dir():
-        return is_foreign_folder(FolderFiles(place, inside=root), place)
+        kind = _of_folder(place, root)
+        lost = FolderFiles(place, inside=root).has(CARD)  # one of ours without its config
+        with suppress(OSError):
+            there = () if kind == "native" or lost else (*place.iterdir(), *nested(place))
+            return isinstance(kind, Reader) or any(map(is_foreign_file, there))
+        return False
     if place.suffix != ARRAYS:
         return is_foreign_file(place)
     with FolderFiles(root, inside=root).open(place.name) as (content, size):

@@ -49,6 +49,11 @@ _WHY = say("No name suggests this part of the model. These may be it; the likeli
 _WHY_NORMS = say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers.")
 _WHY_STACK = say("No name suggests where these layers are; perhaps the model has none.")
 
+_WHY_UNNAMED = say(
+    "No name is one that is usual for a tutorial's Transformer or torch.nn.Transformer. Say where the layers are, and "
+    "which matrix combines the heads; then the rest is asked. A Hugging Face model needs its config.json instead."
+)
+
 
 def split(name: str) -> tuple[str, str, str]:
     """A tensor's layer, up to its number and a dot; the module inside it; and the parameter."""
@@ -104,6 +109,20 @@ def stacks(found: Match, answers: Mapping[str, Any]) -> list[Field]:
         if there and not found.n_layers(stack) and question not in answers:
             open_.append(ask(question, _WHY_STACK, *there, NONE))
     return open_
+
+
+def unnamed(found: Match, weights: Weights, answers: Mapping[str, Any]) -> list[Field]:
+    """Questions about a file of which no name is known: where layers are, and a matrix by which the rest is found."""
+    places: dict[str, dict[str, None]] = {}
+    for name, info in weights.tensors.items():
+        inside = re.fullmatch(r"(.+?)\.\d+\.(?:.+\.)?(.+)\.weight", name.removeprefix(found.prefix))
+        if inside and len(info.shape) == 2 and info.shape[0] == info.shape[1]:
+            places.setdefault(inside[1], {})[inside[2]] = None
+    choices = {
+        **dict.fromkeys(STACKS, (*places, NONE)),
+        "out_proj": [one for names in places.values() for one in names],
+    }
+    return [ask(name, _WHY_UNNAMED, *some) for name, some in choices.items() if places and name not in answers]
 
 
 def paths(name: str, found: Match) -> list[str]:

@@ -6,21 +6,16 @@ pickle: listing must be cheap and run no code. `extensions.importers.library.ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from glassformer.extensions.weight_files.weight_folder import nested
-from transformer.checkpoint.load import CARD, CONFIG
-from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided
-from transformer.files import kinds, strictjson
-from transformer.files.untrusted_folder import FolderFiles
+from transformer.files import kinds
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
-    from glassformer.extensions.importers.library.import_inputs import ImportInputs
+    from glassformer.extensions.importers.library.import_inputs import ImportRequest
     from glassformer.extensions.importers.library.report import Imported
     from glassformer.extensions.weight_files.weights import Weights
 
@@ -31,22 +26,11 @@ class Reader:
     keys: Collection[str] = frozenset()  # of a config.json, any of which means a folder of it
     files: Collection[str] = ()  # names of files that mean one, too
 
-    def import_folder(
-        self, folder: Path, *, answers: Mapping[str, Any], also: ImportInputs, inside: Path | None
-    ) -> Imported:
-        """What a folder of it holds; arguments and errors as of `opening.preview`."""
+    def import_folder(self, folder: Path, asked: ImportRequest) -> Imported:
+        """What a folder of it holds, and errors as of `opening.preview`."""
         raise NotImplementedError
 
-    def import_weights(
-        self,
-        weights: Weights,
-        open_again: Callable[[], AbstractContextManager[Weights]],
-        *,
-        source: Path,
-        answers: Mapping[str, Any],
-        also: ImportInputs,
-        inside: Path | None,
-    ) -> Imported | None:
+    def import_weights(self, weights: Weights, asked: ImportRequest) -> Imported | None:
         """What open weights of it hold, from a file or folder; None where they are not of it."""
         return None
 
@@ -58,16 +42,6 @@ class Reader:
 def readers() -> tuple[Reader, ...]:
     """Those of all extensions."""
     return provided("readers")
-
-
-def by_file(files: FolderFiles) -> Reader | None:
-    """The reader of a folder that has a file which only folders of it have."""
-    return next((one for one in readers() if any(map(files.has, one.files))), None)
-
-
-def by_keys(keys: Collection[str]) -> Reader | None:
-    """The reader of a folder whose config.json has these keys."""
-    return next((one for one in readers() if any(key in one.keys for key in keys)), None)
 
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
@@ -95,27 +69,3 @@ def is_marians(file: BinaryIO, size: int) -> bool:
     """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is parsed."""
     file.seek(max(0, size - _END))
     return _MARIANS in file.read(_END)
-
-
-def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
-    """Whether a folder that is not our checkpoint may be another program's; `files` are its files."""
-    if by_file(files) is not None:
-        return True
-    if files.has(CARD):  # one of ours that lost its config
-        return False
-    keys = _keys(files) if files.has(CONFIG) else frozenset()
-    if keys is None or not keys.isdisjoint(OURS):
-        return False
-    try:
-        return by_keys(keys) is not None or any(map(is_foreign_file, (*folder.iterdir(), *nested(folder))))
-    except OSError:
-        return False
-
-
-def _keys(files: FolderFiles) -> frozenset[str] | None:
-    """The keys of config.json; None if it is damaged."""
-    try:
-        record = strictjson.parse(files.read(CONFIG, limit=MOST_CONFIG))
-    except (CheckpointError, ClauseError):
-        return None
-    return frozenset(record) if isinstance(record, dict) else None

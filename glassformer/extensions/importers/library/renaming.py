@@ -11,13 +11,23 @@ names.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import AS_IS, Match, MatchedTensor, Reshape, Rule, Unused, form
+from glassformer.extensions.importers.library.keys import (
+    AS_IS,
+    Match,
+    MatchedTensor,
+    Reshape,
+    Rule,
+    Unused,
+    form,
+    spelled,
+)
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses
@@ -39,46 +49,28 @@ ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("flattened into one
 TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
-# Parts of a layer, in the names of fairseq and its followers.
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
-ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
-
 
 def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
-    """A rule for each pair of names, with each of the prefixes that files have or have not."""
-    for prefix in prefixes:
-        for theirs, ours in names.items():
-            yield Rule.of(prefix + theirs, ours, reshape=reshape)
+    """Rules for pairs of names, which may have alternatives, with each of the prefixes that files have or have not."""
+    for prefix, (theirs, ours) in product(prefixes, names.items()):
+        yield from (Rule(prefix + source, targets, reshape) for source, targets in spelled(theirs, [ours]))
 
 
-def names_of(stack: str, role: str) -> dict[str, str]:
-    """What a stack calls its tensors, and what the model does."""
-    theirs, ours = f"{stack}.layers.{{n}}", f"{stack}.layers.{{n}}"
-    names = {
-        f"{theirs}.fc1.{{p}}": f"{ours}.ffn.up_proj.{{p}}",
-        f"{theirs}.fc2.{{p}}": f"{ours}.ffn.down_proj.{{p}}",
-        f"{theirs}.final_layer_norm.{{p}}": f"{ours}.ffn_residual.norm.{{p}}",
-    }
-    for attention, own in ATTENTIONS.items():
-        names[f"{theirs}.{attention}_layer_norm.{{p}}"] = f"{ours}.{own}_residual.norm.{{p}}"
-        for projection in PROJECTIONS:
-            names[f"{theirs}.{attention}.{projection}.{{p}}"] = f"{ours}.{own}.{projection}.{{p}}"
-    return names | {
-        f"{stack}.embed_tokens.weight": role,
-        f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-        f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
-    }
+def in_layers(theirs: str, ours: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Names in the layers of a file and of the model, from those of the modules in one."""
+    return {f"{theirs}.{{n}}.{one}.{{p}}": f"{ours}.layers.{{n}}.{other}.{{p}}" for one, other in names.items()}
 
 
-def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
-    """Rules for queries, keys and values that a file holds as one tensor, weights and biases.
-
-    `name` is the file's, without prefix and without weight or bias; `layer` is the prefix of a layer in the model.
-    """
-    for prefix in prefixes:
-        for kind in ("weight", "bias"):
-            targets = [f"{layer}.self_attn.{one}_proj.{kind}" for one in "qkv"]
-            yield Rule.of(f"{prefix}{name}.{kind}", *targets, reshape=reshape)
+FAIRSEQ = {  # and its followers
+    "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
+    "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+    "{stack}.layernorm_embedding.{p}": "{stack}.embedding.norm.{p}",
+    **in_layers("{stack}.layers", "{stack}", {
+        "{self,encoder}_attn.{q,k,v,out}_proj": "{self,cross}_attn.{q,k,v,out}_proj",
+        "{self_attn,encoder_attn,final}_layer_norm": "{self_attn,cross_attn,ffn}_residual.norm",
+        "fc{1,2}": "ffn.{up,down}_proj",
+    }),
+}  # fmt: skip
 
 
 def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Unused]:

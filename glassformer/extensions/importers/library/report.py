@@ -28,7 +28,7 @@ from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config import ModelConfig
 
 Fate = Literal["renamed", "ignored", "unknown"]
-How = Literal["read", "inferred", "answered", "asked"]
+How = Literal["read", "inferred", "decided", "answered", "asked"]
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
@@ -75,7 +75,7 @@ class Field:
     """How the value of one field of the config is known."""
 
     name: str  # of the field, as config.json has it
-    how: How  # "read" from a file, "inferred" from the weights, "answered" by the user, or "asked"
+    how: How  # "read" from a file, "inferred" from the weights, "decided" by pairs, "answered" by the user, or "asked"
     value: Any  # None if it is asked
     evidence: Sentence  # where it was read, or what it was inferred from; why it has to be asked
     choices: tuple[Choice, ...] = ()  # the answers that are possible, best first; empty if any value of the field is
@@ -91,6 +91,13 @@ class Field:
         is_usual = any(type(value) is type(one) and value == one for one in self.usual)
         why = say("Your answer, which is the usual value.") if is_usual else say("Your answer.")
         return replace(self, how="answered", value=value, evidence=why)
+
+    def ranked(self, by: "Field") -> "Field":
+        """The field with the choices of another one as texts rank them; with its value if they decided that."""
+        if self.how == "read":
+            return self
+        same = (self.how, by.how, self.value) == ("answered", "decided", by.value)
+        return by if same else replace(self, choices=by.choices, usual=by.usual, evidence=by.evidence)
 
 
 def ask(name: str, why: Sentence, *values: Any) -> Field:
@@ -146,6 +153,25 @@ class ImportReport:
     def tried(self) -> tuple[Field, ...]:
         """Fields whose choices texts can rank: those that are asked, and those that are assumed."""
         return tuple(one for one in self.fields if one.how == "asked" or one.is_assumed)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What pairs decided, by the names of the fields."""
+        return {one.name: one.value for one in self.fields if one.how == "decided"}
+
+    def ranked(self, by: "ImportReport") -> "ImportReport":
+        """The report with the choices as texts rank them in another one, and what these decided unless answered."""
+        known = {one.name: one for one in by.fields if any(choice.score is not None for choice in one.choices)}
+        notes = (*self.notes, *(note for note in by.notes if note not in self.notes))
+        return replace(self, fields=tuple(one.ranked(known.get(one.name, one)) for one in self.fields), notes=notes)
+
+    @property
+    def decisions(self) -> tuple[Sentence, ...]:
+        """What pairs decided, and by which losses."""
+        said = (one for one in self.fields if one.how == "decided")
+        return tuple(
+            say("{field} = {value}. {why}", field=o.name, value=_written(o.value), why=o.evidence) for o in said
+        )
 
     def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
         """The report with the user's answers, by the names of the fields."""
@@ -214,6 +240,7 @@ NO_EMBEDDINGS: Final = say(
 HOW: dict[How, Sentence] = {
     "read": say("read"),
     "inferred": say("inferred"),
+    "decided": say("decided by pairs"),
     "answered": say("answered"),
     "asked": say("asked"),
 }

@@ -35,7 +35,7 @@ from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
 from glassformer.extensions.importers.library.training_settings import with_settings
-from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
+from glassformer.extensions.importers.library.tutorials import DEFAULTS, POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n
@@ -54,34 +54,6 @@ NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "
 BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
           "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
 _FIRST = "encoder.layers.0.ffn.up_proj.weight"
-
-
-@dataclass(frozen=True)
-class CodeDefaults:
-    """What code takes where it is not told otherwise, or always; its files are known by the names in a layer."""
-
-    name: Sentence  # of the code
-    names: tuple[str, ...]  # that its first layer has, from a dot on
-    values: Mapping[str, Any]  # by fields of config.json
-    of_both: Mapping[str, Any]  # further ones, of a model with an encoder and a decoder
-
-
-# PyTorch's documentation of `nn.Transformer`, whose layers alone have no default number of heads; `make_model` of
-# Rush et al. (2018 and 2022).
-DEFAULTS = (
-    CodeDefaults(
-        say("PyTorch’s nn.Transformer"),
-        (".0.self_attn.in_proj_weight", ".0.linear1.weight", ".0.norm1.weight"),
-        {"norm": "post", "activation": "relu", "norm_kind": "layer", "norm_eps": EPS},
-        {"n_heads": 8},
-    ),
-    CodeDefaults(
-        say("The Annotated Transformer"),
-        (".0.self_attn.linears.0.weight", ".0.feed_forward.w_1.weight", ".0.sublayer.0.norm.a_2"),
-        {"norm": "pre", "activation": "relu", "scale_embedding": True},
-        {"n_heads": 8},
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -332,9 +304,9 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
 def _defaults(found: Match) -> tuple[Sentence | str, Mapping[str, Any]]:
     """The code that such names come from, and its defaults; none if no code is known by them."""
     names = [one.source for one in found.taken]
-    for code in DEFAULTS:
-        if all(any(name.endswith(end) for name in names) for end in code.names):
-            return code.name, {**code.values, **(code.of_both if all(map(found.n_layers, POSITION_OF)) else {})}
+    for one in DEFAULTS:
+        if all(any(name.endswith(end) for name in names) for end in one["names"]):
+            return one["code"], one["values"] | (one["of_both"] if all(map(found.n_layers, POSITION_OF)) else {})
     return "", {}
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from glassformer.extensions.importers.library.keys import (
     AS_IS,
@@ -36,6 +37,7 @@ FINAL_NORMS: Names = {stack: [one.format(stack) for one in _SAID["final_norms"]]
 ATTENTIONS: Names = _SAID["attentions"]
 PROJECTIONS: Names = _SAID["projections"]
 TABLES: Names = _SAID["tables"]
+DEFAULTS: Sequence[Mapping[str, Any]] = _SAID["defaults"]
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 POSITION_OF = {stack: f"{stack}.embedding.positions.table" for stack in LAYERS}
 

@@ -1,7 +1,7 @@
 """Safe unpacking of zip archives, and the upload limits: sizes, counts, time, file names.
 
 The whole list of an archive is checked before a byte is unpacked, and each file must match its claimed size. Only one
-folder is taken: the highest one with weights.
+folder is taken, the highest one with weights; of a folder that programs make for weights, what is around it, too.
 
 Source: APPNOTE.TXT of PKWARE, 4.3 to 4.5; David Fifield, "A better zip bomb" (WOOT 2019), for files that overlap.
 """
@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from glassformer.extensions.importers.library.readers import SUFFIXES
+from glassformer.extensions.weight_files.weight_folder import HOLDERS
 from transformer.errors import CheckpointError, shown
 from transformer.files.kinds import BESIDE
 from transformer.i18n import say
@@ -116,6 +117,10 @@ def _unpacked(file: BinaryIO, into: Path, limits: UploadLimits) -> Unpacked:
         wanted = [entry for entry in entries if not is_junk(entry.filename)]
         folder = _folder_of([entry.filename for entry in wanted])
         chosen = [entry for entry in wanted if _parent(entry.filename) == folder]
+        if _base(folder) in HOLDERS:  # made for weights: the settings and the tokenizer are around it
+            names = {_base(entry.filename) for entry in chosen}
+            around = [entry for entry in wanted if entry not in chosen and _parent(entry.filename) == _parent(folder)]
+            chosen += [entry for entry in around if _base(entry.filename) not in names]
         found = {_base(entry.filename): into / str(number) for number, entry in enumerate(chosen)}
         for entry in chosen:
             _write(archive, entry, found[_base(entry.filename)])

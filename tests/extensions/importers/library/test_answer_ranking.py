@@ -8,11 +8,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from glassformer.extensions.importers.library import answer_ranking, answer_search
 from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from tests.transformer.analysis.test_losses import Tried
-from tests.transformer.tiny import ENCODER, tiny_model
-from transformer.analysis.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
+from tests.transformer.tiny import DECODER, ENCODER, tiny_model
+from transformer.analysis.losses import MOST_SAMPLES, Samples, Variants, loss_of, read_samples, samples_of
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.i18n import say
@@ -140,13 +141,89 @@ def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse
     for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
         report = scored(asking(activation=values), Variants(one).get, pairs)
         assert best_answers(report)["activation"] == values[0]
+        assert report.decided == {}
         assert "so this comparison cannot decide between them" in by_name(report)["activation"].evidence
+
+
+MORE = (*WORDS, "monday", "quietly", "transform", "lamp", "books", "aabbcc", "noon", "window", "harbour")
+PAIRS = Samples(MORE, tuple(word[::-1] for word in MORE))
+
+
+def test_what_pairs_show_clearly_is_decided_and_what_they_do_not_stays_a_question(reverse):
+    pad = Field("pad_id", "asked", None, WHY, (), usual=(None,))
+    usual = Field("norm", "asked", None, WHY, (Choice("post"), Choice("pre")), usual=("post",))
+    asked = asking(n_heads=[16, 4], scale_embedding=[True, False], activation=["gelu", "relu", "silu"])
+    asked = replace(asked, fields=(*asked.fields, usual, pad))
+    report = scored(asked, Variants(reverse).get, PAIRS)
+    fields = by_name(report)
+    assert report.decided == {"n_heads": 4, "scale_embedding": True, "norm": "pre", "pad_id": None}
+    assert "4 fits best (loss 0.1" in fields["n_heads"].evidence
+    assert "; the next best is 16 (loss " in fields["n_heads"].evidence
+    assert report.decisions[0].startswith("n_heads = 4. Your pairs decide: ")
+    assert [one.name for one in report.asked] == ["activation"]  # another one is hardly worse
+    assert best_answers(report) == {"activation": "relu"}
+    two = scored(asking(n_heads=[2, 4], norm=["post", "pre"]), Variants(reverse).get, PAIRS)
+    assert (two.decided, best_answers(two)) == ({"norm": "pre"}, {"n_heads": 4})  # nor is half the number of heads
+    assert "is taken: it is usual, and nothing depends on the choice" in fields["pad_id"].evidence
+    few = scored(asked, Variants(reverse).get, PAIRS.only([0, 1]))
+    assert (few.decided, best_answers(few)["n_heads"]) == ({}, 4)
+    assert by_name(few)["norm"].usual in ((), ("post",))
+    alone = scored(asked, Variants(reverse).get, Samples(WORDS))
+    assert alone.decided == {}
+
+
+def test_choices_that_compute_the_same_stay_a_question_where_something_depends_on_them(reverse):
+    asked = asking(n_heads=[16, 4], unk_id=[1, 20, 21], positions=["learned", "none"])
+    report = scored(asked, Variants(reverse).get, PAIRS)
+    assert report.decided == {"n_heads": 4, "positions": "learned"}  # no model is without positions
+    assert "so this comparison cannot decide between them" in by_name(report)["unk_id"].evidence
+    size = reverse.model.config.src_vocab_size
+    raw = Tried(reverse.model, RawIds(size), RawIds(size))
+    ids = [" ".join(map(str, reverse.src_tokenizer.encode(word).ids)) for word in (*PAIRS.sources, *PAIRS.targets)]
+    typed = Samples(tuple(ids[: len(MORE)]), tuple(ids[len(MORE) :]))
+    report = scored(asking(pad_id=[0, None, 1, 24]), Variants(raw).get, typed)  # a letter is the last one
+    assert report.decided == {}
+    assert "Your pairs do not tell these apart: 0, null, 1." in by_name(report)["pad_id"].evidence
+
+
+def test_a_usual_value_that_pairs_refute_is_usual_no_more(reverse):
+    odd = asking(activation=["relu", "gelu"], scale_embedding=[False, True])
+    fields = tuple(replace(one, usual=(one.choices[0].value,)) for one in odd.fields)
+    report = scored(replace(odd, fields=fields), Variants(reverse).get, PAIRS)
+    assert by_name(report)["activation"].usual == ("relu",)
+    assert report.decided == {"scale_embedding": True}
+    wrong = Variants(reverse).get({"norm": "post"})  # with which no answer fits
+    report = scored(replace(odd, fields=fields), Variants(wrong).get, PAIRS)
+    assert report.decided == {}
+
+
+@pytest.mark.parametrize("with_end", [False, True])
+@pytest.mark.parametrize(("kind", "pairs"), [({}, True), ({"pad_id": None}, True), (DECODER, True), (DECODER, False)])
+def test_the_loss_of_an_answer_is_that_of_the_text(kind, pairs, with_end):
+    one = Tried(tiny_model(**kind), RawIds(17), RawIds(17 if kind is DECODER else 19))
+    texts = Samples(("5 6 7", "8 9", "10 11 12 4"), ("12 4", "5 6 7", "8") if pairs else ())
+    found = answer_search._losses(one, texts, with_end=with_end)
+    expected = loss_of(one, texts, with_end=with_end)
+    assert found[0].totals == pytest.approx(expected.totals, rel=1e-5)
+    assert found[0].pieces == expected.pieces
+    assert len(found) > 1  # and at other temperatures
+
+
+def test_of_pairs_that_no_answer_fits_the_mistake_that_explains_them_is_named(reverse, monkeypatch):
+    monkeypatch.setattr(answer_ranking, "SECONDS", 3600.0)
+    sources = tuple(pair[::-1] for pair in PAIRS.sources)
+    mixed = Samples(tuple(target for target in sources), PAIRS.targets)  # copies: the sources come in backwards
+    report = scored(asking(n_heads=[4, 2]), Variants(reverse).get, mixed)
+    place = report.notes.index(POINTS_TO_THE_DOCTOR)
+    assert "the mistake “The source read backwards” explains your pairs: the loss is 0.1" in report.notes[place + 1]
+    monkeypatch.setattr(answer_ranking, "SECONDS", 0.0)
+    assert scored(asking(n_heads=[4, 2]), Variants(reverse).get, mixed).notes[-1] == POINTS_TO_THE_DOCTOR
 
 
 def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
     headless = Tried(tiny_model(**ENCODER), RawIds(17), RawIds(17))
     report = scored(asking(n_heads=[1, 3]), Variants(headless).get, Samples(("5 6",)))
-    assert "the model outputs vectors, not logits" in report.notes[-1]
+    assert "could be tried: This model does not generate text and has no MLM head" in report.notes[-1]
     assert by_name(report)["n_heads"].choices == (Choice(1), Choice(3))
     missing = scored(asking(n_heads=[1, 3]), lambda _: None, Samples(("5 6",)))
     assert "some tensors are missing" in missing.notes[-1]
@@ -200,18 +277,19 @@ def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     typed = {word: " ".join(map(str, found)) for word, found in ids.items()}
     pairs = Samples(tuple(typed[word] for word in WORDS), tuple(typed[word[::-1]] for word in WORDS))
     end = Field("append_source_eos", "inferred", False, WHY, (Choice(False), Choice(True)))
-    report = asking(n_heads=[2, 4])
+    report = asking(n_heads=[16, 4])
     report = scored(replace(report, fields=(*report.fields, end)), Variants(raw).get, pairs)
-    assert best_answers(report) == {"n_heads": 4, "append_source_eos": True}
-    assert "true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
-    assert by_name(report)["append_source_eos"].how == "inferred"
+    assert report.decided == {"n_heads": 4, "append_source_eos": True}
+    assert "Your pairs decide: true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
+    assert best_answers(report) == {}
     right, wrong = by_name(report)["append_source_eos"].choices
     assert (right.output, wrong.output == right.output) == (pairs.targets[0], False)
     ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
     again = scored(
-        replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended
+        replace(asking(n_heads=[16, 4]), fields=(*asking(n_heads=[16, 4]).fields, end)), Variants(raw).get, ended
     )
-    assert best_answers(again) == {"n_heads": 4}
+    assert again.decided == {"n_heads": 4}  # what was assumed stays so
+    assert "false fits best" in by_name(again)["append_source_eos"].evidence
 
 
 def test_lines_are_read_as_pairs_or_as_texts(tmp_path):

@@ -1,5 +1,7 @@
 """On Open a checkpoint answers change the report and the address, a sentence is tried, and a folder is kept."""
 
+import shutil
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -7,15 +9,18 @@ from safetensors.torch import save_file
 from glassformer.extensions.importers.imported_model import TEXT
 from glassformer.runs import loading
 from glassformer.state.link import write_answers
+from tests.extensions.importers.library.tutorial_models import as_a_tutorial
 from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from tests.extensions.scripts import OPEN
 from tests.extensions.weight_files.conftest import opened_here  # noqa: F401  (of every test)
 from tests.pages.conftest import STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
+from tests.source_code import ROOT
 from transformer.checkpoint.load import load
 
 LESSON = "lesson.safetensors"
+REVERSE = ROOT / "checkpoints" / "reverse"
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +104,28 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     test.button(key="forget_answers").click()
     assert "7 questions still need an answer." in said(check(test.run()))
     assert "answers" not in test.query_params
+
+
+def test_what_pairs_decide_is_answered_and_the_reader_may_answer_otherwise(open_lesson, folder):
+    (folder / "deep" / "trained").mkdir()
+    shutil.copy(REVERSE / "pieces.model", folder / "deep" / "trained")
+    torch.save(as_a_tutorial(load(REVERSE).model), folder / "deep" / "trained" / "reverse.pt")
+    test = open_lesson(model="deep/trained/reverse.pt")
+    words = ("planet", "window", "harbour", "silver", "quietly", "lamp", "transform", "monday")
+    test.text_area(key="score_texts").set_value("\n".join(f"{word} => {word[::-1]}" for word in words))
+    check(test.run())
+    test.button(key="score_choices").click()
+    check(test.run(timeout=120))
+    assert "norm=pre" in test.query_params["answers"].split(",")
+    assert "Your pairs decide: pre fits best (loss 0.1" in said(test).replace("\\", "")
+    assert "n_heads" not in test.query_params["answers"]  # half as many are hardly worse
+    assert not test.button(key="first_of_each").disabled
+    box(test, "norm").set_value(next(i for i in box(test, "norm").options if i.startswith("post")))
+    check(test.run())
+    assert "norm=post" in test.query_params["answers"].split(",")
+    test.button(key="score_choices").click()  # what the reader said stays
+    check(test.run(timeout=120))
+    assert "norm=post" in test.query_params["answers"].split(",")
 
 
 def test_usual_answers_are_taken_with_one_button_and_stay_marked(open_lesson, folder):

@@ -84,6 +84,15 @@ NAMES = [
 ]  # fmt: skip
 
 
+def test_around_a_folder_that_is_made_for_weights_settings_are_taken_too(tmp_path):
+    """As Lightning saves a run."""
+    run = "run/version_0"
+    names = (f"{run}/checkpoints/last.ckpt", f"{run}/hparams.yaml", f"{run}/checkpoints/a.txt", f"{run}/a.txt", "b.txt")
+    found, left_out = unpacked(packed([(name, name.encode()) for name in names]), tmp_path)
+    assert found == {"last.ckpt": names[0].encode(), "hparams.yaml": names[1].encode(), "a.txt": names[2].encode()}
+    assert left_out == (names[3], "b.txt")
+
+
 @pytest.mark.parametrize(("names", "said"), NAMES)
 def test_names_and_kinds_that_no_archive_may_have(tmp_path, names, said):
     names = names if isinstance(names, tuple) else (names,)
