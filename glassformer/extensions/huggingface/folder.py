@@ -273,7 +273,7 @@ class _Import:
     def _end(self, said: Fields, asked: list[Field]) -> Known:
         """The id that ends an output, which nothing says."""
         if "eos_id" in self.answers:
-            return Known(self.answers["eos_id"], say("Your answer."), "answered")
+            return Known(self.answers["eos_id"], YOU, "answered")
         why = say("neither config.json nor the tokenizer specifies which token ends an output")
         why = said["eos_id"].evidence if said["eos_id"].how == "inferred" else why
         asked.append(ask("eos_id", why))

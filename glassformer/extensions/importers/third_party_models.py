@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -201,15 +200,14 @@ def _examine(source: str, root: str, sign: Signature, given: str) -> Imported:
 
 
 def _open(which: _Which) -> Checkpoint:
-    return loading.in_memory(("foreign", *which), Path(which[0]), partial(_load, which))
-
-
-def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
-    answers, files = _said(root, given)
-    return load(
-        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=server_options.device()
-    )
+
+    def read(progress: Progress) -> Checkpoint:
+        answers, files = _said(root, given)
+        device, inside = server_options.device(), Path(root)
+        return load(Path(source), answers=answers, given=files, inside=inside, progress=progress, device=device)
+
+    return loading.in_memory(("foreign", *which), Path(source), read)
 
 
 def _said(root: str, given: str) -> tuple[Mapping[str, Answer], ImportInputs]:

@@ -4,6 +4,7 @@
     licence = "MIT"
     otherwise = "what this code does that others do not, in one sentence"
     optional = ["out.bias"]                      # names below that not every file has; all others recognise the code
+    ids = ["pad", "unk", "bos", "eos"]           # its special tokens, from id 0 on
 
     [names]                                      # the file's -> the model's; {stack}: encoder and decoder
     "{stack}.layers.{n}.attn.w_{q,k,v,o}.{p}" = "{stack}.layers.{n}.self_attn.{q,k,v,out}_proj.{p}"
@@ -86,7 +87,7 @@ _TARGET = re.compile(
 )
 _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("title", "url", "licence", "otherwise", "refused", "head_width"), str),
-    **dict.fromkeys(("needs", "optional", "lacks", "equal", "distinct", "cases"), list),
+    **dict.fromkeys(("needs", "optional", "ids", "lacks", "equal", "distinct", "cases"), list),
     **dict.fromkeys(("names", "ignored", "fields", "settings"), dict),
 }
 _CASE: Final[Mapping[str, type]] = {"has": list, "lacks": list, "settings": dict, "tied": bool, "fields": dict}
@@ -177,7 +178,11 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     for name in record.get("settings", {}).values():
         _one_of("settings", name, CONFIG_FIELDS)
     title = record["title"]
-    record = {"url": f"https://github.com/{title}" if "/" in title else file, **record}
+    ids = {f"{one}_id": i for i, one in enumerate(record.get("ids", ()))}
+    for name in ids:
+        _one_of("ids", name, CALLED)
+    url = f"https://github.com/{title}" if "/" in title else file
+    record = {"url": url, **record, "fields": {**ids, **record.get("fields", {})}}
     name = say("The names are those of {title} ({url}).", title=title, url=record["url"])
     optional = {one for name in record.get("optional", ()) for one, _ in spelled(name)}
     needs = record.get("needs") or [rule.source for rule in rules if rule.source not in optional]

@@ -417,12 +417,12 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
 
 def _found(table: KeyTable, name: str) -> MatchedTensor | Unused | None:
     for rule in (*table.by_form.get(form(name), ()), *table.by_form.get("", ())):
-        holes = _matched(rule.pattern if isinstance(rule, Unused) else rule.source, name)
-        if holes is None:
+        there = expression(rule.pattern if isinstance(rule, Unused) else rule.source).fullmatch(name)
+        if there is None:
             continue
         if isinstance(rule, Unused):
             return rule
-        return MatchedTensor(name, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
+        return MatchedTensor(name, tuple(_filled(pattern, there) for pattern in rule.targets), rule.reshape)
     return None
 
 
@@ -432,12 +432,6 @@ def form(name: str) -> str:
     return _PARAMETER.sub("{p}", _DIGITS.sub("{n}", name))
 
 
-def _matched(pattern: str, name: str) -> dict[str, str] | None:
-    """The values for the holes of a pattern; None if the name does not match."""
-    found = expression(pattern).fullmatch(name)
-    return found.groupdict() if found else None
-
-
 @lru_cache(maxsize=2048)
 def expression(pattern: str) -> re.Pattern[str]:
     """What the names of a pattern match."""
@@ -445,7 +439,7 @@ def expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)))
 
 
-def _filled(pattern: str, holes: Mapping[str, str]) -> str:
+def _filled(pattern: str, holes: re.Match[str]) -> str:
     return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
 
 

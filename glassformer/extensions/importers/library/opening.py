@@ -30,6 +30,7 @@ from glassformer.extensions.importers.library.import_inputs import (
 from glassformer.extensions.importers.library.kept_answers import (
     CONFIG_FIELDS,
     NO_ANSWERS,
+    YOU,
     answered,
     as_said,
     check_names,
@@ -141,7 +142,7 @@ class _Import:
         of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers, found.said)]
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
-        named = [Field(name, "answered", every[name], say("Your answer.")) for name in again]
+        named = [Field(name, "answered", every[name], YOU) for name in again]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
         pieces = tokenizers.files if tokenizers else ()
         report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)

@@ -118,10 +118,8 @@ def unnamed(found: Match, weights: Weights, answers: Mapping[str, Any]) -> list[
         inside = re.fullmatch(r"(.+?)\.\d+\.(?:.+\.)?(.+)\.weight", name.removeprefix(found.prefix))
         if inside and len(info.shape) == 2 and info.shape[0] == info.shape[1]:
             places.setdefault(inside[1], {})[inside[2]] = None
-    choices = {
-        **dict.fromkeys(STACKS, (*places, NONE)),
-        "out_proj": [one for names in places.values() for one in names],
-    }
+    matrices = [one for names in places.values() for one in names]
+    choices: dict[str, Sequence[str]] = {**dict.fromkeys(STACKS, (*places, NONE)), "out_proj": matrices}
     return [ask(name, _WHY_UNNAMED, *some) for name, some in choices.items() if places and name not in answers]
 
 

@@ -34,13 +34,6 @@ def _whole(value: Any) -> int:
     return int(value)
 
 
-def _flag(value: Any) -> bool:
-    found = {"true": True, "false": False}.get(str(value).lower())  # metadata are texts
-    if found is None:
-        raise ValueError
-    return found
-
-
 def _length(value: Any) -> int:
     if not _whole(value) > 1:
         raise ValueError
@@ -58,7 +51,7 @@ def _word(**meanings: Any) -> Parse:
     """A parser of words, whatever their case and marks."""
 
     def parse(value: Any) -> Any:
-        word = _plain(value) if isinstance(value, str) else ""
+        word = _plain(str(value)) if isinstance(value, str | bool) else ""
         if word not in meanings:
             raise ValueError
         return meanings[word]
@@ -66,36 +59,33 @@ def _word(**meanings: Any) -> Parse:
     return parse
 
 
+_FLAG, _FIRST = _word(true=True, false=False), _word(true="pre", false="post")  # metadata are texts
 _ACTIVATION = _word(**{_plain(name): ours for name, ours in ACTIVATIONS.items()})
 _PLACE = _word(pre="pre", prenorm="pre", preln="pre", post="post", postnorm="post", postln="post")
 _KIND = _word(rms="rms", rmsnorm="rms", layer="layer", layernorm="layer")
 _POSITIONS = _word(sinusoidal="sinusoidal", sinusoid="sinusoidal", sine="sinusoidal", sin="sinusoidal", none="none")
 
 
-def _place_of(value: Any) -> str:
-    return "pre" if _flag(value) else "post"
-
-
 # Keys by the field that they answer, each group with what its values mean.
 ANSWERS: Mapping[str, tuple[tuple[Parse, tuple[str, ...]], ...]] = {
     "n_heads": (
-        (_whole, ("n_heads", "n_head", "nhead", "nheads", "num_heads", "num_head", "heads", "head_num", "n_attn_heads",
+        (_whole, ("n_heads", "n_head", "num_heads", "num_head", "heads", "head_num", "n_attn_heads",
                   "num_attention_heads", "attention_heads", "attn_heads")),
     ),
     "norm": (
-        (_place_of, ("norm_first", "pre_norm", "prenorm", "pre_ln", "normalize_before", "is_pre_norm", "use_pre_norm")),
+        (_FIRST, ("norm_first", "pre_norm", "pre_ln", "normalize_before", "is_pre_norm", "use_pre_norm")),
         (_PLACE, ("norm_place", "norm_position", "norm_style", "ln_position")),
     ),
     "norm_kind": ((_KIND, ("norm_kind", "norm_type", "normalization")),),
-    "norm_eps": ((_epsilon, ("norm_eps", "layer_norm_eps", "layernorm_eps", "layer_norm_epsilon", "ln_eps")),),
+    "norm_eps": ((_epsilon, ("norm_eps", "layer_norm_eps", "layer_norm_epsilon", "ln_eps")),),
     "activation": ((_ACTIVATION, ("activation", "activation_function", "activation_fn", "hidden_act", "act_fn")),),
-    "scale_embedding": ((_flag, ("scale_embedding", "scale_embeddings", "embedding_scale", "scale_embed")),),
+    "scale_embedding": ((_FLAG, ("scale_embedding", "scale_embeddings", "embedding_scale", "scale_embed")),),
     "positions": ((_POSITIONS, ("positions", "positional_encoding", "pos_encoding", "position_encoding")),),
     "max_len": (
         (_length, ("max_len", "max_length", "max_seq_len", "max_seq_length", "max_sequence_length", "block_size",
                    "context_length", "n_positions", "max_position_embeddings")),
     ),
-    "tie_output": ((_flag, ("tie_output", "tie_word_embeddings", "share_decoder_input_output_embed")),),
+    "tie_output": ((_FLAG, ("tie_output", "tie_word_embeddings", "share_decoder_input_output_embed")),),
     "pad_id": (
         (_whole, ("pad_id", "pad_idx", "padding_idx", "pad_token_id", "src_pad_idx", "trg_pad_idx", "tgt_pad_idx",
                        "pad_index")),

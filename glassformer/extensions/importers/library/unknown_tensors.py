@@ -195,7 +195,8 @@ def _questions(
         yield _question("output_table", [*tables, *embeddings], weights)
     sides = {POSITION_OF[stack] for stack in LAYERS if found.n_layers(stack)}
     if not sides <= known and POSITIONS not in answers:
-        places = [name for name, shape in shapes.items() if _has_positions(shape, width)]
+        wide = {name: shape[:-1] for name, shape in shapes.items() if shape[-1:] == (width,)}
+        places = [name for name, rows in wide.items() if len(rows) == 1 or (len(rows) == 2 and 1 in rows)]
         if places:
             yield _question(POSITIONS, _embeddings(places, weights), weights, "sinusoidal", "none")
     yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
@@ -285,11 +286,6 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     left = tuple(name for name in found.left_over if name not in gone)
     taken = tuple(one for one in found.taken if one.source not in gone)
     return replace(found, taken=taken, ignored={**found.ignored, **gone}, left_over=left)
-
-
-def _has_positions(shape: Sequence[int], width: int | None) -> bool:
-    flat = len(shape) == 3 and 1 in shape[:2]
-    return (flat or len(shape) == 2) and shape[-1] == width
 
 
 def _listed(names: Sequence[str], weights: Weights) -> Sentence:
