@@ -6,7 +6,7 @@
 
 A choice's score is its loss with the best values of the other fields, as far as `answer_search` tried them. Pairs
 decide a field if the model knows them with one choice and surely less with each other one, whatever the temperature.
-What they do not tell apart stays a question.
+What they cannot distinguish stays a question.
 """
 
 import math
