@@ -6,16 +6,7 @@ those of transformers 5.23, and of the files that its first versions wrote.
 
 from collections.abc import Iterator, Mapping
 
-from glassformer.extensions.importers.library.config_settings import (
-    SIZES,
-    Family,
-    Fields,
-    Known,
-    Present,
-    Settings,
-    always,
-    fixed,
-)
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
 from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
 from glassformer.extensions.importers.library.renaming import CLASSES, in_layers, renamed, unused
 from transformer.i18n import say
@@ -95,7 +86,7 @@ def roberta_table(settings: Settings) -> KeyTable:
     return _table("RoBERTa", BERT_BODY, ROBERTA_HEAD, "roberta.", _first_row(settings))
 
 
-def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:
+def _encoder(settings: Settings, present: Present, activation: Fields) -> Fields:
     """What all three have, with the activation of the head."""
     settings.expect("is_decoder", False)
     settings.expect("add_cross_attention", False)
@@ -104,33 +95,30 @@ def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:
     has_head = any(name.startswith("mlm_head.") for name in present)
     why = say("the file has an MLM head") if has_head else say("the file has no MLM head")
     return {
-        **always(n_decoder_layers=0),
+        **always(n_decoder_layers=0, norm="post", final_norm=False, embedding_norm=True, bias=True),
         **settings.vocabulary(),
-        **always(norm="post", final_norm=False, embedding_norm=True),
-        **always(bias=True, positions="learned", scale_embedding=False),
+        **always(positions="learned", scale_embedding=False),
         "mlm_head": Known(has_head, why),
-        **({"mlm_activation": activation} if has_head else {}),
+        **(activation if has_head else {}),
     }
 
 
 def bert(settings: Settings, present: Present) -> Fields:
     """BERT: token types, and the activation of the layers in its head."""
-    return _bert(settings, present, settings.word("hidden_act")) | {
-        "max_len": settings.whole("max_position_embeddings", least=1)
-    }
+    return _bert(settings, present, {"mlm_activation": settings.word("hidden_act")})
 
 
 def roberta(settings: Settings, present: Present) -> Fields:
     """RoBERTa: positions begin behind the padding's id, and the head has exact GELU whatever the layers have."""
     rows, first = settings.whole("max_position_embeddings", least=3), _first_row(settings)
     why = say("max_position_embeddings in config.json, minus the {n} rows at the start that are not used", n=first)
-    return _bert(settings, present, fixed("gelu")) | {"max_len": Known(rows.value - first, why)}
+    return _bert(settings, present, always(mlm_activation="gelu")) | {"max_len": Known(rows.value - first, why)}
 
 
-def _bert(settings: Settings, present: Present, activation: Known) -> Fields:
+def _bert(settings: Settings, present: Present, activation: Fields) -> Fields:
     return {
         **_encoder(settings, present, activation),
-        **settings.sizes({"n_encoder_layers": "num_hidden_layers", **SIZES}),
+        **settings.sizes({"n_encoder_layers": "num_hidden_layers", **settings.USUAL}),
         "activation": settings.word("hidden_act"),
         "norm_eps": settings.number("layer_norm_eps", 1e-12),
         "n_token_types": settings.whole("type_vocab_size", 2),
@@ -142,13 +130,12 @@ def distilbert(settings: Settings, present: Present) -> Fields:
     settings.flag("sinusoidal_pos_embds", False)  # the table of positions is stored in both cases
     activation = settings.word("activation")
     return {
-        **_encoder(settings, present, activation),
+        **_encoder(settings, present, {"mlm_activation": activation}),
         **settings.sizes(
             {"n_encoder_layers": "n_layers", "d_model": "dim", "n_heads": "n_heads", "d_ff": "hidden_dim"}
         ),
         "activation": activation,
-        "norm_eps": fixed(1e-12),
-        "n_token_types": fixed(0),
+        **always(norm_eps=1e-12, n_token_types=0),
         "max_len": settings.whole("max_position_embeddings", least=1),
     }
 

@@ -7,16 +7,7 @@ Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (
 """
 
 from glassformer.extensions.huggingface.llama_like import rotary
-from glassformer.extensions.importers.library.config_settings import (
-    SIZES,
-    Family,
-    Fields,
-    Known,
-    Present,
-    Settings,
-    always,
-    fixed,
-)
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
 from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import FORMULA, MASK, in_layers, renamed, unused
 from transformer.i18n import say
@@ -55,17 +46,15 @@ def _gpt2(settings: Settings, _: Present) -> Fields:
     settings.expect("scale_attn_by_inverse_layer_idx", False)
     settings.expect("is_decoder", False, True)
     width = settings.whole("n_embd", least=1)
-    four_times = fixed(4 * width.value)
     return {
-        "n_encoder_layers": fixed(0),
+        **always(n_encoder_layers=0, norm="pre", final_norm=True),
         "n_decoder_layers": settings.whole("n_layer", least=1, most=MAX_LAYERS),
         "d_model": width,
         "n_heads": settings.whole("n_head", least=1),
-        "d_ff": settings.whole("n_inner", four_times, null=four_times, least=1),
+        "d_ff": settings.whole("n_inner", 4 * width.value, null=4 * width.value, least=1),
         **settings.vocabulary(),
         "max_len": settings.whole("n_positions", least=1),
         "activation": settings.word("activation_function", "gelu_new"),
-        **always(norm="pre", final_norm=True),
         "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
         **always(bias=True, positions="learned", scale_embedding=False),
         **({} if scaled.value else {"score_scale": Known(1.0, scaled.evidence)}),
@@ -101,19 +90,15 @@ def _neox(settings: Settings, _: Present) -> Fields:
     settings.expect("is_decoder", False, True)
     bias = settings.flag("attention_bias", True)
     return {
-        "n_encoder_layers": fixed(0),
-        **settings.sizes({"n_decoder_layers": "num_hidden_layers", "max_len": "max_position_embeddings", **SIZES}),
+        **always(n_encoder_layers=0, norm="pre", final_norm=True, bias=True, positions="rotary", scale_embedding=False),
+        **settings.sizes({"n_decoder_layers": "num_hidden_layers", **settings.USUAL}),
         **settings.vocabulary(),
         "activation": settings.word("hidden_act"),
-        **always(norm="pre", final_norm=True),
         "norm_eps": settings.number("layer_norm_eps", 1e-5),
-        "bias": fixed(True),
         "attention_bias": bias,
         "attention_output_bias": bias,
         "parallel_residual": settings.flag("use_parallel_residual", True),
-        "positions": fixed("rotary"),
         "rotary": rotary(settings, share=0.25, share_key="rotary_pct", base_key="rotary_emb_base"),
-        "scale_embedding": fixed(False),
     }
 
 

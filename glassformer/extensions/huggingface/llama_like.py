@@ -18,14 +18,12 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
-    SIZES,
     Family,
     Fields,
     Known,
     Present,
     Settings,
     always,
-    fixed,
 )
 from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import FORMULA, in_layers, renamed, unused
@@ -168,17 +166,16 @@ LLAMA = KeyTable(
 
 def _decoder(settings: Settings) -> Fields:
     """What all of them have."""
-    sizes = settings.sizes({"n_decoder_layers": "num_hidden_layers", "max_len": "max_position_embeddings", **SIZES})
+    sizes = settings.sizes({"n_decoder_layers": "num_hidden_layers", **settings.USUAL})
     width, heads = sizes["d_model"], sizes["n_heads"]
     split = Known(width.value // heads.value, say("hidden_size / num_attention_heads"))
     settings.expect("use_bidirectional_attention", None, False)
     return {
-        "n_encoder_layers": fixed(0),
+        **always(n_encoder_layers=0, norm="pre", norm_kind="rms", final_norm=True),
         **sizes,
         "n_kv_heads": settings.whole("num_key_value_heads", heads, null=heads, least=1),
         "d_head": settings.whole("head_dim", split, null=split, least=1),
         **settings.vocabulary(),
-        **always(norm="pre", norm_kind="rms", final_norm=True),
         "norm_eps": settings.number("rms_norm_eps"),
         **always(gated=True, bias=False, positions="rotary", scale_embedding=False),
     }
@@ -212,13 +209,13 @@ def _qwen2(settings: Settings, _: Present) -> Fields:
     """Qwen2: biases on queries, keys and values; a window from a layer on, if at all."""
     said = _plain(settings)
     settings.expect("use_mrope", False)
-    return {**said, "attention_bias": fixed(True), "windows": _switched(settings, said)}
+    return {**said, **always(attention_bias=True), "windows": _switched(settings, said)}
 
 
 def _qwen3(settings: Settings, _: Present) -> Fields:
     """Qwen3: norms of queries and keys."""
     said = {**_plain(settings), **_attention_bias(settings)}
-    return {**said, "qk_norm": fixed(True), "windows": _switched(settings, said)}
+    return {**said, **always(qk_norm=True), "windows": _switched(settings, said)}
 
 
 def _smollm3(settings: Settings, _: Present) -> Fields:
@@ -300,7 +297,7 @@ GEMMA_2 = _gemma_table(say("A Gemma 2 or 3 model."), FOUR_NORMS | NORMS_OF_HEADS
 
 
 def _gemma_alike(settings: Settings) -> Fields:
-    return {**_decoder(settings), **_attention_bias(settings), "scale_embedding": fixed(True)}
+    return {**_decoder(settings), **_attention_bias(settings), **always(scale_embedding=True)}
 
 
 def _gemma(settings: Settings, _: Present) -> Fields:
@@ -319,7 +316,7 @@ def _gemma_2_and_3(settings: Settings) -> Fields:
     if scalar.value <= 0:
         raise settings.refused("query_pre_attn_scalar", scalar.value, say("a number above 0"))
     activation = settings.word("hidden_activation", APPROXIMATE)
-    said = {**_gemma_alike(settings), "activation": activation, "norm": fixed("both")}
+    said = {**_gemma_alike(settings), "activation": activation, **always(norm="both")}
     return {**said, "score_scale": Known(scalar.value**-0.5, scalar.evidence)}
 
 
@@ -352,7 +349,7 @@ def _gemma_3(settings: Settings, _: Present) -> Fields:
     kinds = _layer_types(settings, n, [SLIDING if (i + 1) % every else FULL for i in range(n)])
     return {
         **said,
-        "qk_norm": fixed(True),
+        **always(qk_norm=True),
         "rotary": _by_kind(settings),
         "logit_cap": _cap(settings, "final_logit_softcapping", None),
         "windows": _windows(settings, kinds, settings.whole("sliding_window", 4096, least=1).value),

@@ -19,15 +19,7 @@ from typing import Any
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
 from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, renamed, unused
-from glassformer.extensions.toolkits.toolkit import (
-    Toolkit,
-    ToolkitFiles,
-    ToolkitOptions,
-    ToolkitPieces,
-    lines,
-    no_lists,
-    part,
-)
+from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say
@@ -147,14 +139,13 @@ def _fields(options: ToolkitOptions, _: Present, __: ToolkitPieces | None) -> Fi
         "activation": options.word("activation_fn", "relu", names=FUNCTIONS),
         "norm": Known("pre" if pre.value else "post", pre.evidence),
         "final_norm": pre,
-        **always(norm_eps=1e-5, bias=True),
+        **always(norm_eps=1e-5, bias=True, append_source_eos=True, prepend_source_bos=False),
         "embedding_norm": options.flag("layernorm_embedding", False),
         "scale_embedding": Known(not unscaled.value, unscaled.evidence),
         "positions": Known("learned" if learned.value else "sinusoidal", learned.evidence),
         "sinusoid_layout": fixed("interleaved" if none.value or learned.value else "fairseq"),
         "max_len": _length(options),
         **{name: fixed(SPECIAL.index(piece)) for name, piece in IDS.items()},
-        **always(append_source_eos=True, prepend_source_bos=False),
     }
     if none.value:
         made["positions"] = Known("none", none.evidence)
@@ -185,7 +176,7 @@ def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sen
 def _list(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     """The pieces of a list: each line has a piece and its count."""
     found = list(SPECIAL)
-    for number, line in enumerate(lines(place, name), start=1):
+    for number, line in enumerate(place.lines(name), start=1):
         piece, _, count = line.removesuffix(OVERWRITE).rpartition(" ")
         if not piece or not count.lstrip("-").isdecimal():
             raise CheckpointError(

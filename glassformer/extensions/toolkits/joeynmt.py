@@ -17,17 +17,7 @@ from typing import Any
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
 from glassformer.extensions.importers.library.renaming import in_layers, renamed
-from glassformer.extensions.toolkits.toolkit import (
-    MAX_SETTINGS,
-    Toolkit,
-    ToolkitFiles,
-    ToolkitOptions,
-    ToolkitPieces,
-    lines,
-    no_lists,
-    part,
-    settings,
-)
+from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
@@ -74,7 +64,7 @@ def _options(place: ToolkitFiles) -> dict[str, Any]:
             config=CONFIG,
         )
     label = place.files.label(CONFIG)
-    said = settings(place.files.read(CONFIG, limit=MAX_SETTINGS), label=label)
+    said = place.settings(CONFIG)
     record, flat = part(said, "model"), dict[str, Any]()
     for stack in ("encoder", "decoder"):
         own = part(record, stack)
@@ -111,10 +101,9 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
         "final_norm": Known(
             "encoder.final_norm.weight" in present, say("whether the file has tensors of a final norm"), "inferred"
         ),
-        **always(norm_eps=1e-6, bias=True),
+        **always(norm_eps=1e-6, bias=True, append_source_eos=True, prepend_source_bos=False),
         "scale_embedding": _scale(options),
         **always(positions="sinusoidal", sinusoid_layout="interleaved", max_len=LENGTH),
-        **always(append_source_eos=True, prepend_source_bos=False),
         **_ids(options, pieces),
     }
     for stack in ("encoder", "decoder"):
@@ -158,7 +147,7 @@ def _pieces(_: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
         return no_lists(names)
-    source, target = (tuple(lines(place, name)) for name in names)
+    source, target = (tuple(place.lines(name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
     return ToolkitPieces(source, target, (models[0], models[0]) if len(models) == 1 else None)
 

@@ -23,13 +23,11 @@ from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, 
 from glassformer.extensions.importers.library.renaming import ONE_ROW
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.toolkit import (
-    MAX_SETTINGS,
     Toolkit,
     ToolkitFiles,
     ToolkitOptions,
     ToolkitPieces,
     by_ids,
-    lines,
     settings,
 )
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
@@ -235,8 +233,7 @@ def _named(place: ToolkitFiles) -> tuple[str, str] | None:
     there = place.names("decoder.yml")
     for name in (own, *(there if len(there) == 1 else ())):
         if place.files.has(name):
-            label = place.files.label(name)
-            said = settings(place.files.read(name, limit=MAX_SETTINGS), label=label).get("vocabs")
+            said = place.settings(name).get("vocabs")
             names = [str(one).rsplit("/", 1)[-1] for one in said] if isinstance(said, list) else []
             if len(names) == 2 and all(map(place.files.has, names)):
                 return names[0], names[1]
@@ -253,7 +250,7 @@ def _found(place: ToolkitFiles) -> tuple[str, str] | None:
 
 def _vocabulary(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     if name.endswith(".txt"):
-        return tuple(lines(place, name))
+        return tuple(place.lines(name))
     if not name.endswith(".spm"):
         return by_ids(place, name)
     with within(place.weights.label):

@@ -13,7 +13,7 @@ Source: Klein et al., "OpenNMT: Open-Source Toolkit for Neural Machine Translati
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, inferred
 from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
 from glassformer.extensions.importers.library.renaming import in_layers, renamed
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, part
@@ -85,13 +85,11 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
         "d_ff": options.whole("transformer_ff", 2048, least=1),
         "activation": options.word("pos_ffn_activation_fn", "relu", names=FUNCTIONS),
         "gated": seen("ffn.gate_proj.weight"),
-        **always(norm="pre", final_norm=True),
+        **always(norm="pre", final_norm=True, bias=True, scale_embedding=True, positions="sinusoidal"),
         "norm_eps": options.number("norm_eps", 1e-6),
-        "bias": fixed(True),
         "attention_bias": seen("self_attn.q_proj.bias"),
         "attention_output_bias": seen("self_attn.out_proj.bias"),
         "ffn_bias": seen("ffn.down_proj.bias"),
-        **always(scale_embedding=True, positions="sinusoidal"),
         "sinusoid_layout": options.word("position_encoding_type", "SinusoidalInterleaved", names=LAYOUTS),
         **always(max_len=LENGTH, append_source_eos=False, prepend_source_bos=False),
         **_ids(options, pieces),

@@ -65,6 +65,16 @@ class ToolkitFiles:
         except OSError:
             return []
 
+    def lines(self, name: str) -> list[str]:
+        """The lines of a text file, without line breaks; refused if it is not UTF-8 or has too many lines."""
+        content = self.files.read(name, limit=MAX_TOKENIZER)
+        with within(self.files.label(name)):
+            return _lines(content)
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """A file of settings, as `settings` reads it."""
+        return settings(self.files.read(name, limit=MAX_SETTINGS), label=self.files.label(name))
+
 
 @dataclass(frozen=True)
 class ToolkitPieces:
@@ -142,13 +152,6 @@ def no_lists(names: Iterable[str]) -> Sentence:
     )
 
 
-def lines(place: ToolkitFiles, name: str) -> list[str]:
-    """The lines of a text file, without line breaks; refused if it is not UTF-8 or has too many lines."""
-    content = place.files.read(name, limit=MAX_TOKENIZER)
-    with within(place.files.label(name)):
-        return _lines(content)
-
-
 def _lines(content: bytes) -> list[str]:
     try:
         text = content.decode("utf-8-sig")
@@ -168,7 +171,7 @@ def _lines(content: bytes) -> list[str]:
 
 def by_ids(place: ToolkitFiles, name: str) -> tuple[str, ...]:
     """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
-    rows = lines(place, name)
+    rows = place.lines(name)
     with within(place.files.label(name)):
         return _by_ids(rows)
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from glassformer.extensions.importers.library.keys import KeyTable
 from glassformer.extensions.importers.library.report import Field, How
@@ -50,7 +50,6 @@ class Known:
 
 
 Fields = dict[str, Known]  # by the names of our config
-SIZES = {"d_model": "hidden_size", "n_heads": "num_attention_heads", "d_ff": "intermediate_size"}  # in most families
 
 
 class _Missing:
@@ -77,6 +76,11 @@ def inferred(value: Any, evidence: Sentence) -> Known:
 
 class Settings:
     """The keys of one config.json."""
+
+    USUAL: Final = {  # sizes
+        "d_model": "hidden_size", "n_heads": "num_attention_heads", "d_ff": "intermediate_size",
+        "max_len": "max_position_embeddings",
+    }  # fmt: skip
 
     def __init__(self, record: Mapping[str, Any], *, label: str) -> None:
         self.label = label

@@ -19,22 +19,8 @@ from typing import Any, Literal
 from glassformer.extensions.importers.library import import_inputs, kept_answers, keys, parts, unknown_tensors
 from glassformer.extensions.importers.library.answer_ranking import scored
 from glassformer.extensions.importers.library.cards import read_card
-from glassformer.extensions.importers.library.import_inputs import (
-    NOTHING,
-    ImportInputs,
-    ImportRequest,
-    Tokenizers,
-    settled,
-    zero_rows,
-)
-from glassformer.extensions.importers.library.kept_answers import (
-    CONFIG_FIELDS,
-    NO_ANSWERS,
-    YOU,
-    answered,
-    as_said,
-    check_names,
-)
+from glassformer.extensions.importers.library.import_inputs import NOTHING, ImportInputs, ImportRequest, Tokenizers
+from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, answered, check_names
 from glassformer.extensions.importers.library.readers import (
     ARRAYS,
     MOST_CONFIG,
@@ -90,7 +76,7 @@ def import_weights(asked: ImportRequest, source: Path) -> Imported:
 def import_opened(weights: Weights, asked: ImportRequest) -> Imported:
     """As `import_weights`, for open weights, with tokenizers beside their source, if there is one."""
     answers = asked.answers
-    check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
+    check_names(answers, {*kept_answers.CONFIG_FIELDS, *NAMES}, label=weights.label)
     own = None if asked.given.card is None else read_card(asked.given.card, inside=asked.inside)
     with within(weights.label):
         understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights), own)
@@ -139,10 +125,12 @@ class _Import:
         tokenizers = self._tokenizers(by_name, answers)
         # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.asked.given.has_tokenizer else import_inputs.without((1, 1))
-        of_ids = [self._padding(one) for one in settled(by_name, tokenizers or later, answers, found.said)]
+        of_ids = [
+            self._padding(one) for one in import_inputs.settled(by_name, tokenizers or later, answers, found.said)
+        ]
         rest = [one for one in by_name.values() if one.name not in CALLED]
         again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
-        named = [Field(name, "answered", every[name], YOU) for name in again]
+        named = [Field(name, "answered", every[name], kept_answers.YOU) for name in again]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
         pieces = tokenizers.files if tokenizers else ()
         report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)
@@ -153,7 +141,7 @@ class _Import:
         table, found = "src_table", self.understood.match
         if field.name != "pad_id" or field.how != "asked" or table not in found.sources.keys() - found.standing_in:
             return field
-        rows = zero_rows(self.weights.read(found.sources[table].source))
+        rows = import_inputs.zero_rows(self.weights.read(found.sources[table].source))
         why = say("Usual: none, as for `nn.Embedding` without padding_idx, which would leave a row of zeros.")
         if rows:
             why = say("Usual: {id}, as this row of the embeddings is the only one that is all zeros.", id=rows[0])
@@ -176,7 +164,7 @@ class _Import:
         return import_inputs.beside(beside, sizes, shared=shared, inside=inside, raw=raw)
 
     def _config(self, report: ImportReport) -> ModelConfig:
-        values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}
+        values = {one.name: one.value for one in report.fields if one.name in kept_answers.CONFIG_FIELDS}
         try:
             with within(self.weights.label):
                 return ModelConfig(**{"dropout": 0.0, "normalisation": (), **values})
@@ -263,7 +251,7 @@ def question(field: Field) -> Sentence:
     """A field with an open question, with its choices, as a clause."""
     if not field.choices:
         return say("{field} (any value that config.json allows)", field=field.name)
-    choices = [as_said(choice.value) for choice in field.choices]
+    choices = [kept_answers.as_said(choice.value) for choice in field.choices]
     shown = ", ".join([*choices[:_MOST], *["..."] * (len(choices) > _MOST)])
     return say("{field} (one of {choices})", field=field.name, choices=shown)
 

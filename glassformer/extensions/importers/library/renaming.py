@@ -18,16 +18,7 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import (
-    AS_IS,
-    Match,
-    MatchedTensor,
-    Reshape,
-    Rule,
-    Unused,
-    form,
-    spelled,
-)
+from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, Unused, form, spelled
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses
@@ -50,7 +41,9 @@ TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.tabl
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
 
-def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
+def renamed(
+    names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = keys.AS_IS
+) -> Iterator[Rule]:
     """Rules for pairs of names, which may have alternatives, with each of the prefixes that files have or have not."""
     for prefix, (theirs, ours) in product(prefixes, names.items()):
         yield from (Rule(prefix + source, targets, reshape) for source, targets in spelled(theirs, [ours]))

@@ -19,18 +19,9 @@ from typing import Any
 
 from torch import Tensor
 
-from glassformer.extensions.importers.library import cards, parts
+from glassformer.extensions.importers.library import cards, keys, parts
 from glassformer.extensions.importers.library.cards import NameCard
-from glassformer.extensions.importers.library.keys import (
-    ONE_MAP,
-    UNIT_VECTORS,
-    WITH_NO_OUTPUT_MAP,
-    Facts,
-    Match,
-    MatchedTensor,
-    check,
-    shapes,
-)
+from glassformer.extensions.importers.library.keys import Facts, Match, MatchedTensor, check, shapes
 from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
@@ -358,11 +349,11 @@ def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
         shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
         beside = [name for name in unused(found) if name.startswith(layer)]
         if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
-            added.append(MatchedTensor(one.source, (output,), WITH_NO_OUTPUT_MAP))
+            added.append(MatchedTensor(one.source, (output,), keys.WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
     no_table = not tables & there.keys() and not _unknown(found, weights, 2)
     if _FIRST in there and no_table and not found.n_layers("decoder"):
-        added.append(MatchedTensor(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
+        added.append(MatchedTensor(there[_FIRST].source, ("src_table",), keys.UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 
@@ -379,11 +370,11 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
     """What a model says by what it does not have."""
     fields = list[Field]()
     how = {one.reshape for one in found.taken}
-    if WITH_NO_OUTPUT_MAP in how:
+    if keys.WITH_NO_OUTPUT_MAP in how:
         why = say("This is assumed, because the file has no matrix that combines the outputs of several heads.")
         heads = next((one.choices for one in asked if one.name == "n_heads"), ())
         fields.append(Field("n_heads", "inferred", 1, why, tuple(sorted(heads, key=lambda one: one.value != 1))))
-    if ONE_MAP in how:
+    if keys.ONE_MAP in how:
         why = say("The feed-forward network is a single matrix, so it has no activation function.")
         fields.append(inferred("activation", "none", why))
     if not _unknown(found, weights, 1) and not any(name.endswith("norm.weight") for name in found.sources):
@@ -392,7 +383,7 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
         fields.append(inferred("norm_eps", 1e-5, why))
         why = say("The file does not record whether a sub-layer's output is added to its input.")
         fields.append(ask("residual", why, False, True))
-    if UNIT_VECTORS in how:
+    if keys.UNIT_VECTORS in how:
         why = say("The file has no embeddings, so the layers read unit vectors instead.")
         fields += [inferred("scale_embedding", False, why), inferred("positions", "none", why)]
     return {one.name: one for one in fields}
@@ -429,7 +420,7 @@ def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> lis
 def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
     """What was taken for granted of layers whose names do not say which stack they are of."""
     notes = list[Sentence]()
-    if any(one.reshape is UNIT_VECTORS for one in found.taken):
+    if any(one.reshape is keys.UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings, so the unit vector of dimension i represents token i."))
     if stack_unsaid(found, answers) and not outputs_behind(found, weights):
         said = say(

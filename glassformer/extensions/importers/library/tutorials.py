@@ -12,20 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library.keys import (
-    AS_IS,
-    FLATTENED,
-    FLATTENED_FOR_BOTH,
-    FOR_BOTH,
-    ONE_MAP,
-    SPLIT_ROWS,
-    KeyTable,
-    Match,
-    MatchedTensor,
-    Reshape,
-    Rule,
-    Unused,
-)
+from glassformer.extensions.importers.library import keys
+from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Rule, Unused
 from transformer.i18n import say
 from transformer.i18n.sentence import read_table
 
@@ -58,7 +46,7 @@ def _attentions() -> Iterator[Rule]:
                     yield Rule.of(f"{before}.{one}.{{p}}", f"{to}.{projection}.{{p}}")
             for kind in ("weight", "bias"):  # of nn.MultiheadAttention
                 three = (f"{to}.{projection}.{kind}" for projection in ("q_proj", "k_proj", "v_proj"))
-                yield Rule.of(f"{before}.in_proj_{kind}", *three, reshape=SPLIT_ROWS)
+                yield Rule.of(f"{before}.in_proj_{kind}", *three, reshape=keys.SPLIT_ROWS)
 
 
 def _feed_forwards() -> Iterator[Rule]:
@@ -69,7 +57,7 @@ def _feed_forwards() -> Iterator[Rule]:
                     yield Rule.of(f"{place}{inside}{theirs}.{{p}}", f"{layer}ffn.{ours}.{{p}}")
             if inside.count(".") == 1:  # one map instead of two
                 both = (f"{layer}ffn.up_proj.{{p}}", f"{layer}ffn.down_proj.{{p}}")
-                yield Rule.of(f"{place}{inside}{{p}}", *both, reshape=ONE_MAP)
+                yield Rule.of(f"{place}{inside}{{p}}", *both, reshape=keys.ONE_MAP)
 
 
 def _norms() -> Iterator[Rule]:
@@ -100,12 +88,12 @@ def _tables() -> Iterator[Rule]:
 def _positions() -> Iterator[Rule]:
     both = tuple(POSITION_OF.values())
     for name, table in product(_SAID["positions"], _SAID["position_tables"]):
-        yield Rule.of(name + table, *both, reshape=FOR_BOTH if table == ".weight" else FLATTENED_FOR_BOTH)
+        yield Rule.of(name + table, *both, reshape=keys.FOR_BOTH if table == ".weight" else keys.FLATTENED_FOR_BOTH)
         for stack, before in _SAID["sides"].items():
-            how: Reshape = AS_IS if table == ".weight" else FLATTENED
+            how: keys.Reshape = keys.AS_IS if table == ".weight" else keys.FLATTENED
             yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=how) for side in before)
     for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer
-        yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=FLATTENED)
+        yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=keys.FLATTENED)
 
 
 @cache
@@ -163,7 +151,7 @@ def _with_final_norm(found: Match, stack: str) -> Match:
 
 def _alone(one: MatchedTensor, stack: str, *, two_norms: bool, one_table: bool) -> MatchedTensor:
     if set(one.targets) & set(POSITION_OF.values()):
-        return MatchedTensor(one.source, (POSITION_OF[stack],), FLATTENED)
+        return MatchedTensor(one.source, (POSITION_OF[stack],), keys.FLATTENED)
     (target, *rest) = one.targets
     if two_norms:
         target = target.replace("cross_attn_residual", "ffn_residual")

@@ -14,16 +14,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from glassformer.extensions.importers.library import parts
+from glassformer.extensions.importers.library import keys, parts
 from glassformer.extensions.importers.library.cards import ANSWER
-from glassformer.extensions.importers.library.keys import (
-    AS_IS,
-    FLATTENED,
-    FLATTENED_FOR_BOTH,
-    Match,
-    MatchedTensor,
-    match,
-)
+from glassformer.extensions.importers.library.keys import Match, MatchedTensor, match
 from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
@@ -254,7 +247,13 @@ def _there(question: str, name: Any, weights: Weights) -> str:
 
 def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     """The match in which a tensor becomes others, whatever was thought of these before."""
-    reshape = FLATTENED_FOR_BOTH if len(targets) > 1 else FLATTENED if targets[0] in POSITION_OF.values() else AS_IS
+    reshape = (
+        keys.FLATTENED_FOR_BOTH
+        if len(targets) > 1
+        else keys.FLATTENED
+        if targets[0] in POSITION_OF.values()
+        else keys.AS_IS
+    )
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
     again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
