@@ -47,6 +47,7 @@ def test_what_can_be_said_comes_before_the_questions_and_is_no_health(own, capsy
     assert main(["doctor", str(own)]) == 2
     printed = capsys.readouterr()
     before, _, questions = printed.out.partition("To be answered:")
+    before = " ".join(before.split())
     n = sum(test.of_parameters for test in TESTS)
     assert f"from its tensors alone; the other {len(TESTS) - n} tests need 8 answers about the model" in before
     assert "no fault was found in its tensors so far; whether the model works is not known yet" in before
