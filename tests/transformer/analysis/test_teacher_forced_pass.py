@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.analysis import teacher_forced_pass
 from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
@@ -50,34 +49,3 @@ def test_a_model_that_writes_nothing_has_no_output_to_read(encoder, tiny):
     for checkpoint, ids in ((encoder, (5,)), (tiny, ())):
         with pytest.raises(QueryError, match="no output"):
             read_at_once(checkpoint, checkpoint.query("ba lo mi"), ids)
-
-
-def some_maps(heads=3, queries=4, keys=4, seed=0):
-    scores = np.random.default_rng(seed).normal(size=(heads, queries, keys))
-    return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
-
-
-def test_the_largest_weight_is_the_mean_of_each_rows_largest_that_has_any():
-    maps = [some_maps(), some_maps(keys=6, seed=1)]
-    maps[0][:, 2] = 0
-    rows = [max(row) for one in maps for head in one for row in head if max(row)]
-    assert teacher_forced_pass.largest_weight(maps) == pytest.approx(sum(rows) / len(rows))
-    assert teacher_forced_pass.largest_weight([np.zeros((1, 2, 2))]) == 0
-
-
-def test_weight_on_later_tokens_and_on_some_keys():
-    one, second = some_maps(), some_maps(seed=1)
-    rows = [sum(one[h, i, j] for j in range(4) if j > i) for h in range(3) for i in range(3)]
-    assert teacher_forced_pass.on_later([one]) == pytest.approx(sum(rows) / len(rows))
-    assert teacher_forced_pass.on_later([np.tril(one)]) == teacher_forced_pass.on_later([np.ones((2, 1, 1))]) == 0
-    keys, some = np.array([False, True, False, True]), np.array([True, True, False, False])
-    expected = [np.mean([maps[h, i, 1] + maps[h, i, 3] for maps in (one, second) for h in range(3)]) for i in range(4)]
-    assert teacher_forced_pass.on_keys([one, second], keys) == pytest.approx(expected)
-    assert teacher_forced_pass.on_keys([one, second], keys, some) == pytest.approx(expected[:2])
-
-
-def test_likeness_is_the_mean_cosine_of_pairs():
-    vectors = np.random.default_rng(2).normal(size=(5, 7))
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert teacher_forced_pass.likeness(vectors) == pytest.approx(((unit @ unit.T).sum() - 5) / 20)
-    assert teacher_forced_pass.likeness(np.ones((1, 4))) == 1
