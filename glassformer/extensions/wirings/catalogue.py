@@ -10,8 +10,8 @@ with which a model knows its pairs.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,7 +41,6 @@ from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, checked, fitted
 
 Changes = tuple[Intervention, ...]
-NO_ANSWERS: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -66,13 +65,13 @@ class Variant:
     names: tuple[str, ...]  # of the wirings; none: as the model stands
     changes: Changes = ()
     reading: Reading = RIGHT
-    answers: Mapping[str, Any] = field(default_factory=dict)  # fields of the config
+    answers: tuple[tuple[str, Any], ...] = ()  # fields of the config, with their values
 
     def and_(self, other: "Variant") -> "Variant | None":
         """Both at once; None where they contradict each other."""
         if set(self.names) & set(other.names) or (self.reading != RIGHT != other.reading):
             return None
-        if self.answers.keys() & other.answers.keys():
+        if {name for name, _ in self.answers} & {name for name, _ in other.answers}:
             return None
         try:
             changes = checked((*self.changes, *other.changes))
@@ -81,7 +80,7 @@ class Variant:
         reading = other.reading if self.reading == RIGHT else self.reading
         if reading.shift != 1 or not reading.end_counts:  # with less to predict, chance finds a second mistake
             return None
-        return Variant((*self.names, *other.names), changes, reading, {**self.answers, **other.answers})
+        return Variant((*self.names, *other.names), changes, reading, (*self.answers, *other.answers))
 
     @property
     def told(self) -> Sentence:
@@ -113,7 +112,7 @@ def variants(name: str, config: ModelConfig) -> tuple[Variant, ...]:
         one = (
             Variant((name,), reading=made) if isinstance(made, Reading)
             else Variant((name,), made) if isinstance(made, tuple)
-            else Variant((name,), answers=made)
+            else Variant((name,), answers=tuple(made.items()))
         )  # fmt: skip
         if _fits(one.changes, config) and one not in found:
             found.append(one)
@@ -136,7 +135,6 @@ def catalogue(config: ModelConfig) -> Iterator[Variant]:
 
 def in_a_batch(one: Variant) -> Iterator[Variant]:
     """A variant in other batches, if it depends on them: rows alone, cut before they are padded, of a fixed length."""
-    yield one
     if one.reading == RIGHT and set(one.names) & WIDTHS:
         widths = (
             (0.0, False),
@@ -298,11 +296,12 @@ def _source_marks(config: ModelConfig) -> Iterator[Reading]:
         yield Reading(source_end=ends, source_start=starts)
 
 
-def _higher(config: ModelConfig, by: int) -> Callable[[Ids], Ids]:
+@lru_cache(maxsize=4)
+def _higher(config: ModelConfig, by: int) -> dict[int, int]:
+    """Each id that is not special, and the one that is so many ordinary ids higher."""
     special = {config.pad_id, config.unk_id, config.bos_id, config.eos_id, config.decoder_start_id}
     plain = [i for i in range(min(config.src_vocab_size, config.tgt_vocab_size)) if i not in special]
-    place = {one: n for n, one in enumerate(plain)}
-    return lambda ids: tuple(plain[(place[i] + by) % len(plain)] if i in place else i for i in ids)
+    return {one: plain[(n + by) % len(plain)] for n, one in enumerate(plain)}
 
 
 def _shifted_ids(config: ModelConfig) -> Iterator[Reading]:
@@ -322,15 +321,12 @@ class _Edit:
     config: ModelConfig
 
     def __call__(self, ids: Ids) -> Ids:
-        return _higher(self.config, self.by)(ids)
+        higher = _higher(self.config, self.by)
+        return tuple(higher.get(i, i) for i in ids)
 
 
-@dataclass(frozen=True)
-class _Reversed:
-    """Ids from the last to the first."""
-
-    def __call__(self, ids: Ids) -> Ids:
-        return ids[::-1]
+def _reversed(ids: Ids) -> Ids:
+    return ids[::-1]
 
 
 def _of_two_stacks(*some: Reading) -> Makes:
@@ -406,7 +402,7 @@ _MADE: Final[dict[str, Makes]] = {
     "source-marks": _source_marks,
     "ids-shifted": _shifted_ids,
     "tokenizers-exchanged": _readings(Reading(tokenizers_exchanged=True)),
-    "source-reversed": _of_two_stacks(Reading(source=_Reversed())),
+    "source-reversed": _of_two_stacks(Reading(source=_reversed)),
     "sides-exchanged": _of_two_stacks(Reading(exchanged=True)),
 }  # fmt: skip
 """By name, the likeliest first: of several that explain pairs equally well, the first is named."""

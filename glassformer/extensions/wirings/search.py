@@ -20,7 +20,7 @@ from typing import Final, Literal
 from torch import Tensor
 
 from glassformer.extensions.wirings.catalogue import AS_IT_IS, Variant, catalogue, in_a_batch
-from glassformer.extensions.wirings.readings import PairIds, batches, losses_of_batches, vectors_of
+from glassformer.extensions.wirings.readings import PairBatch, PairIds, Reading, batches, losses_of_batches, vectors_of
 from transformer.analysis.losses import Loss, Variants
 from transformer.analysis.significance import same, surely_better
 from transformer.errors import ConfigError, QueryError
@@ -47,13 +47,16 @@ HINT: Final = 0.1
 """Share of the loss of guessing that has to be gained, unless hardly any loss is left: a little helps by chance."""
 MOST: Final = 0.5
 APART: Final = 0.15
-"""Above, and up to the first: what the best wiring that has nothing in common with it has to be worse by."""
+"""Up to the first share of the loss of guessing, one mistake is named too if every wiring that has nothing in common
+with it leaves more by the second."""
 COPIED: Final = 0.03
-"""The same where the model reads what it has to predict: with tied tables a wrong model resembles a copy, too."""
+"""Share that may be left where a model reads what it has to predict: with tied tables a wrong one nearly copies it."""
 CLOSE: Final = 0.02
 """Nats a token within which two wirings explain pairs equally well."""
 UNREADABLE: Final = 1e6  # the loss of a model that cannot read the pairs
-SECONDS: Final = 12.0
+SECONDS: Final = 12.0  # for two mistakes at once
+MOST_SECONDS: Final = 60.0
+"""For one mistake alone, the likeliest first: a pass of a large model takes seconds."""
 
 Verdict = Literal["as_it_stands", "another", "unexplained", "untested"]
 
@@ -84,7 +87,7 @@ class SearchResult:
     n_pairs: int
     chance: float  # the loss of guessing
     seconds: float
-    whole: bool = True  # whether there was time for two mistakes at once, if that was needed
+    whole: bool = True  # whether there was time for all that should have been tried
 
     @property
     def margin(self) -> float:
@@ -103,10 +106,10 @@ class WiringSearch:
         seconds: float = SECONDS, most_mistakes: int = 2,
     ) -> None:  # fmt: skip
         self._checkpoint, self._pairs, self._pause = checkpoint, tuple(pairs), pause
-        self._end, self._begun = time.perf_counter() + seconds, time.perf_counter()
-        self._most = most_mistakes
-        self._found: dict[tuple[int, int], Tried | None] = {}
-        self._kept: list[Variant] = []  # what the numbers in `_found` stand for
+        self._seconds, self._most, self._begun = seconds, most_mistakes, time.perf_counter()
+        self._found: dict[tuple[Variant, int], Tried | None] = {}
+        self._ready: dict[tuple[Reading, int], list[PairBatch]] = {}
+        self._whole = True
 
     @cached_property
     def _variants(self) -> Variants:
@@ -114,31 +117,31 @@ class WiringSearch:
 
     def tried(self, variant: Variant, n: int) -> Tried | None:
         """A wiring on the first so many pairs; None where it makes no sense, or its numbers are not finite."""
-        try:
-            place = self._kept.index(variant)
-        except ValueError:
-            place = len(self._kept)
-            self._kept.append(variant)
-        if (place, n) not in self._found:
+        if (variant, n) not in self._found:
             self._pause()
-            self._found[place, n] = self._tried(variant, n)
-        return self._found[place, n]
+            self._found[variant, n] = self._tried(variant, n)
+        return self._found[variant, n]
 
     def _tried(self, variant: Variant, n: int) -> Tried | None:
         try:
             model, tap = self.wired(variant)
-            ready = batches(model.config, self._pairs, variant.reading, first=n)
-            losses = losses_of_batches(model, ready, n, tap, self._pause)
+            losses = losses_of_batches(model, self._batches(variant.reading, n), n, tap, self._pause)
         except (ConfigError, QueryError, RuntimeError, IndexError):
             return None
         finite = all(map(math.isfinite, losses[0].totals))
         return Tried(variant, losses[0], min(losses, key=lambda one: one.mean)) if finite else None
 
+    def _batches(self, reading: Reading, n: int) -> list[PairBatch]:
+        """The first so many pairs, made once for all wirings that read them alike: no answer is an id."""
+        if (reading, n) not in self._ready:
+            self._ready[reading, n] = batches(self._checkpoint.config, self._pairs, reading, first=n)
+        return self._ready[reading, n]
+
     def wired(self, variant: Variant) -> tuple[Transformer, Callable[[], Tap]]:
         """The model of a wiring, and what makes a tap for a pass."""
         base = self._checkpoint
         if variant.answers:
-            found = self._variants.get(variant.answers)
+            found = self._variants.get(dict(variant.answers))
             if found is None:
                 raise QueryError("This model has other parameters.")
             return found.model, lambda: NO_TAP
@@ -159,25 +162,33 @@ class WiringSearch:
         start = self.tried(AS_IT_IS, few) or standing
         singles = self._distinct(catalogue(config), few, start)
         if start.loss.mean > KNOWN * chance:
-            singles += self._distinct(
-                (one for s in singles for one in in_a_batch(s.variant) if one != s.variant), few, start
-            )
+            singles += self._distinct((one for s in tuple(singles) for one in in_a_batch(s.variant)), few, start)
         found = self._finals(singles, n)
-        whole = True
-        if self._most > 1 and self._unexplained(standing, found, chance):
-            more, whole = self._two_at_once(singles, few)
-            found = self._finals([*singles, *more], n)
-        result = self._judged(standing, found, chance, whole=whole)
+        best = min([standing, *found], key=lambda one: one.loss.mean)
+        if self._most > 1 and best.loss.mean > KNOWN * chance:
+            found = self._finals([*singles, *self._two_at_once(singles, few)], n)
+        result = self._judged(standing, found, chance)
         if result.verdict == "as_it_stands":  # what these pairs cannot show
             known = [one for one in singles if start.loss.mean <= CLOSE and one.variant.reading.end_counts]
             alike = {one.names: one for one in known if one.loss.mean - start.loss.mean <= CLOSE / 10}
             result = replace(result, equal=tuple(alike.values()))
         return result
 
+    def _in_time(self, several: Iterable[Variant], n: int, seconds: float) -> Iterator[Tried]:
+        """Wirings one after another, until the time is up, which is remembered."""
+        end = time.perf_counter() + seconds
+        for one in several:
+            if time.perf_counter() > end:
+                self._whole = False
+                return
+            found = self.tried(one, n)
+            if found is not None:
+                yield found
+
     def _distinct(self, several: Iterable[Variant], n: int, standing: Tried) -> list[Tried]:
         """Wirings that compute something else than the model as it stands."""
-        found = (self.tried(one, n) for one in several)
-        return [one for one in found if one is not None and not same(one.loss, standing.loss)]
+        left = self._begun + MOST_SECONDS - time.perf_counter()
+        return [one for one in self._in_time(several, n, left) if not same(one.loss, standing.loss)]
 
     def _finals(self, several: Sequence[Tried], n: int) -> list[Tried]:
         """The best on all pairs, best first."""
@@ -185,32 +196,22 @@ class WiringSearch:
         found = [self.tried(one.variant, n) for one in order]
         return sorted((one for one in found if one is not None), key=lambda one: one.loss.mean)
 
-    def _unexplained(self, standing: Tried, found: Sequence[Tried], chance: float) -> bool:
-        best = min([standing, *found], key=lambda one: one.loss.mean)
-        return best.loss.mean > KNOWN * chance
-
-    def _two_at_once(self, singles: Sequence[Tried], n: int) -> tuple[list[Tried], bool]:
-        """The best with every other one until a pair explains all, and whether there was time."""
+    def _two_at_once(self, singles: Sequence[Tried], n: int) -> list[Tried]:
+        """The best with every other one, until a pair of them explains all."""
         best: dict[tuple[object, ...], Tried] = {}  # of each change, in its best batch
         for one in sorted(singles, key=lambda one: one.loss.mean):
             made = one.variant.changes or one.variant.reading
-            best.setdefault((one.names, made, *one.variant.answers.items()), one)
-        order = list(best.values())
+            best.setdefault((one.names, made, one.variant.answers), one)
+        order = [one.variant for one in best.values()]
+        both = (first.and_(second) for first in order[:STARTS] for second in order)
         tried: list[Tried] = []
-        for first in order[:STARTS]:
-            for second in order:
-                if time.perf_counter() > self._end:
-                    return tried, False
-                both = first.variant.and_(second.variant)
-                made_both = None if both is None else self.tried(both, n)
-                if made_both is None:
-                    continue
-                tried.append(made_both)
-                if made_both.loss.mean <= CLOSE:
-                    return tried, True
-        return tried, True
+        for one in self._in_time((one for one in both if one is not None), n, self._seconds):
+            tried.append(one)
+            if one.loss.mean <= CLOSE:
+                break
+        return tried
 
-    def _judged(self, standing: Tried, found: Sequence[Tried], chance: float, *, whole: bool) -> SearchResult:
+    def _judged(self, standing: Tried, found: Sequence[Tried], chance: float) -> SearchResult:
         found = [one for one in found if one.variant.reading.shift or one.loss.mean <= COPIED * chance]
         best = next(iter(found), None)
         if best is None and standing.loss.mean >= UNREADABLE:
@@ -231,8 +232,8 @@ class WiringSearch:
             near = [one for one in found if one.loss.mean - best.loss.mean <= CLOSE and one.names != best.names]
             equal = {one.names: one for one in reversed(near)}
         return SearchResult(
-            verdict, standing, best, tuple(equal.values()), len(self._kept), len(self._pairs), chance,
-            time.perf_counter() - self._begun, whole,
+            verdict, standing, best, tuple(equal.values()), len({one for one, _ in self._found}), len(self._pairs),
+            chance, time.perf_counter() - self._begun, self._whole,
         )  # fmt: skip
 
     def _explains(self, best: Tried, chance: float) -> bool:

@@ -146,6 +146,12 @@ def test_a_model_that_is_only_less_sure_is_as_it_was_trained():
     assert found.verdict == "as_it_stands"
 
 
+def test_a_model_that_is_slow_is_searched_for_so_long_and_that_is_said(monkeypatch):
+    monkeypatch.setattr("glassformer.extensions.wirings.search.MOST_SECONDS", -1.0)
+    found = search(healthy("s4"), pairs_of("s4"))
+    assert (found.verdict, found.n_tried, found.whole) == ("as_it_stands", 1, False)
+
+
 def test_few_pairs_say_nothing():
     assert search(healthy("s4"), pairs_of("s4")[:2]).verdict == "untested"
 
@@ -156,7 +162,7 @@ def test_every_wiring_can_be_made_in_every_kind_of_model_or_is_left_out(kind, tm
     draw = random.Random(0)
     some = [PairIds(tuple(draw.choices(range(4, 9), k=3)), tuple(draw.choices(range(4, 9), k=2))) for _ in range(3)]
     one = WiringSearch(checkpoint, some)
-    every = [each for single in catalogue(checkpoint.config) for each in in_a_batch(single)]
+    every = [each for single in catalogue(checkpoint.config) for each in (single, *in_a_batch(single))]
     if not checkpoint.model.anatomy.writes:
         return
     assert one.tried(AS_IT_IS, 3) is not None

@@ -165,9 +165,8 @@ def wiring(patient: ExaminationContext) -> DoctorTestResult:
         found.n_tried,
         loss=found.standing.plain.mean,
     )
-    if found.equal:
-        well = joined(" ", [well, *_told_apart([one.names for one in found.equal])])
-    return DoctorTestResult(verdict="well", number=found.margin, said=well)
+    said = [well, *_told_apart([one.names for one in found.equal]), *_too_slow(found)]
+    return DoctorTestResult(verdict="well", number=found.margin, said=joined(" ", said))
 
 
 def _compared_with(found: SearchResult, best: Tried) -> list[Sentence]:
@@ -211,8 +210,13 @@ def _unexplained(found: SearchResult) -> Iterator[Sentence]:
     if found.best is not None and found.margin > 0:
         title, loss = titles(found.best.names), found.best.plain.mean
         yield say("The nearest is “{title}”, with a loss of {loss:.3g}.", title=title, loss=loss)
+    yield from _too_slow(found)
+
+
+def _too_slow(found: SearchResult) -> Iterator[Sentence]:
+    """That the time was up before the end."""
     if not found.whole:
-        yield say("There was no time to try every two mistakes at once.")
+        yield say("There was no time to try all of them, and every two at once.")
 
 
 def _told_apart(equal: list[tuple[str, ...]]) -> Iterator[Sentence]:

@@ -24,7 +24,7 @@ from transformer.model.anatomy import Attention, Kind, StackName, anatomy
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
-from transformer.model.taps import Hook, Replacer, Rewirer
+from transformer.model.taps import Hook, Replacer, Rewirer, all_seen
 from transformer.runs.interventions.base import InterventionContext, InterventionError
 from transformer.runs.interventions.fields import choice
 from transformer.runs.interventions.targets import LayerChange
@@ -101,7 +101,7 @@ def _all_open(ground: Ground) -> tuple[Hook, ...]:
 
 def _future_open(ground: Ground) -> tuple[Hook, ...]:
     """What the last row may see for every row: padding stays closed."""
-    return _replaced(ground.names("mask", "decoder"), lambda mask: mask[..., -1:, :].expand_as(mask))
+    return _replaced(ground.names("mask", "decoder"), all_seen)
 
 
 def _padding_inverted(ground: Ground) -> tuple[Hook, ...]:
@@ -180,7 +180,7 @@ def _exchanged(
     return {f"{place}.{name}.{kind}": partial(_other, one) for name, one in zip(_MAPS, found, strict=True)}
 
 
-def _other(value: Tensor, _: object) -> Tensor:
+def _other(value: Any, _: object) -> Any:
     return value
 
 
@@ -279,12 +279,8 @@ def _around(ground: Ground, **changes: bool) -> tuple[Hook, ...]:
 
 def _activation(name: str) -> Made:
     return lambda ground: _rewired(
-        ground.change.patterns(ground.config, "ffn.function"), partial(_given, ACTIVATIONS[name]), causal=True
+        ground.change.patterns(ground.config, "ffn.function"), partial(_other, ACTIVATIONS[name]), causal=True
     )
-
-
-def _given(value: Any, _: object) -> Any:
-    return value
 
 
 # ------------------------------------------------------------------------------------------------ positions
@@ -311,7 +307,7 @@ def _alternating(table: Tensor) -> Tensor:
 
 def _first_row(ground: Ground) -> tuple[Hook, ...]:
     stacks = ground.change.stacks(ground.config)
-    return _rewired([f"{stack}.embedding.moves" for stack in stacks], partial(_given, torch.zeros_like), causal=True)
+    return _rewired([f"{stack}.embedding.moves" for stack in stacks], partial(_other, torch.zeros_like), causal=True)
 
 
 @dataclass(frozen=True)
