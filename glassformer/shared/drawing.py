@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Literal, TypeVar
 
@@ -75,6 +76,16 @@ def beside(*draw: Callable[[], object], widths: Sequence[int] = (), gap: Literal
     for column, one in zip(st.columns(widths or len(draw), gap=gap), draw, strict=True):
         with column:
             one()
+
+
+def codes(*labelled: tuple[str, str]) -> None:
+    """Draw lines of Python beside each other, each under its label."""
+
+    def one(label: str, code: str) -> None:
+        st.caption(label)
+        st.code(code.strip(), language="python")
+
+    beside(*(partial(one, *pair) for pair in labelled), gap="medium")
 
 
 def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:

@@ -7,7 +7,7 @@ none, on a written output.
 Source: Williams and Zipser, "A Learning Algorithm for Continually Running Fully Recurrent Neural Networks" (1989),
 section 5, for teacher forcing.
 
-Shapes: H heads, Q queries, K keys, T rows that predict a piece (or tokens), D d_model, V target vocabulary.
+Shapes: T rows that predict a piece, V target vocabulary.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

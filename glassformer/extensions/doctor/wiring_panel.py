@@ -1,7 +1,5 @@
 """Named mistake on the page *Doctor*: its code, the loss with it and without, a pair written both ways."""
 
-from functools import partial
-
 import numpy as np
 
 from glassformer.charts.marks import Axis, Numbers, bars, formatted
@@ -9,7 +7,7 @@ from glassformer.extensions.doctor.library.findings import Finding
 from glassformer.extensions.doctor.library.report import Report
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 
 CHART = "wiring_losses"
 NOTHING = "–"  # an output without text
@@ -18,19 +16,11 @@ NOTHING = "–"  # an output without text
 def draw(finding: Finding, report: Report | None) -> None:
     """Draw the lines that are probably wrong beside those that are right, and what they do to the pairs."""
     for wrong, right in finding.measured.code:
-        drawing.beside(
-            partial(_lines, say("In the code, probably:"), wrong), partial(_lines, say("It should be:"), right),
-            gap="medium",
-        )  # fmt: skip
+        drawing.codes((say("In the code, probably:"), wrong), (say("It should be:"), right))
     if report is not None and finding.test == "wiring":
         if report.search is not None and report.search.n_pairs:
             _losses(report)
         _example(report)
-
-
-def _lines(label: Sentence, code: Sentence) -> None:
-    st.caption(label)
-    st.code(code.strip(), language="python")
 
 
 def _losses(report: Report) -> None:

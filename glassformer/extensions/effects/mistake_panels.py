@@ -203,15 +203,9 @@ def _chart(plot: Plot, key: str, run: OpenRun) -> None:
 
 def _code(name: str, run: OpenRun) -> None:
     """Draw the code of a mistake, and links to those that look like it."""
-
-    def one(label: str, code: str) -> None:
-        st.caption(label)
-        st.code(code, language="python")
-
     said, there = texts()[name], shown(run.checkpoint.config)
     with st.expander(say("In code"), type="compact"):
-        labels = say("A beginner's version"), say("The correct version")
-        drawing.beside(partial(one, labels[0], said.wrong), partial(one, labels[1], said.right), gap="medium")
+        drawing.codes((say("A beginner's version"), said.wrong), (say("The correct version"), said.right))
         st.caption(said.source)
     link = replace(run.link, job="")
     view = run.view.but(variant="", changed_map="")
