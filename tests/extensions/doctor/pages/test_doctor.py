@@ -10,6 +10,7 @@ from glassformer.extensions.doctor import doctor_panels
 from glassformer.extensions.doctor.examinations import ExaminationRequest, Examinations
 from glassformer.extensions.doctor.library.context import DoctorTest
 from glassformer.extensions.doctor.library.findings import DoctorTestResult, PageTarget, not_applicable
+from glassformer.extensions.doctor.library.report import TESTS
 from glassformer.runs import loading, measurement_jobs
 from tests.extensions.doctor.test_examinations import gate as gate
 from tests.extensions.doctor.test_unopened import save
@@ -57,6 +58,12 @@ def examine_with(monkeypatch):
         return found
 
     return use
+
+
+@pytest.fixture(autouse=True)
+def quickly_examined(examine_with):
+    """No test leaves a whole examination behind, for which the next would wait."""
+    examine_with(WELL)
 
 
 def until_done(test):
@@ -234,6 +241,7 @@ def test_the_page_says_what_is_wrong_in_a_link(open_page):
 
 
 def test_each_visitor_reads_a_report_in_their_language(open_page):
+    until_done(open_page(DOCTOR, model="reverse"))
     read_in_each_language(open_page, DOCTOR, {"model": "reverse"}, "检查")
 
 
@@ -246,7 +254,10 @@ def test_the_ways_from_the_checkpoints_to_the_doctor_and_to_the_tensors(open_pag
     assert "doctor=parameters" in tensors.query_string
 
 
-def test_before_the_questions_it_says_what_can_be_said_and_leads_to_them(open_page, tmp_path, monkeypatch):
+def test_before_the_questions_it_says_what_can_be_said_and_leads_to_them(
+    open_page, examine_with, tmp_path, monkeypatch
+):
+    examine_with(*TESTS)
     save(tmp_path / "own.pt")
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(MAIN, model="own.pt")
