@@ -67,11 +67,11 @@ CORPUS: Final = Page(
     say("Over a corpus"),
     panel="corpus_panel",
     entries=(
-        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.parts.heads:draw"),
-        PartEntry("head", say("One head"), "glassformer.extensions.corpus.parts.heads:draw_one"),
-        PartEntry("search", say("Search"), "glassformer.extensions.corpus.parts.search:draw"),
-        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.parts.queries_keys:draw"),
-        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.parts.beside:draw"),
+        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.heads:draw"),
+        PartEntry("head", say("One head"), "glassformer.extensions.corpus.heads:draw_one"),
+        PartEntry("search", say("Search"), "glassformer.extensions.corpus.search:draw"),
+        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.queries_keys:draw"),
+        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.beside:draw"),
     ),
 )
 

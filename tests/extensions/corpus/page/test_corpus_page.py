@@ -14,8 +14,8 @@ from glassformer.extensions.corpus import corpora, corpus_pictures, open_corpus_
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.tables import CorpusOptions, Key
-from glassformer.extensions.corpus.parts.heads import share_below
-from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
+from glassformer.extensions.corpus.heads import share_below
+from glassformer.extensions.corpus.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading
 from glassformer.state.view import View
 from tests.measured_corpus import measure

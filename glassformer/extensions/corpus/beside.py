@@ -13,11 +13,11 @@ from glassformer.charts.grammar import table
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_of
+from glassformer.extensions.corpus.heads import SCORES, figure
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CHANCE, Figure, PairedDifference, PairedScore
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
-from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs.error_boundary import attempt
