@@ -5,7 +5,7 @@ the head's largest weight.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -14,7 +14,7 @@ import pandas as pd
 
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
-from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene
+from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, looked_at
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
@@ -27,7 +27,7 @@ from glassformer.runs.show import choose_part
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
-from glassformer.shared.i18n import here, st
+from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.view import MAIN, View
@@ -396,13 +396,18 @@ def of_heads(
     press: str,
     heads: Sequence[Head],
     chosen: Head,
-    look: Callable[[Head], None],
+    part: str,
     *,
     shown: Mapping[str, Sequence[Any]],
     looks: Mapping[str, Any],
     alt: str,
 ) -> None:
-    """Draw a row for each head; the button `press` opens it by `look`."""
+    """Draw a row for each head; the button `press` opens it in a part of the page."""
+
+    def look(head: Head) -> None:
+        kind, layer, number = head
+        session.replace(MAIN, **looked_at(kind, layer - 1, number - 1, part))
+
     named = [head_of_kind(kind, layer - 1, head - 1) for kind, layer, head in heads]
     opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
     button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
@@ -424,7 +429,8 @@ def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) ->
 
 def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
     """The cells of a table of lines, by column."""
-    found: dict[str, list[Any]] = {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
+    found: dict[str, list[Any]] = {"line": [one.line for one in hits]}
+    found |= {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
     found["place"] = [None if one.place is None else _largest(one.place) for one in hits]
     found |= {name: [getattr(one, name) for one in hits] for name in ("source", "output", "target")}
     return found | {"loss": [one.loss for one in hits], "worst_rank": [one.worst_rank for one in hits]}
@@ -458,6 +464,7 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     return looks
 
 
-def origin(run: Run, title: Sentence) -> Origin:
-    """What a file of lines is of."""
-    return Origin(checkpoint=run.about.checkpoint, chart=here(title))
+def csv_button(run: Run, table: Any, *, key: str, title: Sentence) -> None:
+    """Draw the button that saves rows or columns of a run, or what a function makes of it; as `drawing.csv_button`."""
+    made = table if callable(table) else frame(table)
+    drawing.csv_button(made, key=key, title=title, of=Origin(checkpoint=run.about.checkpoint, chart=here(title)))

@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.charts import (
@@ -338,7 +337,7 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
     file = {"line": tokens.line[found], **_cells(layer, found)}
-    drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
+    open_corpus_run.csv_button(corpus.run, file, key=CSV, title=title)
 
 
 def _click(name: str) -> None:
