@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-import pandas as pd
-
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, looked_at
@@ -363,32 +361,8 @@ def choose_measure(scene: CorpusScene) -> None:
 Heading = tuple[str, str]
 """The heading of a column of numbers, and how they are written."""
 
-_HEIGHT: Final = 420  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 12  # rows
-_MOST_LINES: Final = 10  # of two tables beside each other
+_MOST_HEADS: Final = 12  # without scrolling
 _TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH, _HEAD_WIDTH = 260, 130, 62, 270
-
-
-def drawn(
-    key: str,
-    shown: Mapping[str, Sequence[Any]],
-    opens: Sequence[str],
-    button: Any,
-    looks: Mapping[str, Any],
-    alt: str,
-    *,
-    most: int = _MOST_WITHOUT_SCROLLING,
-    height: int = _HEIGHT,
-) -> None:
-    """Draw rows: `opens` are the words on each one's `button`; more than `most` scroll in `height` pixels."""
-    st.container(key=key).dataframe(
-        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
-        hide_index=True,
-        height="content" if len(opens) <= most else height,
-        column_config={"open": button, **looks},
-        placeholder="–",
-        alt=alt,
-    )
 
 
 def of_heads(
@@ -411,20 +385,20 @@ def of_heads(
     named = [head_of_kind(kind, layer - 1, head - 1) for kind, layer, head in heads]
     opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
     button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
-    drawn(key, shown, opens, button, looks, alt)
+    drawing.opening_rows(key, shown, looks, opens=opens, button=button, alt=alt, most=_MOST_HEADS)
 
 
 def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
     """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
     numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
-    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    opens = drawing.marked(numbers, None if chosen is None else chosen + 1)
     press = f"{key}_open"
     button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]
     shown, looks = ({name: of[name] for name in names} for of in (shown, looks))
-    drawn(key, shown, opens, button, looks, alt, most=_MOST_LINES)
+    drawing.opening_rows(key, shown, looks, opens=opens, button=button, alt=alt)
 
 
 def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:

@@ -258,7 +258,7 @@ _LIT: Final[dict[Lit, str]] = {
 }
 _MOST_LISTED: Final = 200  # tokens; the file has all
 _HEIGHT: Final = 320  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 8  # tokens
+_MOST_TOKENS: Final = 8  # without scrolling
 _BESIDE: Final = 6  # pieces on each side of one
 
 
@@ -331,7 +331,7 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "around": text(here(say("In its line")), width=420),
     }
     title = say("selected queries and keys")
-    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, title, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
+    drawing.opening_rows(TABLE, cells, looks, opens=opens, button=button, alt=title, most=_MOST_TOKENS, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
