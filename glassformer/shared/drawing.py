@@ -15,7 +15,7 @@ from glassformer.charts.theme import Spec
 from glassformer.components.plotly_component import figure_json, last_click, plotly_view
 from glassformer.shared import cover_box
 from glassformer.shared.csv_export import Origin, Table, csv_bytes, decoding_of, saved, with_origin
-from glassformer.shared.i18n import frame, here, st
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_style import TABLE_BEHIND
 from glassformer.state import session
 from glassformer.state.language import current
@@ -137,33 +137,6 @@ def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_O
             take(order[int(click["row"])])
 
     return st.column_config.ButtonColumn(here(heading), pinned=True, on_click=go, key=key, **look)
-
-
-def marked(numbers: Sequence[int], chosen: int | None) -> list[str]:
-    """The words on buttons that open what has these numbers; that of the chosen one has a mark."""
-    return [say("● {n}", n=n) if n == chosen else str(n) for n in numbers]
-
-
-def opening_rows(
-    key: str,
-    shown: Mapping[str, Sequence[Any]],
-    looks: Mapping[str, Any],
-    *,
-    opens: Sequence[str],
-    button: Any,
-    alt: str,
-    most: int = 10,
-    height: int = 420,
-) -> None:
-    """Draw a table: `opens` are the words on each row's `button`; more than `most` rows scroll in `height` pixels."""
-    st.container(key=key).dataframe(
-        frame(shown).assign(open=here(opens))[["open", *shown]],
-        hide_index=True,
-        height="content" if len(opens) <= most else height,
-        column_config={"open": button, **looks},
-        placeholder="–",
-        alt=alt,
-    )
 
 
 def table_behind(make: Table, of: Origin, *, key: str) -> str:

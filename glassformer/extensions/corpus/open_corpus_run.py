@@ -16,6 +16,7 @@ from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, l
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
+from glassformer.extensions.sentences.line_table import marked, opening_rows
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -385,20 +386,20 @@ def of_heads(
     named = [head_of_kind(kind, layer - 1, head - 1) for kind, layer, head in heads]
     opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
     button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
-    drawing.opening_rows(key, shown, looks, opens=opens, button=button, alt=alt, most=_MOST_HEADS)
+    opening_rows(key, shown, looks, opens=opens, button=button, alt=alt, most=_MOST_HEADS)
 
 
 def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
     """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
     numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
-    opens = drawing.marked(numbers, None if chosen is None else chosen + 1)
+    opens = marked(numbers, None if chosen is None else chosen + 1)
     press = f"{key}_open"
     button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]
     shown, looks = ({name: of[name] for name in names} for of in (shown, looks))
-    drawing.opening_rows(key, shown, looks, opens=opens, button=button, alt=alt)
+    opening_rows(key, shown, looks, opens=opens, button=button, alt=alt)
 
 
 def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:

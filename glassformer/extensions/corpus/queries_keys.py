@@ -26,6 +26,7 @@ from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene
 from glassformer.extensions.corpus.library.joint_space import JointSpace, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import PeakPosition
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, card
+from glassformer.extensions.sentences.line_table import opening_rows
 from glassformer.runs.map_axes import head_of_kind
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
@@ -331,7 +332,7 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "around": text(here(say("In its line")), width=420),
     }
     title = say("selected queries and keys")
-    drawing.opening_rows(TABLE, cells, looks, opens=opens, button=button, alt=title, most=_MOST_TOKENS, height=_HEIGHT)
+    opening_rows(TABLE, cells, looks, opens=opens, button=button, alt=title, most=_MOST_TOKENS, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")

@@ -268,13 +268,40 @@ def _rows(found: Sequence[LineResult]) -> None:
     numbers, chosen = [one.line.number for one in found], session.view().of(SentencesLook).line
     cells = columns(found, ordered=False)
     looks = _columns(cells)
-    drawing.opening_rows(
+    opening_rows(
         TABLE,
         {name: cells[name] for name in looks},
         looks,
-        opens=drawing.marked(numbers, None if chosen is None else chosen + 1),
+        opens=marked(numbers, None if chosen is None else chosen + 1),
         button=drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH),
         alt=say("One row per line, with its source, output and numbers."),
+    )
+
+
+def marked(numbers: Sequence[int], chosen: int | None) -> list[str]:
+    """The words on buttons that open what has these numbers; that of the chosen one has a mark."""
+    return [say("● {n}", n=n) if n == chosen else str(n) for n in numbers]
+
+
+def opening_rows(
+    key: str,
+    shown: Mapping[str, Sequence[Any]],
+    looks: Mapping[str, Any],
+    *,
+    opens: Sequence[str],
+    button: Any,
+    alt: str,
+    most: int = 10,
+    height: int = 420,
+) -> None:
+    """Draw a table: `opens` are the words on each row's `button`; more than `most` rows scroll in `height` pixels."""
+    st.container(key=key).dataframe(
+        frame(shown).assign(open=here(opens))[["open", *shown]],
+        hide_index=True,
+        height="content" if len(opens) <= most else height,
+        column_config={"open": button, **looks},
+        placeholder="–",
+        alt=alt,
     )
 
 
