@@ -21,7 +21,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from types import FrameType
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -32,7 +31,7 @@ from starlette.routing import BaseRoute, Route
 from glassformer.extensions.rooms import registry
 from glassformer.extensions.rooms.registry import ROOMS, Registry, client
 from glassformer.extensions.rooms.room import LEAST_VOTES, Public, RoomRefusedError, Why
-from glassformer.server.parts import ServerPart
+from glassformer.server.parts import ServerPart, at_signals
 from transformer.i18n import say
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close silent connections after 60
@@ -41,7 +40,6 @@ LEAST_SECONDS: Final = 0.02  # between two looks
 LATE_SECONDS: Final = 1.0  # between checks of timers, and retries of the store
 TOGETHER_SECONDS: Final = 0.25  # votes and joins within this time are sent together
 _Result = TypeVar("_Result")
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
 
 
@@ -144,28 +142,17 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
 
 
 @contextlib.contextmanager
-def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
+def closed_in_time(rooms: Registry) -> Iterator[None]:
     """Open the rooms, and close them when the process gets a signal to end."""
-    rooms.store.begin()
-    if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(hand_on: Callable[[], object]) -> None:
         # Not here: what the signal interrupted may hold the lock.
         threading.Thread(target=rooms.store.close, daemon=True).start()
-        passed_on = before[signal.Signals(number)]
-        if callable(passed_on):
-            passed_on(number, frame)
+        hand_on()
 
-    for number in _SIGNALS:
-        signal.signal(number, end)
-    try:
+    rooms.store.begin()
+    with at_signals((signal.SIGINT, signal.SIGTERM), end):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 MOST_BYTES: Final = 500
@@ -296,7 +283,7 @@ class _RoomsServer(ServerPart):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        with closed_in_time():
+        with closed_in_time(ROOMS):
             yield
 
 
