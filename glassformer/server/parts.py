@@ -1,14 +1,11 @@
-"""Server parts of extensions: checks, routes, middleware, lifespans; what is done at signals; timings for listeners.
+"""Server parts of extensions: checks, routes, middleware, lifespans; and timings told to their listeners.
 
 An extension's `server` names a `ServerPart`; `app.py` asks each, in the order of the list of extensions.
 """
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from functools import partial
 from typing import Final, Literal
 
 from starlette.middleware import Middleware
@@ -41,24 +38,6 @@ class ServerPart:
     def running(self) -> AbstractAsyncContextManager[None]:
         """Entered before the first visitor, with the default checkpoint open, and left when the server ends."""
         return nullcontext()
-
-
-@contextmanager
-def at_signals(numbers: Sequence[int], act: Callable[[Callable[[], object]], object]) -> Iterator[None]:
-    """Have `act` called at a signal, with what hands it on to its handler of before, while the context lasts.
-
-    A signal without such a handler ends the process as ever. Only the main thread may listen; in others this is nothing.
-    """
-    listens = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in numbers if listens}
-    before = {number: handler for number, handler in before.items() if callable(handler)}
-    for number, handler in before.items():
-        signal.signal(number, lambda *got, handler=handler: act(partial(handler, *got)))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def parts() -> tuple[ServerPart, ...]:

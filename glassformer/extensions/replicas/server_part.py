@@ -27,6 +27,7 @@ from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.replicas import metrics
 from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.routes import at_signals
 from glassformer.runs.loading import runner
 from glassformer.server import descriptors, parts
 from glassformer.server.parts import ServerPart
@@ -81,7 +82,7 @@ class Health:
             timer.daemon = True
             timer.start()
 
-        with parts.at_signals((signal.SIGTERM,), end):
+        with at_signals((signal.SIGTERM,), end):
             yield
 
 

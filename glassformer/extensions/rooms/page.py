@@ -1,4 +1,4 @@
-"""The page A room, where rooms are opened, joined and taught, and its projector view, with their places in the menu."""
+"""The page A room, where rooms are opened, joined and taught; places in the menu of it and of its projector view."""
 
 from pathlib import Path
 

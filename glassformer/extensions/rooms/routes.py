@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -31,7 +32,7 @@ from starlette.routing import BaseRoute, Route
 from glassformer.extensions.rooms import registry
 from glassformer.extensions.rooms.registry import ROOMS, Registry, client
 from glassformer.extensions.rooms.room import LEAST_VOTES, Public, RoomRefusedError, Why
-from glassformer.server.parts import ServerPart, at_signals
+from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close silent connections after 60
@@ -139,6 +140,24 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
     """An event as it travels; JSON holds no line breaks."""
     told = f"id: {name}\n" if name else ""
     return f"{told}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+@contextlib.contextmanager
+def at_signals(numbers: Sequence[int], act: Callable[[Callable[[], object]], object]) -> Iterator[None]:
+    """Have `act` called at a signal, with what hands it on to its handler of before, while the context lasts.
+
+    A signal without such a handler ends the process as ever. Only the main thread may listen; in others, nothing.
+    """
+    listens = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in numbers if listens}
+    before = {number: handler for number, handler in before.items() if callable(handler)}
+    for number, handler in before.items():
+        signal.signal(number, lambda *got, handler=handler: act(partial(handler, *got)))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

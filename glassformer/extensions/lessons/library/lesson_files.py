@@ -101,13 +101,8 @@ class _Reader:
         self._known(record, _LESSON)
         steps = self._of(record, "step", list)
         self._check_count("step", steps, 1, MAX_STEPS)
-        name = self._of(record, "name", str)
-        if not _NAME.fullmatch(name):
-            raise ClauseError(
-                "`{name}` is {found}; expected lower-case letters, digits and hyphens", name="name", found=shown(name)
-            )
         return Lesson(
-            name=name,
+            name=self._name(record, "name"),
             number=self._whole(record, "number", 0, 0),
             title=self._text(record, "title"),
             teaches=self._text(record, "teaches"),
@@ -252,6 +247,14 @@ class _Reader:
     def _whole(self, record: Mapping[str, Any], name: str, least: int, default: int | None = None) -> int:
         value: int = self._of(record, name, int, default)
         self._check_range(name, value, least, MOST_WHOLE)
+        return value
+
+    def _name(self, record: Mapping[str, Any], name: str) -> str:
+        value: str = self._of(record, name, str)
+        if not _NAME.fullmatch(value):
+            raise ClauseError(
+                "`{name}` is {found}; expected lower-case letters, digits and hyphens", name=name, found=shown(value)
+            )
         return value
 
     def _among(self, record: Mapping[str, Any], name: str, known: tuple[str, ...], default: str | None = None) -> Any:
