@@ -61,7 +61,7 @@ def studies() -> JobRegistry[Hashable]:
 
 def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> JobRegistry[Hashable]:
     """Room for measurements."""
-    return JobRegistry(_too_many, most=most, at_once=most, room=cache_bytes, size=_size)
+    return JobRegistry(too_many, most=most, at_once=most, room=cache_bytes, size=_size)
 
 
 def begins_by_itself(checkpoint: "Checkpoint") -> bool:
@@ -69,7 +69,8 @@ def begins_by_itself(checkpoint: "Checkpoint") -> bool:
     return checkpoint.config.count_parameters() <= SMALL
 
 
-def _too_many(n: int) -> BusyError:
+def too_many(n: int) -> BusyError:
+    """The error where so many are under way."""
     return BusyError(
         say_n(
             "{n} measurement is already running, the most this server allows. Try again in a minute.",

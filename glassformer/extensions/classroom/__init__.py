@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="classroom",
     needs=("lessons", "rooms"),
-    pages="glassformer.extensions.classroom.pages:PAGES",
+    pages="glassformer.extensions.classroom.page:PAGES",
     address="glassformer.extensions.classroom.blocks:ADDRESS",
     hides="glassformer.extensions.classroom.blocks:HIDER",
     components={"lesson_memory": "components/lessons/view.js"},

@@ -13,7 +13,6 @@ A teacher's own lessons are files in a folder named at start. A changed file is 
     streamlit run app.py -- --lessons DIR        or the environment variable GLASSFORMER_LESSONS
 """
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +24,9 @@ import streamlit as st
 
 from glassformer.charts.theme import shortened
 from glassformer.extensions.lessons.library import Lesson, LessonStep, Scene, lessons, read_folder
-from glassformer.server.server_options import values
+from glassformer.server.server_options import said
 from glassformer.state import link
-from transformer.i18n import Sentence, say
+from transformer.i18n import Sentence, joined, say
 
 ENVIRONMENT: Final = "GLASSFORMER_LESSONS"
 OPTION: Final = "--lessons"
@@ -37,7 +36,7 @@ _Stamp = tuple[tuple[str, int, int], ...]
 
 def folder(arguments: Sequence[str] | None = None) -> Path | None:
     """The folder of lessons that the command line names, the real one when none is given; None if none was named."""
-    named = [os.environ.get(ENVIRONMENT, ""), *values(OPTION, arguments)][-1]
+    named = said(arguments, ENVIRONMENT, OPTION)
     return Path(named).expanduser() if named else None
 
 
@@ -96,6 +95,18 @@ class LessonStepRef:
 def known() -> Mapping[str, Lesson]:
     """The lessons that there are, by name, in their order."""
     return {**lessons(), **read_own()[0]}
+
+
+def title_of(lesson: Lesson) -> Sentence:
+    """Its title, with its number in the plan."""
+    title = lesson.title.said({})
+    return say("{n}. {title}", n=lesson.number, title=title) if lesson.number else title
+
+
+def titles_before(lesson: Lesson) -> Sentence:
+    """The titles of the lessons that it comes after; "" if there are none."""
+    there = known()
+    return joined(", ", [there[name].title.said({}) for name in lesson.after if name in there])
 
 
 def read(parameters: Mapping[str, Sequence[str]]) -> tuple[LessonStepRef | None, tuple[str, ...]]:

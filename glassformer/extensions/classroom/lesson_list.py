@@ -50,8 +50,7 @@ def draw() -> None:
 
 def _lesson(one: Lesson) -> None:
     with st.container(key=f"{LIST_KEY}_{one.name}", border=True, gap="small"):
-        title = one.title.said({})
-        st.markdown(drawing.strong(say("{n}. {title}", n=one.number, title=title) if one.number else title))
+        st.markdown(drawing.strong(lesson.title_of(one)))
         st.markdown(drawing.plain(one.teaches.said({})))
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             place, label = _where_to_go_on(one)
@@ -76,9 +75,8 @@ def _facts(one: Lesson) -> Iterator[str]:
         steps=say_n("{n} step", "{n} steps", len(one.steps)),
         minutes=say_n("{n} minute", "{n} minutes", one.minutes),
     )
-    before = [lesson.known()[name].title.said({}) for name in one.after if name in lesson.known()]
-    if before:
-        yield say("Builds on: {titles}.", titles=joined(", ", before))
+    if before := lesson.titles_before(one):
+        yield say("Builds on: {titles}.", titles=before)
     on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
     if on_the_path:
         row = say_n("On the {minutes}-minute path: step {steps}.",

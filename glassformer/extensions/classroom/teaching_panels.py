@@ -114,7 +114,7 @@ def draw_plan() -> None:
     found = plan(chosen, minutes=minutes)
     if found:
         rows = [
-            (say("{begins} to {ends} min", begins=one.begins, ends=one.ends), _title(one.lesson), one.votes)
+            (say("{begins} to {ends} min", begins=one.begins, ends=one.ends), lesson.title_of(one.lesson), one.votes)
             for one in found
         ]
         st.table(frame(rows, columns=[say("Time"), say("Lesson"), say("Votes")]), hide_index=True)
@@ -140,20 +140,11 @@ def draw_plan() -> None:
     st.caption(said)
     with st.expander(say("What each lesson is for")):
         goals = [
-            (_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in known.values()
+            (lesson.title_of(one), one.teaches.said({}), len(one.steps), one.minutes, lesson.titles_before(one))
+            for one in known.values()
         ]
         columns: list[str] = [say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")]
         st.table(frame(goals, columns=columns), hide_index=True)
-
-
-def _title(one: Lesson) -> str:
-    title = one.title.said({})
-    return say("{n}. {title}", n=one.number, title=title) if one.number else title
-
-
-def _before(one: Lesson) -> str:
-    known = lesson.known()
-    return joined(", ", [known[name].title.said({}) for name in one.after if name in known])
 
 
 EXAMPLE: Final = Path(__file__).with_name("example.toml").read_text(encoding="utf-8")  # a test reads it

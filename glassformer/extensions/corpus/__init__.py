@@ -11,7 +11,7 @@ EXTENSION = Extension(
         "transformer.corpus.rollups": "glassformer.extensions.corpus.library.tables",
     },
     pages="glassformer.extensions.corpus.page:PAGES",
-    below={"glassformer.attention.head_table_pictures:Heads": "glassformer.extensions.corpus.parts.heads:below"},
+    below={"glassformer.attention.head_table_pictures:Heads": "glassformer.extensions.corpus.heads:below"},
     commands=(
         Command(
             80,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
 MOST_REASONS = 5  # for lines that were left out
+MOST_PROCESSES = 256
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +53,8 @@ def _run(options: argparse.Namespace) -> None:
     from glassformer.extensions.corpus.library.shards import claimed, plan
     from transformer.checkpoint.opening import load
 
-    processes = _processes(options)
     wanted = _options(options)
+    processes = _processes(options)
     torch.set_num_threads(1)
     checkpoint = load(options.checkpoint, device=options.device)
     _check_fits(checkpoint, options)
@@ -75,15 +76,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _processes(options: argparse.Namespace) -> int:
-    from glassformer.extensions.corpus.library import pool
     from transformer.checkpoint.free_memory import device_of
 
     on_gpu = device_of(options.device).type != "cpu"
     if options.address and options.engine != "ray":
         raise DataError("--address is of a Ray cluster; add --engine ray, or leave it out.")
-    if options.processes is not None:
-        pool.check(options.processes)
-    return options.processes or (1 if on_gpu else min(os.cpu_count() or 1, pool.MOST))
+    return options.processes or (1 if on_gpu else min(os.cpu_count() or 1, MOST_PROCESSES))
 
 
 def _options(options: argparse.Namespace) -> CorpusOptions:
@@ -93,9 +91,9 @@ def _options(options: argparse.Namespace) -> CorpusOptions:
         raise DataError("give either --pairs FILE or --alignments SRC TGT GOLD.")
     if options.alignments and options.decode:
         raise DataError("--alignments link the references; leave out --decode.")
-    for name, least, most in (("vectors", 0, 5_000), ("shard", 1, 100_000)):
+    for name, least, most in (("vectors", 0, 5_000), ("shard", 1, 100_000), ("processes", 1, MOST_PROCESSES)):
         found = getattr(options, name)
-        if not least <= found <= most:
+        if found is not None and not least <= found <= most:
             raise DataError(
                 "{name}: found {found}, expected {least:,} to {most:,}.",
                 name=f"--{name}",

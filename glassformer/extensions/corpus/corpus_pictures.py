@@ -67,11 +67,11 @@ CORPUS: Final = Page(
     say("Over a corpus"),
     panel="corpus_panel",
     entries=(
-        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.parts.heads:draw"),
-        PartEntry("head", say("One head"), "glassformer.extensions.corpus.parts.heads:draw_one"),
-        PartEntry("search", say("Search"), "glassformer.extensions.corpus.parts.search:draw"),
-        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.parts.queries_keys:draw"),
-        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.parts.beside:draw"),
+        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.heads:draw"),
+        PartEntry("head", say("One head"), "glassformer.extensions.corpus.heads:draw_one"),
+        PartEntry("search", say("Search"), "glassformer.extensions.corpus.search:draw"),
+        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.queries_keys:draw"),
+        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.beside:draw"),
     ),
 )
 
@@ -194,15 +194,17 @@ def _means(scene: CorpusScene, kind: Kind) -> np.ndarray:
     return found
 
 
-def head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+def head_of(
+    click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]], part: str = "head"
+) -> Mapping[str, Any] | None:
     """What is looked at when a cell of a map of all heads was clicked; None between heads."""
     at = head_at(shapes, cell_of(click))
-    return None if at is None else looked_at(kinds[at[0]], at[1], at[2])
+    return None if at is None else looked_at(kinds[at[0]], at[1], at[2], part)
 
 
-def looked_at(kind: Kind, layer: int, head: int) -> dict[str, Any]:
-    """What is looked at when a head is opened; layer and head from 0."""
-    return {"kind": kind, "layer": layer, "head": head, "corpus_panel": "head", "line": None}
+def looked_at(kind: Kind, layer: int, head: int, part: str) -> dict[str, Any]:
+    """What is looked at when a head is opened in a part of the page; layer and head from 0."""
+    return {"kind": kind, "layer": layer, "head": head, "corpus_panel": part, "line": None}
 
 
 all_heads: Final = Picture(PARTS["heads"], "corpus_heads", say("One measure of all heads over a corpus"), _all_heads)

@@ -5,19 +5,18 @@ the head's largest weight.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-import pandas as pd
-
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
-from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene
+from glassformer.extensions.corpus.corpus_pictures import CORPUS, CorpusScene, looked_at
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, HeadSummary, Hit, PeakPosition, Whole
+from glassformer.extensions.sentences.line_table import marked, opening_rows
 from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -27,7 +26,7 @@ from glassformer.runs.show import choose_part
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
-from glassformer.shared.i18n import here, st
+from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.view import MAIN, View
@@ -363,32 +362,8 @@ def choose_measure(scene: CorpusScene) -> None:
 Heading = tuple[str, str]
 """The heading of a column of numbers, and how they are written."""
 
-_HEIGHT: Final = 420  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 12  # rows
-_MOST_LINES: Final = 10  # of two tables beside each other
+_MOST_HEADS: Final = 12  # without scrolling
 _TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH, _HEAD_WIDTH = 260, 130, 62, 270
-
-
-def drawn(
-    key: str,
-    shown: Mapping[str, Sequence[Any]],
-    opens: Sequence[str],
-    button: Any,
-    looks: Mapping[str, Any],
-    alt: str,
-    *,
-    most: int = _MOST_WITHOUT_SCROLLING,
-    height: int = _HEIGHT,
-) -> None:
-    """Draw rows: `opens` are the words on each one's `button`; more than `most` scroll in `height` pixels."""
-    st.container(key=key).dataframe(
-        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
-        hide_index=True,
-        height="content" if len(opens) <= most else height,
-        column_config={"open": button, **looks},
-        placeholder="–",
-        alt=alt,
-    )
 
 
 def of_heads(
@@ -396,35 +371,41 @@ def of_heads(
     press: str,
     heads: Sequence[Head],
     chosen: Head,
-    look: Callable[[Head], None],
+    part: str,
     *,
     shown: Mapping[str, Sequence[Any]],
     looks: Mapping[str, Any],
     alt: str,
 ) -> None:
-    """Draw a row for each head; the button `press` opens it by `look`."""
+    """Draw a row for each head; the button `press` opens it in a part of the page."""
+
+    def look(head: Head) -> None:
+        kind, layer, number = head
+        session.replace(MAIN, **looked_at(kind, layer - 1, number - 1, part))
+
     named = [head_of_kind(kind, layer - 1, head - 1) for kind, layer, head in heads]
     opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
     button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
-    drawn(key, shown, opens, button, looks, alt)
+    opening_rows(key, shown, looks, opens=opens, button=button, alt=alt, most=_MOST_HEADS)
 
 
 def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
     """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
     numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
-    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    opens = marked(numbers, None if chosen is None else chosen + 1)
     press = f"{key}_open"
     button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]
     shown, looks = ({name: of[name] for name in names} for of in (shown, looks))
-    drawn(key, shown, opens, button, looks, alt, most=_MOST_LINES)
+    opening_rows(key, shown, looks, opens=opens, button=button, alt=alt)
 
 
 def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
     """The cells of a table of lines, by column."""
-    found: dict[str, list[Any]] = {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
+    found: dict[str, list[Any]] = {"line": [one.line for one in hits]}
+    found |= {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
     found["place"] = [None if one.place is None else _largest(one.place) for one in hits]
     found |= {name: [getattr(one, name) for one in hits] for name in ("source", "output", "target")}
     return found | {"loss": [one.loss for one in hits], "worst_rank": [one.worst_rank for one in hits]}
@@ -458,6 +439,7 @@ def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     return looks
 
 
-def origin(run: Run, title: Sentence) -> Origin:
-    """What a file of lines is of."""
-    return Origin(checkpoint=run.about.checkpoint, chart=here(title))
+def csv_button(run: Run, table: Any, *, key: str, title: Sentence) -> None:
+    """Draw the button that saves rows or columns of a run, or what a function makes of it; as `drawing.csv_button`."""
+    made = table if callable(table) else frame(table)
+    drawing.csv_button(made, key=key, title=title, of=Origin(checkpoint=run.about.checkpoint, chart=here(title)))

@@ -18,7 +18,6 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from types import FrameType
 from typing import Any, Final
 
 from starlette.middleware import Middleware
@@ -28,6 +27,7 @@ from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.replicas import metrics
 from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.rooms.routes import at_signals
 from glassformer.runs.loading import runner
 from glassformer.server import descriptors, parts
 from glassformer.server.parts import ServerPart
@@ -72,26 +72,18 @@ class Health:
     @contextlib.contextmanager
     def drained(self, seconds: float) -> Iterator[None]:
         """Delay the current SIGTERM handler by so many seconds, while the context lasts."""
-        passed_on = signal.getsignal(signal.SIGTERM)
-        may_listen = threading.current_thread() is threading.main_thread()
-        if not (seconds and may_listen and callable(passed_on)):
-            yield
-            return
 
-        def end(number: int, frame: FrameType | None) -> None:
-            if self.stopping:
-                passed_on(number, frame)
+        def end(hand_on: Callable[[], object]) -> None:
+            if self.stopping or not seconds:
+                hand_on()
                 return
             self.stopping = True
-            timer = threading.Timer(seconds, passed_on, (number, frame))
+            timer = threading.Timer(seconds, hand_on)
             timer.daemon = True
             timer.start()
 
-        signal.signal(signal.SIGTERM, end)
-        try:
+        with at_signals((signal.SIGTERM,), end):
             yield
-        finally:
-            signal.signal(signal.SIGTERM, passed_on)
 
 
 def drain_seconds() -> float:

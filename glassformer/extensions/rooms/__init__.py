@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="rooms",
-    pages="glassformer.extensions.rooms.pages:PAGES",
+    pages="glassformer.extensions.rooms.page:PAGES",
     address="glassformer.extensions.rooms.room_session:ADDRESS",
     components={
         "presenter": "components/present/view.js",

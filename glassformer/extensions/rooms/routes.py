@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from types import FrameType
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -41,7 +41,6 @@ LEAST_SECONDS: Final = 0.02  # between two looks
 LATE_SECONDS: Final = 1.0  # between checks of timers, and retries of the store
 TOGETHER_SECONDS: Final = 0.25  # votes and joins within this time are sent together
 _Result = TypeVar("_Result")
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
 
 
@@ -144,28 +143,35 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
 
 
 @contextlib.contextmanager
-def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
-    """Open the rooms, and close them when the process gets a signal to end."""
-    rooms.store.begin()
-    if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+def at_signals(numbers: Sequence[int], act: Callable[[Callable[[], object]], object]) -> Iterator[None]:
+    """Have `act` called at a signal, with what hands it on to its handler of before, while the context lasts.
 
-    def end(number: int, frame: FrameType | None) -> None:
-        # Not here: what the signal interrupted may hold the lock.
-        threading.Thread(target=rooms.store.close, daemon=True).start()
-        passed_on = before[signal.Signals(number)]
-        if callable(passed_on):
-            passed_on(number, frame)
-
-    for number in _SIGNALS:
-        signal.signal(number, end)
+    A signal without such a handler ends the process as ever. Only the main thread may listen; in others, nothing.
+    """
+    listens = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in numbers if listens}
+    before = {number: handler for number, handler in before.items() if callable(handler)}
+    for number, handler in before.items():
+        signal.signal(number, lambda *got, handler=handler: act(partial(handler, *got)))
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def closed_in_time(rooms: Registry) -> Iterator[None]:
+    """Open the rooms, and close them when the process gets a signal to end."""
+
+    def end(hand_on: Callable[[], object]) -> None:
+        # Not here: what the signal interrupted may hold the lock.
+        threading.Thread(target=rooms.store.close, daemon=True).start()
+        hand_on()
+
+    rooms.store.begin()
+    with at_signals((signal.SIGINT, signal.SIGTERM), end):
+        yield
 
 
 MOST_BYTES: Final = 500
@@ -296,7 +302,7 @@ class _RoomsServer(ServerPart):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        with closed_in_time():
+        with closed_in_time(ROOMS):
             yield
 
 

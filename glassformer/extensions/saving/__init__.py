@@ -5,7 +5,7 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="saving",
     names={"compare": "glassformer.extensions.saving.picture_command:compare"},
-    formats="glassformer.extensions.saving.run_format:FORMAT",
+    formats="glassformer.extensions.saving.recorded_checkpoint:FORMAT",
     sources="glassformer.extensions.saving.run_source:SOURCE",
     blocks="glassformer.extensions.saving.saved_run:BLOCKS",
     shows="glassformer.extensions.saving.picture_command:show",

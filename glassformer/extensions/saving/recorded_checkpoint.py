@@ -1,24 +1,29 @@
-"""Checkpoint of a saved run (`RecordedCheckpoint`): no model, only the one run that the file holds.
+"""Saved runs in the place of checkpoints: `RecordedCheckpoint`, which has no model, and the `Format` of run files.
 
 Pages and notebooks get it where they get a loaded checkpoint. It answers its own query; whatever else would need the
 model is refused with one sentence. Its content hash is the file's, so nothing that is cached of it is ever taken for
 that of the model.
+
+Run files (`NAME.glass`) are listed among checkpoints, checked as uploads, and opened as such a checkpoint.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
 import numpy as np
 
 from transformer.checkpoint.card import Card
+from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
+from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import QueryError, TokenizerError
+from transformer.errors import GlassformerError, QueryError, TokenizerError
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind
 from transformer.runs.query import Query
-from transformer.runs.run_file import RunFile
+from transformer.runs.run_file import SUFFIX, check_run, read_run
 from transformer.runs.trace import Trace
 from transformer.text import SPACE_MARK
 from transformer.text.tokenizer import AnyTokenizer, Encoding
@@ -125,9 +130,11 @@ class RecordedCheckpoint(Checkpoint):
         return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
 
 
-def recorded(found: RunFile, *, name: str, folder: Path) -> RecordedCheckpoint:
-    """The checkpoint of a run's file: the app's name of it, and where it is."""
-    return _made(found.trace, found.card, found.special, name=name, folder=folder, digest=found.digest)
+def opened(file: Path, *, name: str, inside: Path | None) -> RecordedCheckpoint:
+    """The checkpoint of a run's file, which may lead nowhere `inside` is not; `name` is the app's of it."""
+    with FolderFiles(file.parent, inside=inside).open(file.name) as (content, size):
+        found = read_run(content, size, label=file.name)
+    return _made(found.trace, found.card, found.special, name=name, folder=file, digest=found.digest)
 
 
 def recorded_of(trace: Trace) -> RecordedCheckpoint:
@@ -163,3 +170,59 @@ def _made(
         content_hash=digest,
         recorded=replace(trace, query=replace(trace.query, checkpoint=digest)),
     )
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+HOLDS: Final = "run"
+
+
+class RunFormat(Format):
+    """Files that `Trace.save` wrote, or folders of one such file."""
+
+    suffix = SUFFIX
+
+    def lists(self, file: Path, inside: Path) -> bool:
+        """Whether a file is called as a run is."""
+        return file.suffix == SUFFIX and file.name[0] != "." and file.name.isprintable() and not file.is_dir()
+
+    def look(self, place: Path, name: str, root: Path) -> Entry | None:
+        """The entry of a file, by what it says of its model and sentence."""
+        if place.is_dir():
+            files = list(place.glob(f"*{SUFFIX}"))
+            place = files[0] if len(files) == 1 else place
+        if place.suffix != SUFFIX or place.is_dir():
+            return None
+        try:
+            with FolderFiles(place.parent, inside=root).open(place.name) as (content, size):
+                model, sentence = check_run(content, size, label=place.name)
+        except GlassformerError as error:
+            return Entry(name, place, error.sentence, name, root, holds=HOLDS)
+        return Entry(name, place, None, f"{model}: {sentence}", root, examples=(sentence,), holds=HOLDS)
+
+    def takes(self, name: str, file: BinaryIO, size: int) -> bool:
+        """Whether an uploaded file is a run; raises what is wrong with one."""
+        if not name.endswith(SUFFIX):
+            return False
+        read_run(file, size, label=name)
+        return True
+
+    def reads(self, source: Path, *, inside: Path | None) -> bool:
+        """Whether it is a run's file."""
+        return source.suffix == SUFFIX and source.is_file()
+
+    def load(
+        self,
+        source: Path,
+        *,
+        answers: Mapping[str, Any],
+        given: Any,
+        inside: Path | None,
+        progress: Progress = silent,
+        device: Device = CPU,
+    ) -> Checkpoint:
+        """The run in the place of a checkpoint."""
+        return opened(source, name=source.name, inside=inside)
+
+
+FORMAT = RunFormat()

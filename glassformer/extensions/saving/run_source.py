@@ -1,12 +1,11 @@
-"""Saved runs in the app: the `Format` of run files, and the `Source` that opens them without their model."""
+"""Saved runs in the app: the `Source` that opens them without their model."""
 
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from glassformer.charts.theme import shortened
-from glassformer.extensions.saving.recorded_checkpoint import RecordedCheckpoint, recorded
-from glassformer.extensions.saving.run_format import HOLDS
+from glassformer.extensions.saving.recorded_checkpoint import HOLDS, RecordedCheckpoint, opened
 from glassformer.runs import loading
 from glassformer.runs.sources import Source
 from glassformer.shared.i18n import st
@@ -17,17 +16,14 @@ from transformer.checkpoint.free_memory import Progress
 from transformer.checkpoint.listing import Entry, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
 from transformer.runs.query import Query
-from transformer.runs.run_file import read_run
 
 LONGEST_TITLE: Final = 120
 
 
 def _open(name: str, file: Path, root: Path, progress: Progress) -> RecordedCheckpoint:
-    with FolderFiles(root, inside=root).open(file.relative_to(root).as_posix()) as (content, size):
-        found = recorded(read_run(content, size, label=file.name), name=name, folder=file)
+    found = opened(file, name=name, inside=root)
     _opened()[found.content_hash] = name, file, root
     return found
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    import torch
+
     from glassformer.extensions.sentences.line_runs import as_csv, check_can_run, run_lines, summary
     from transformer import Beam, Greedy, Query, load
     from transformer.runs.sentence_files import read_file
@@ -46,12 +46,12 @@ def _run(options: argparse.Namespace) -> None:
         max_new=options.max_new,
     )
     results: list[LineResult] = []
-    with _one_thread():
-        for result in run_lines(checkpoint, lines, how):
-            results.append(result)
-            if sys.stderr.isatty():
-                end = "\n" * (len(results) == len(lines))
-                print(f"\r{len(results):,} of {len(lines):,} lines", end=end, file=sys.stderr, flush=True)
+    torch.set_num_threads(1)  # as in the app: numbers stay the same, and a few sentences are too little work to share
+    for result in run_lines(checkpoint, lines, how):
+        results.append(result)
+        if sys.stderr.isatty():
+            end = "\n" * (len(results) == len(lines))
+            print(f"\r{len(results):,} of {len(lines):,} lines", end=end, file=sys.stderr, flush=True)
     if options.csv:
         write_csv(options.csv, as_csv(results))
         print(f"The table stands in {options.csv}.")
@@ -61,19 +61,6 @@ def _run(options: argparse.Namespace) -> None:
     failed = sum(one.problem is not None for one in results)
     if failed:
         raise DataError("{failed} of {total} lines could not be run.", failed=failed, total=len(results))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread, as in the app, which keeps the numbers the same; a few sentences are too little work to share."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _check_csv(options: argparse.Namespace) -> None:

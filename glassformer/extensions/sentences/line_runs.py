@@ -10,13 +10,12 @@ repeated n-grams; Salazar et al., "Masked Language Model Scoring" (2020), sectio
 Missing values are empty (chrF without a reference, everything about a line that failed).
 """
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from transformer.analysis.chrf import Counts, chrf, chrf_counts, together
 from transformer.analysis.hidden_pieces import MASK_PIECES, hide, mask_id
@@ -249,12 +248,9 @@ def columns(results: Sequence[LineResult], *, ordered: bool = True) -> dict[str,
 
 def as_csv(results: Sequence[LineResult]) -> str:
     """The table as CSV (RFC 4180); a cell that a spreadsheet would take for a formula begins with an apostrophe."""
-    table = columns(results)
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(table)
-    writer.writerows([_cell(value) for value in row] for row in zip(*table.values(), strict=True))
-    return file.getvalue()
+    table = pd.DataFrame(columns(results), dtype=object)  # numbers stay as they are
+    safe = table.map(lambda value: cell(value) if isinstance(value, str) else value)
+    return safe.to_csv(index=False, lineterminator="\r\n")
 
 
 def _row(one: LineResult) -> dict[str, Any]:
@@ -276,12 +272,6 @@ def _row(one: LineResult) -> dict[str, Any]:
         "ended": one.ended,
         "problem": one.problem,
     }
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return cell(str(value))
-    return repr(value) if isinstance(value, float) else value
 
 
 def _ratio(total: float, count: float) -> float | None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
 from glassformer.charts.histograms import number_spread_spec
 from glassformer.charts.theme import Spec
@@ -21,7 +20,7 @@ from glassformer.runs.run_address import REVISION_LENGTH
 from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.csv_export import Origin, decoding_of
 from glassformer.shared.drawing import on_click
-from glassformer.shared.i18n import here, st
+from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.link import Link
@@ -206,8 +205,6 @@ def _minus(value: float | None) -> float | None:
 
 
 TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
-_HEIGHT: Final = 420  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 10  # lines
 _TEXT_WIDTH, _NUMBER_WIDTH, _OPEN_WIDTH = 160, 73, 60
 
 _Numbers = dict[str, tuple[Sentence, Sentence, str]]
@@ -268,19 +265,43 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
 
 
 def _rows(found: Sequence[LineResult]) -> None:
-    numbers = [one.line.number for one in found]
-
-    chosen = session.view().of(SentencesLook).line
-    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    numbers, chosen = [one.line.number for one in found], session.view().of(SentencesLook).line
     cells = columns(found, ordered=False)
-    button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
-    shown = {"open": button} | _columns(cells)
-    st.container(key=TABLE).dataframe(
-        pd.DataFrame(here(cells)).assign(open=here(opens))[list(shown)],
-        hide_index=True,
-        height=_HEIGHT if len(found) > _MOST_WITHOUT_SCROLLING else "content",
-        column_config=shown,
+    looks = _columns(cells)
+    opening_rows(
+        TABLE,
+        {name: cells[name] for name in looks},
+        looks,
+        opens=marked(numbers, None if chosen is None else chosen + 1),
+        button=drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH),
         alt=say("One row per line, with its source, output and numbers."),
+    )
+
+
+def marked(numbers: Sequence[int], chosen: int | None) -> list[str]:
+    """The words on buttons that open what has these numbers; that of the chosen one has a mark."""
+    return [say("● {n}", n=n) if n == chosen else str(n) for n in numbers]
+
+
+def opening_rows(
+    key: str,
+    shown: Mapping[str, Sequence[Any]],
+    looks: Mapping[str, Any],
+    *,
+    opens: Sequence[str],
+    button: Any,
+    alt: str,
+    most: int = 10,
+    height: int = 420,
+) -> None:
+    """Draw a table: `opens` are the words on each row's `button`; more than `most` rows scroll in `height` pixels."""
+    st.container(key=key).dataframe(
+        frame(shown).assign(open=here(opens))[["open", *shown]],
+        hide_index=True,
+        height="content" if len(opens) <= most else height,
+        column_config={"open": button, **looks},
+        placeholder="–",
+        alt=alt,
     )
 
 
@@ -307,7 +328,7 @@ def _numbers(named: _Numbers) -> dict[str, Any]:
 def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
     title = say("lines from a file of sentences")
     origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
-    drawing.csv_button(pd.DataFrame(here(columns(found, ordered=False))), key=CSV, title=title, of=origin)
+    drawing.csv_button(frame(columns(found, ordered=False)), key=CSV, title=title, of=origin)
 
 
 # ------------------------------------------------------------------------------------------------ one line

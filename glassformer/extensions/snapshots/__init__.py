@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="snapshots",
     sources="glassformer.extensions.snapshots.prefetch:SOURCE",
-    parts="glassformer.extensions.snapshots.film:PART",
+    parts="glassformer.extensions.snapshots.snapshot_runs:PART",
     blocks="glassformer.extensions.snapshots.snapshot_slider:BLOCKS",
     components={"moments": "components/moments/view.js"},
 )

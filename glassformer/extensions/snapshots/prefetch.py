@@ -1,19 +1,20 @@
-"""Prefetcher of neighbouring training snapshots: a thread opens and runs them before they are requested.
+"""Prefetcher of neighbouring training snapshots: background jobs that open and run them before they are requested.
 
 Prefetching starts when no page is being rendered, one snapshot at a time, behind all requests in the model's queue.
 Only a user's newest request counts.
 """
 
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from glassformer.runs import loading
+from glassformer.runs.measurement_jobs import too_many
 from glassformer.runs.sources import Source
+from glassformer.server.jobs import Job, JobRegistry
 from glassformer.server.model_runner import BusyError
 from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.state.link import Link
@@ -22,47 +23,11 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.snapshots import AT, at_step
 from transformer.errors import GlassformerError
 
-MOST: Final = 64  # wishes that wait
+MOST: Final = 64  # users whose requests wait
 REST_SECONDS: Final = 0.05  # for which nothing was drawn
-LONGEST_SECONDS: Final = 2.0  # that a wish waits for that
+LONGEST_SECONDS: Final = 2.0  # that a request waits for that
 _LOOK_SECONDS: Final = 0.02
-
-
-class Prefetcher:
-    """Prefetches what users are likely to open next, in one thread; drops the oldest requests if there are many."""
-
-    def __init__(self, do: Callable[[Entry, Link], object]) -> None:
-        """Begin with an empty queue; `do` is called with each snapshot."""
-        self._do, self._lock = do, threading.Lock()
-        self._wishes: OrderedDict[Hashable, tuple[Sequence[Entry], Link]] = OrderedDict()
-        self._thread: threading.Thread | None = None
-
-    def wish(self, visitor: Hashable, entries: Sequence[Entry], link: Link) -> None:
-        """Have some checkpoints opened, and a link run on them."""
-        with self._lock:
-            self._wishes[visitor] = entries, link
-            self._wishes.move_to_end(visitor)
-            while len(self._wishes) > MOST:
-                self._wishes.popitem(last=False)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, daemon=True)
-                self._thread.start()
-
-    def _serve(self) -> None:
-        while True:
-            began = time.monotonic()
-            while RENDER_LOCK.rest_seconds() < REST_SECONDS and time.monotonic() - began < LONGEST_SECONDS:
-                time.sleep(_LOOK_SECONDS)
-            with self._lock:
-                if not self._wishes:
-                    self._thread = None
-                    return
-                visitor, (entries, link) = self._wishes.popitem(last=False)
-            for entry in entries:
-                with suppress(GlassformerError, BusyError, OSError):  # shown when a user opens it
-                    self._do(entry, link)
-                if visitor in self._wishes:  # a newer request
-                    break
+JOBS: Final[JobRegistry[Hashable]] = JobRegistry(too_many, most=MOST, at_once=1, room=0)  # nothing done is kept
 
 
 def neighbours(name: str) -> list[Entry]:
@@ -82,7 +47,15 @@ def _run(entry: Entry, link: Link) -> None:
     loading.runner().trace(checkpoint, link.query(checkpoint.content_hash), ahead=True)
 
 
-PREFETCHER: Final = Prefetcher(_run)  # of this process
+def _ahead(entries: Sequence[Entry], link: Link, job: Job) -> None:
+    """The work of a job: run a link on some snapshots, until a newer request has taken its place."""
+    began = time.monotonic()
+    while RENDER_LOCK.rest_seconds() < REST_SECONDS and time.monotonic() - began < LONGEST_SECONDS:
+        time.sleep(_LOOK_SECONDS)
+    for entry in entries:
+        job.pause()
+        with suppress(GlassformerError, BusyError, OSError):  # shown when a user opens it
+            _run(entry, link)
 
 
 class SnapshotSource(Source):
@@ -91,7 +64,10 @@ class SnapshotSource(Source):
     def ran(self, slot: Slot, link: Link) -> None:
         """Prefetch the runs of the snapshots next to the selected one."""
         if AT in link.model:
-            PREFETCHER.wish((loading.visitor(), slot), neighbours(link.model), link)
+            who = loading.visitor(), slot
+            JOBS.withdraw(who)
+            with suppress(BusyError):
+                JOBS.ask(who, partial(_ahead, neighbours(link.model), link))
 
 
 SOURCE = SnapshotSource()

@@ -1,4 +1,4 @@
-"""A run repeated at every training snapshot: outputs, losses, small attention maps.
+"""A run repeated at every training snapshot: outputs, losses, small attention maps; the entry of the part of them.
 
 Each snapshot writes its own output; that of an untrained one is nonsense. All snapshots also read the finished
 checkpoint's output, which gives their maps the same rows and columns. Maps are stored small, as a strip draws them.
@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts.grid import block_size, pooled
+from glassformer.runs.picture import PartEntry
 from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
 from glassformer.server.model_runner import MAP_BYTES, cost_of
 from transformer.analysis.head_statistics import entropy_share
@@ -21,7 +22,7 @@ from transformer.checkpoint.listing import Signature, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import GlassformerError
-from transformer.i18n import Sentence
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.dynamic_batching import run_together
 from transformer.runs.query import Greedy, Query
@@ -86,6 +87,16 @@ def step_of_name(checkpoint: Checkpoint) -> int | None:
 def has_snapshots(checkpoint: Checkpoint) -> bool:
     """Whether there are snapshots of a checkpoint's training."""
     return bool(snapshots.steps(checkpoint.folder))
+
+
+PART: Final = PartEntry(
+    "training",
+    say("Over training"),
+    "glassformer.extensions.snapshots.film_panel:draw",
+    page="attention",
+    still=True,
+    is_there=lambda run: run.checkpoint is not None and has_snapshots(run.checkpoint),
+)
 
 
 def all_moments(checkpoint: Checkpoint) -> tuple[SnapshotInfo, ...]:

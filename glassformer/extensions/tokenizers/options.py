@@ -16,7 +16,7 @@ Multilingual Pretraining" (2020) for mBART-50; Fan et al., "Beyond English-Centr
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -47,27 +47,8 @@ class Added:
     normalized: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.content, str) or not 0 < len(self.content) <= MAX_CHARACTERS:
-            raise TokenizerError(
-                "an added token is {found}, expected a string of 1 to {most} characters.",
-                found=shown(self.content),
-                most=MAX_CHARACTERS,
-            )
-        if type(self.id) is not int or not 0 <= self.id < MAX_PIECES:
-            raise TokenizerError(
-                "the added token {piece} has the id {found}, expected a whole number from 0 to {most:,}.",
-                piece=shown(self.content),
-                found=shown(self.id),
-                most=MAX_PIECES - 1,
-            )
-        for field in fields(self)[2:]:
-            if type(getattr(self, field.name)) is not bool:
-                raise TokenizerError(
-                    "the added token {piece}: {field}: found {found}, expected true or false.",
-                    piece=shown(self.content),
-                    field=field.name,
-                    found=shown(getattr(self, field.name)),
-                )
+        with within(say("the added token {piece}", piece=shown(self.content))):
+            _check_values(self)
 
     @property
     def way(self) -> Way:
@@ -155,6 +136,15 @@ def _check_known(record: Mapping[str, Any], kind: "type[Added | Options]") -> No
             raise TokenizerError("{field}: is not a known option.", field=shown(name))
 
 
+def _check_values(record: "Added | Options") -> None:
+    for name, kind in get_type_hints(type(record)).items():
+        fits, expected = _CHECKS[kind]
+        if not fits(value := getattr(record, name)):
+            raise TokenizerError(
+                "{field}: found {found}, expected {expected}.", field=name, found=shown(value), expected=expected
+            )
+
+
 def _special(record: Mapping[str, Any]) -> Iterator[str]:
     """The special pieces that a special_tokens_map.json or a tokenizer_config.json names."""
     for key, value in record.items():
@@ -192,17 +182,7 @@ class Options:
     special_ids: tuple[int, ...] = ()  # without a tokenizer: ids without a text of their own
 
     def __post_init__(self) -> None:
-        kinds = get_type_hints(type(self))
-        for field in fields(self):
-            value = getattr(self, field.name)
-            fits, expected = _CHECKS[kinds[field.name]]
-            if not fits(value):
-                raise TokenizerError(
-                    "{field}: found {found}, expected {expected}.",
-                    field=field.name,
-                    found=shown(value),
-                    expected=expected,
-                )
+        _check_values(self)
 
     def said(self) -> dict[str, Any]:
         """The options that are not at their defaults, for JSON."""
@@ -248,18 +228,20 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= MAX_PIECES  # excludes bool
 
 
-def _is_code(value: object) -> bool:
-    return value is None or (isinstance(value, str) and 0 < len(value) <= MAX_CODE)
+def _is_text(value: object, most: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= most
 
 
 def _are_ids(value: object) -> bool:
     return isinstance(value, tuple) and len(value) <= MAX_PIECES and all(map(_is_count, value))
 
 
+_NUMBER = say("a whole number from 0 to {most:,}", most=MAX_PIECES)
 _CHECKS: dict[Any, tuple[Callable[[object], bool], Sentence]] = {
-    int: (_is_count, say("a valid number of tokens")),
-    int | None: (lambda value: value is None or _is_count(value), say("a valid number of tokens")),
-    str | None: (_is_code, say("a language code")),
+    str: (partial(_is_text, most=MAX_CHARACTERS), say("a string of 1 to {most} characters", most=MAX_CHARACTERS)),
+    int: (_is_count, _NUMBER),
+    int | None: (lambda value: value is None or _is_count(value), _NUMBER),
+    str | None: (lambda value: value is None or _is_text(value, MAX_CODE), say("a language code")),
     bool: (lambda value: type(value) is bool, say("true or false")),
     bool | None: (lambda value: value is None or type(value) is bool, say("true, false or null")),
     tuple[int, ...]: (_are_ids, say("a list of ids")),
@@ -268,7 +250,6 @@ _CHECKS: dict[Any, tuple[Callable[[object], bool], Sentence]] = {
 _USUAL = Options()
 
 
-_FILE = Path(__file__).with_name("language_names.tsv")
 _SEVERAL_SCRIPTS = frozenset({"ace", "arb", "bjn", "kas", "knc", "min", "taq", "zho"})
 
 
@@ -280,60 +261,19 @@ def language_name(code: str) -> str:
         ('German', 'Chinese, simplified', 'Portuguese')
     """
     language, _, behind = code.partition("_")
-    name = _names().get(language)
+    names = _table("language_names.tsv")
+    name = names.get(language)
     if name is None:
         return code
-    script = _names().get(behind) if language in _SEVERAL_SCRIPTS else None
+    script = names.get(behind) if language in _SEVERAL_SCRIPTS else None
     return name if script is None else f"{name}, {script}"
 
 
 @cache
-def _names() -> dict[str, str]:
-    lines = _FILE.read_text(encoding="utf-8").splitlines()
+def _table(name: str) -> dict[str, str]:
+    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
     return dict(line.split("\t") for line in lines)
 
 
-# fmt: off
-MBART = (
-    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX",
-    "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN",
-    "zh_CN",
-)
-MBART_50 = (
-    *MBART, "af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH", "mk_MK", "ml_IN",
-    "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN", "th_TH", "tl_XX", "uk_UA",
-    "ur_PK", "xh_ZA", "gl_ES", "sl_SI",
-)
-M2M100 = (
-    "af", "am", "ar", "ast", "az", "ba", "be", "bg", "bn", "br", "bs", "ca", "ceb", "cs", "cy", "da", "de", "el",
-    "en", "es", "et", "fa", "ff", "fi", "fr", "fy", "ga", "gd", "gl", "gu", "ha", "he", "hi", "hr", "ht", "hu",
-    "hy", "id", "ig", "ilo", "is", "it", "ja", "jv", "ka", "kk", "km", "kn", "ko", "lb", "lg", "ln", "lo", "lt",
-    "lv", "mg", "mk", "ml", "mn", "mr", "ms", "my", "ne", "nl", "no", "ns", "oc", "or", "pa", "pl", "ps", "pt",
-    "ro", "ru", "sd", "si", "sk", "sl", "so", "sq", "sr", "ss", "su", "sv", "sw", "ta", "th", "tl", "tn", "tr",
-    "uk", "ur", "uz", "vi", "wo", "xh", "yi", "yo", "zh", "zu",
-)
-NLLB = (
-    "ace_Arab", "ace_Latn", "acm_Arab", "acq_Arab", "aeb_Arab", "afr_Latn", "ajp_Arab", "aka_Latn", "amh_Ethi",
-    "apc_Arab", "arb_Arab", "ars_Arab", "ary_Arab", "arz_Arab", "asm_Beng", "ast_Latn", "awa_Deva", "ayr_Latn",
-    "azb_Arab", "azj_Latn", "bak_Cyrl", "bam_Latn", "ban_Latn", "bel_Cyrl", "bem_Latn", "ben_Beng", "bho_Deva",
-    "bjn_Arab", "bjn_Latn", "bod_Tibt", "bos_Latn", "bug_Latn", "bul_Cyrl", "cat_Latn", "ceb_Latn", "ces_Latn",
-    "cjk_Latn", "ckb_Arab", "crh_Latn", "cym_Latn", "dan_Latn", "deu_Latn", "dik_Latn", "dyu_Latn", "dzo_Tibt",
-    "ell_Grek", "eng_Latn", "epo_Latn", "est_Latn", "eus_Latn", "ewe_Latn", "fao_Latn", "pes_Arab", "fij_Latn",
-    "fin_Latn", "fon_Latn", "fra_Latn", "fur_Latn", "fuv_Latn", "gla_Latn", "gle_Latn", "glg_Latn", "grn_Latn",
-    "guj_Gujr", "hat_Latn", "hau_Latn", "heb_Hebr", "hin_Deva", "hne_Deva", "hrv_Latn", "hun_Latn", "hye_Armn",
-    "ibo_Latn", "ilo_Latn", "ind_Latn", "isl_Latn", "ita_Latn", "jav_Latn", "jpn_Jpan", "kab_Latn", "kac_Latn",
-    "kam_Latn", "kan_Knda", "kas_Arab", "kas_Deva", "kat_Geor", "knc_Arab", "knc_Latn", "kaz_Cyrl", "kbp_Latn",
-    "kea_Latn", "khm_Khmr", "kik_Latn", "kin_Latn", "kir_Cyrl", "kmb_Latn", "kon_Latn", "kor_Hang", "kmr_Latn",
-    "lao_Laoo", "lvs_Latn", "lij_Latn", "lim_Latn", "lin_Latn", "lit_Latn", "lmo_Latn", "ltg_Latn", "ltz_Latn",
-    "lua_Latn", "lug_Latn", "luo_Latn", "lus_Latn", "mag_Deva", "mai_Deva", "mal_Mlym", "mar_Deva", "min_Latn",
-    "mkd_Cyrl", "plt_Latn", "mlt_Latn", "mni_Beng", "khk_Cyrl", "mos_Latn", "mri_Latn", "zsm_Latn", "mya_Mymr",
-    "nld_Latn", "nno_Latn", "nob_Latn", "npi_Deva", "nso_Latn", "nus_Latn", "nya_Latn", "oci_Latn", "gaz_Latn",
-    "ory_Orya", "pag_Latn", "pan_Guru", "pap_Latn", "pol_Latn", "por_Latn", "prs_Arab", "pbt_Arab", "quy_Latn",
-    "ron_Latn", "run_Latn", "rus_Cyrl", "sag_Latn", "san_Deva", "sat_Beng", "scn_Latn", "shn_Mymr", "sin_Sinh",
-    "slk_Latn", "slv_Latn", "smo_Latn", "sna_Latn", "snd_Arab", "som_Latn", "sot_Latn", "spa_Latn", "als_Latn",
-    "srd_Latn", "srp_Cyrl", "ssw_Latn", "sun_Latn", "swe_Latn", "swh_Latn", "szl_Latn", "tam_Taml", "tat_Cyrl",
-    "tel_Telu", "tgk_Cyrl", "tgl_Latn", "tha_Thai", "tir_Ethi", "taq_Latn", "taq_Tfng", "tpi_Latn", "tsn_Latn",
-    "tso_Latn", "tuk_Latn", "tum_Latn", "tur_Latn", "twi_Latn", "tzm_Tfng", "uig_Arab", "ukr_Cyrl", "umb_Latn",
-    "urd_Arab", "uzn_Latn", "vec_Latn", "vie_Latn", "war_Latn", "wol_Latn", "xho_Latn", "ydd_Hebr", "yor_Latn",
-    "yue_Hant", "zho_Hans", "zho_Hant", "zul_Latn",
-)
+_CODES = _table("language_codes.tsv")  # of each family, in the order of the ids
+MBART, MBART_50, M2M100, NLLB = (tuple(_CODES[family].split()) for family in ("mbart", "mbart50", "m2m100", "nllb"))

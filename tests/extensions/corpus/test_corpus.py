@@ -87,6 +87,7 @@ def test_a_decoded_run_has_bleu_and_chrf_and_a_model_that_only_reads_no_loss(fil
         (b"a\tb\tc\n", [], "words.tsv, line 1: expected a text, or `source TAB reference`, found 3 columns."),
         (b"abc\n", ["--address", "auto"], "--address is of a Ray cluster; add --engine ray, or leave it out."),
         (b"abc\n", ["--shard", "0"], "--shard: found 0, expected 1 to 100,000."),
+        (b"abc\n", ["--processes", "257"], "--processes: found 257, expected 1 to 256."),
         (b"abc\n", ["--vectors", "-1"], "--vectors: found -1, expected 0 to 5,000."),
         (b"abc\n", ["--device", "cuda"], "torch finds no CUDA device here"),
         (b"abc\n", ["--alignments", "a", "b", "c"], "give either --pairs FILE or --alignments SRC TGT GOLD."),

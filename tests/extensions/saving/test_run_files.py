@@ -9,7 +9,7 @@ import pytest
 
 import transformer
 from glassformer.extensions.saving import notebook, verify_command
-from glassformer.extensions.saving.run_format import FORMAT
+from glassformer.extensions.saving.recorded_checkpoint import FORMAT
 from glassformer.extensions.uploads.library import upload_folder
 from glassformer.extensions.uploads.library.upload_folder import Received
 from glassformer.runs import loading

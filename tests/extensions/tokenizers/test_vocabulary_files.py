@@ -104,7 +104,7 @@ def test_each_file_that_is_missing_is_named(family):
         (b'{"family": "t5", "options": 3}', "expected a JSON object"),
         (b'{"family": "../t5"}', "family: found '../t5', expected one of marian, t5"),
         (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
-        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of tokens"),
+        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a whole number from 0 to 1,000,000"),
         (b'{"family": "t5", "options": {"legacy": 1}}', "legacy: found 1, expected true or false"),
         (b'{"family": "t5", "options": {"source_language": ["a"]}}', "source_language: found"),
     ],

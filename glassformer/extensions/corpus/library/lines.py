@@ -194,8 +194,7 @@ def read_items(
 ) -> tuple[list[Item], dict[int, str], LinePieces]:
     """Read lines: the items that can be measured, the problems of the others by their places, and the pieces."""
     pieces, problems, items = LinePieces(), dict[int, str](), list[Item]()
-    writes = anatomy(checkpoint.config).writes
-    if decode and writes:
+    if decode and anatomy(checkpoint.config).writes:
         for place, found in _decoded(checkpoint, lines):
             if isinstance(found, QueryError):
                 problems[place] = str(found)
@@ -204,7 +203,7 @@ def read_items(
         return sorted(items, key=lambda item: item.place), problems, pieces
     for place, line in enumerate(lines):
         try:
-            items.append((_forced if writes else _alone)(checkpoint, place, line, pieces))
+            items.append(_forced(checkpoint, place, line, pieces))
         except QueryError as error:
             problems[place] = str(error)
     return items, problems, pieces
@@ -234,17 +233,13 @@ def _query(checkpoint: Checkpoint, line: CorpusLine) -> Query:
     return Query(checkpoint=checkpoint.content_hash, source=line.source)
 
 
-def _alone(checkpoint: Checkpoint, place: int, line: CorpusLine, pieces: LinePieces) -> Item:
-    """For an encoder-only model."""
-    source = read_source(checkpoint, _query(checkpoint, line))
-    numbers = pieces.numbers(source.ids, checkpoint.src_tokenizer, source.pieces)
-    return Item(place, source.ids, (), (), 0, None, numbers, (), len(source.ids))
-
-
 def _forced(checkpoint: Checkpoint, place: int, line: CorpusLine, pieces: LinePieces) -> Item:
-    """With the reference as the decoder's input; a decoder-only model may read its source only."""
-    reads = anatomy(checkpoint.config).reads
-    if reads and line.target is None:
+    """With the reference as the decoder's input; a model of one stack may read its source only."""
+    parts = anatomy(checkpoint.config)
+    if not parts.writes:
+        source = read_source(checkpoint, _query(checkpoint, line))
+        return _item(checkpoint, place, source, (), (), 0, pieces, own=True)
+    if parts.reads and line.target is None:
         raise QueryError(
             "This line has no second column, but {model} is measured on a reference; give one, or decode.",
             model=checkpoint.name,
@@ -307,15 +302,10 @@ def _decoded(checkpoint: Checkpoint, lines: Sequence[CorpusLine]) -> Iterator[Wr
         except QueryError as error:
             yield place, error
     found.sort(key=lambda one: len(one[2].ids))
-    fixed, group = checkpoint.config.pad_id is None, list[tuple[int, Query, Source]]()
-    for one in found:
-        longer = fixed and group and len(group[0][2].ids) < len(one[2].ids)
-        if longer or len(group) == _WRITTEN_AT_ONCE:
-            yield from _written(checkpoint, group)
-            group = []
-        group.append(one)
-    if group:
-        yield from _written(checkpoint, group)
+    fixed = checkpoint.config.pad_id is None
+    for _, group in groupby(found, key=lambda one: fixed and len(one[2].ids)):
+        while some := list(islice(group, _WRITTEN_AT_ONCE)):
+            yield from _written(checkpoint, some)
 
 
 def _written(checkpoint: Checkpoint, group: Sequence[tuple[int, Query, Source]]) -> Iterator[Written]:

@@ -36,7 +36,6 @@ from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.checkpoint.load import in_memory
 from transformer.errors import DataError, GlassformerError
 
-MOST = 256  # processes
 _ATTEMPTS = 3  # at one shard: what ends a process each time will also end the next
 
 
@@ -159,18 +158,6 @@ def _serve(job: CorpusJob, pipe: Connection, parents: Connection | None) -> None
                 pipe.send(RuntimeError(f"{error}\n{traceback.format_exc()}"))
             if trim:
                 trim(0)  # else what one large batch needed would be kept to the end
-
-
-def check(processes: int) -> None:
-    """A `DataError` where so many processes make no sense."""
-    if not 1 <= processes <= MOST:
-        raise DataError(
-            "{name}: found {found}, expected {least:,} to {most:,}.",
-            name="--processes",
-            found=processes,
-            least=1,
-            most=MOST,
-        )
 
 
 def measured_with_ray(

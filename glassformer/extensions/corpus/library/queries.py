@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from glassformer.extensions.corpus.library.folder import Run, check, damaged, file_name
-from glassformer.extensions.corpus.library.tables import ATTENDS, NAMES, TABLES, Name, Table
+from glassformer.extensions.corpus.library.tables import ATTENDS, NAMES, SENTENCES, TABLES, Name, Table
 from transformer.errors import QueryError, shown
 from transformer.i18n import say
 from transformer.model.anatomy import Kind
@@ -211,7 +211,6 @@ def _limits(value: str, least: float | None, most: float | None) -> Select:
 # ------------------------------------------------------------------------------------------------ what is found
 
 _ALL: Final = "SELECT line FROM read_parquet($sentences)"
-_WHOLE: Final = "SELECT * FROM read_parquet($files)"
 _TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
 SECONDS: Final = 20.0  # of one query
 _ASKED: Final[tuple[Table, ...]] = ("sentences", "heads")
@@ -334,17 +333,19 @@ def line(run: Run, number: int) -> Whole | None:
     shard = run.shard_of(number)
     if shard is None:
         return None
-    files = {table: [path_of(run, table, shard)] for table in ("sentences", "heads")}
-    with connected(run) as cursor:
-        cursor.execute(f"{_WHOLE} WHERE line = $line", {"files": files["sentences"], "line": number})
-        names, row = [column[0] for column in cursor.description or ()], cursor.fetchone()
-    if row is None:
+
+    def rows(table: Table, columns: str) -> list[tuple[Any, ...]]:
+        query = f"SELECT {columns} FROM read_parquet($files) WHERE line = $line"
+        return fetch(run, query, {"files": [path_of(run, table, shard)], "line": number})
+
+    names = SENTENCES.names
+    found = rows("sentences", ", ".join(names))
+    if not found:
         return None
-    names_of = ", ".join(f'"{name}"' for name in NAMES)
-    query = f"SELECT kind, layer, head, {PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
-    rows = fetch(run, query, {"files": files["heads"], "line": number})
-    heads = [HeadSummary(dict(zip(NAMES, row[9:], strict=True)), PeakPosition(*row[:9])) for row in rows]
-    sentence = dict(zip(names, row, strict=True))
+    measures = ", ".join(f'"{name}"' for name in NAMES)
+    of_heads = rows("heads", f"kind, layer, head, {PLACE}, {measures}")
+    heads = [HeadSummary(dict(zip(NAMES, row[9:], strict=True)), PeakPosition(*row[:9])) for row in of_heads]
+    sentence = dict(zip(names, found[0], strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
     return Whole(hit, sentence, tuple(heads))
 
@@ -372,14 +373,16 @@ def is_installed() -> bool:
 
 
 def fetch(run: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows that a query finds; its errors are those of `connection`."""
-    with connected(run) as connection:
-        return connection.execute(query, bind(run, query, values)).fetchall()
+    """The rows that a query finds; its errors are those of `connected`."""
+    return fetch_of({"": run}, query, values)
 
 
-def bind(run: Run, query: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a query, with the run's files of those tables that it names."""
-    return {**values, **{table: paths(run, table) for table in _ASKED if f"${table}" in query}}
+def fetch_of(runs: Mapping[str, Run], query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The same of several runs, whose tables have names in it that begin differently."""
+    tables = {f"{begin}{table}": (run, table) for begin, run in runs.items() for table in _ASKED}
+    files = {name: paths(*whose) for name, whose in tables.items() if f"${name}" in query}
+    with connected(*runs.values()) as connection:
+        return connection.execute(query, {**values, **files}).fetchall()
 
 
 def paths(run: Run, table: Table) -> list[str]:

@@ -381,11 +381,4 @@ def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list
             first=first.key,
             second=second.key,
         )
-    files = {
-        f"{side}_{table}": queries.paths(run, table)
-        for side, run in (("a", first), ("b", second))
-        for table in ("sentences", "heads")
-        if f"${side}_{table}" in query
-    }
-    with queries.connected(first, second) as connection:
-        return connection.execute(query, {**values, **files}).fetchall()
+    return queries.fetch_of({"a_": first, "b_": second}, query, values)

@@ -20,11 +20,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
@@ -36,9 +34,7 @@ from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError, DataError
 from transformer.files.atomic_saves import write_whole
-from transformer.model.anatomy import Kind
 
-KINDS: Final = get_args(Kind)  # the order in which `heads` has them
 _PART: Final = ".part"
 _OURS: Final = "glassformer/extensions/corpus/"
 _DECIDING: Final = (  # folders
@@ -88,9 +84,11 @@ class CorpusJob:
         if self.code != code_version():
             raise DataError("the program was changed during the run, or is not the same on all machines; run it again.")
         found = measuring.measure(_opened(self), shard.lines, self.options, shard.gold)
-        made = {"sentences": found.sentences, "heads": _ordered(found.heads), "vectors": found.vectors}
+        made = {"sentences": found.sentences, "heads": found.heads, "vectors": found.vectors}
         made["rollup"] = rolled_up(found.heads)
-        return {name: _bytes(name, made[name]) for name in TABLES if made[name] is not None}
+        of_a_head = {"heads": found.sentences["problem"].null_count}  # rows: the lines that were measured
+        there = {name: made[name] for name in TABLES if made[name] is not None}
+        return {name: _bytes(name, rows, max(of_a_head.get(name, len(rows)), 1)) for name, rows in there.items()}
 
 
 def _opened(job: CorpusJob) -> Checkpoint:
@@ -242,30 +240,14 @@ def _write(path: Path, content: bytes) -> None:
     write_whole(path, content, path.with_name(f".{path.name}{_PART}"))
 
 
-def _ordered(heads: pa.Table) -> pa.Table:
-    """Sorted by kind, layer, head and line: what is asked of one head then lies together."""
-    kinds = pc.index_in(heads["kind"].cast(pa.string()), pa.array(KINDS))
-    columns = (heads["line"], heads["head"], heads["layer"], kinds)  # the last is the first to sort by
-    return heads.take(pa.array(np.lexsort([column.to_numpy() for column in columns])))
-
-
-def _bytes(table: Table, rows: pa.Table) -> bytes:
+def _bytes(table: Table, rows: pa.Table, together: int) -> bytes:
+    """A file in which so many rows lie together: what is asked of one head is read alone."""
     sink, schema = pa.BufferOutputStream(), SCHEMAS[table]
     few = [field.name for field in schema if not pa.types.is_floating(field.type)]  # numbers hardly repeat
     with pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=few) as writer:
-        for part in _groups(rows) if table == "heads" else [rows]:
-            writer.write_table(_compact(part), row_group_size=max(len(part), 1))
+        for start in range(0, len(rows), together):
+            writer.write_table(_compact(rows.slice(start, together)), row_group_size=together)
     return sink.getvalue().to_pybytes()
-
-
-def _groups(heads: pa.Table) -> Iterator[pa.Table]:
-    """The rows of one head after those of another."""
-    if not len(heads):
-        return
-    names = [heads[name].cast(pa.string()).to_numpy(zero_copy_only=False) for name in ("kind", "layer", "head")]
-    starts = np.flatnonzero(np.any([one[1:] != one[:-1] for one in names], axis=0)) + 1
-    for start, end in zip([0, *starts], [*starts, len(heads)], strict=True):
-        yield heads.slice(int(start), int(end - start))
 
 
 def _compact(rows: pa.Table) -> pa.Table:

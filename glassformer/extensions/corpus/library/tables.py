@@ -253,31 +253,15 @@ def rolled_up(heads: pa.Table) -> pa.Table:
 
     Null and non-finite values do not count; a head without values has no row. The order of rows does not matter.
     """
-    kinds = heads["kind"].cast(pa.string()).to_numpy(zero_copy_only=False).astype(str)
-    whose = [kinds, heads["layer"].to_numpy(), heads["head"].to_numpy()]
-    names, ids = _groups(whose)
+    frame = heads.select(["kind", "layer", "head", *NAMES]).to_pandas()
     rows: list[dict[str, object]] = []
-    columns = {name: heads[name].to_numpy().astype(np.float64) for name in NAMES}
-    for group, (kind, layer, head) in enumerate(names):
-        of_it = ids[group]
-        for name, values in columns.items():
-            key = Key(kind, layer, head, name)
-            found = summary_of(key, values[of_it])
+    for (kind, layer, head), of_it in frame.groupby([frame["kind"].astype(str), "layer", "head"]):
+        for name in NAMES:
+            key = Key(kind, int(layer), int(head), name)
+            found = summary_of(key, of_it[name].to_numpy(np.float64))
             if found is not None:
                 rows.append(_row(key, found))
     return pa.Table.from_pylist(rows, schema=ROLLUP)
-
-
-def _groups(whose: list[np.ndarray]) -> tuple[list[tuple[Kind, int, int]], list[np.ndarray]]:
-    """The heads there are, sorted, and the rows of each, in their order."""
-    if not len(whose[0]):
-        return [], []
-    order = np.lexsort(whose[::-1])
-    kinds, layers, heads = (column[order] for column in whose)
-    begins = (kinds[1:] != kinds[:-1]) | (layers[1:] != layers[:-1]) | (heads[1:] != heads[:-1])
-    starts = np.concatenate([[0], np.flatnonzero(begins) + 1])
-    names = [(str(kinds[i]), int(layers[i]), int(heads[i])) for i in starts]
-    return names, np.split(order, starts[1:])  # type: ignore[return-value]
 
 
 def summary_of(key: Key, values: np.ndarray) -> Summary | None:

@@ -125,9 +125,3 @@ def test_what_a_process_refuses_is_said_here(plan, forked, monkeypatch):
     with pytest.raises(RuntimeError, match="division by zero"):
         list(pool.measured(plan.job, plan.missing(), processes=1))
     assert not multiprocessing.active_children()
-
-
-def test_a_number_of_processes_out_of_range_is_refused():
-    for n in (0, 257):
-        with pytest.raises(DataError, match=f"--processes: found {n}, expected 1 to 256"):
-            pool.check(n)

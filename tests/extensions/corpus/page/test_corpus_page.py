@@ -12,10 +12,10 @@ import pytest
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.corpus import corpora, corpus_pictures, open_corpus_run
 from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.heads import share_below
 from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.tables import CorpusOptions, Key
-from glassformer.extensions.corpus.parts.heads import share_below
-from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
+from glassformer.extensions.corpus.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading
 from glassformer.state.view import View
 from tests.measured_corpus import measure
@@ -226,7 +226,7 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page, measured)
     assert address(test)["leaf"] == "3"
     saved = _saved(measured["forced"], (OfSentence("worst_rank", at_least=1.0),))
     assert len(saved["line"]) == N  # in the file are all
-    assert set(open_corpus_run.columns((), 1)) < set(saved)
+    assert set(open_corpus_run.columns((), 1)) == set(saved)
     test.number_input(key="corpus_least_rank").set_value(1)
     assert view(check(test.run())).of(CorpusLook).leaf == 0
 

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.corpus import corpora
+from glassformer.extensions.corpus import beside, corpora, queries_keys
+from glassformer.extensions.corpus.beside import Beside
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.corpus_pictures import CorpusScene
 from glassformer.extensions.corpus.library import queries, scores
 from glassformer.extensions.corpus.library.folder import summaries
 from glassformer.extensions.corpus.library.tables import CorpusOptions
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, link_to
-from glassformer.extensions.corpus.parts import beside, queries_keys
-from glassformer.extensions.corpus.parts.beside import Beside
-from glassformer.extensions.corpus.parts.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
+from glassformer.extensions.corpus.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.state.view import Click, View
 from tests.measured_corpus import measure

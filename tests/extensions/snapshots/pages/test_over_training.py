@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.snapshots import snapshot_run_jobs, snapshot_runs
-from glassformer.extensions.snapshots.film.film_pictures import film_of, strip
+from glassformer.extensions.snapshots.film_pictures import film_of, strip
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.state.link import Link

@@ -9,6 +9,7 @@ from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import SECOND
 from tests.extensions.scripts import COMPARE, DOCTOR, WRONG
+from tests.glassformer.waiting import until
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, STEP, check
 from tests.pages.reading import address, go_back, payload, sentences, told
 from tests.transformer.grown import STEPS, write_grown, write_snapshot
@@ -108,12 +109,11 @@ def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tm
 
 def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
     done = []
-    monkeypatch.setattr(
-        prefetch, "PREFETCHER", prefetch.Prefetcher(lambda entry, link: done.append((entry.name, link.source)))
-    )
-    grown(model="grown@219")
-    while prefetch.PREFETCHER._thread is not None:
-        prefetch.PREFETCHER._thread.join()
+    until(lambda: not prefetch.JOBS.n_under_way())  # what tests before have begun
+    with monkeypatch.context() as instead:
+        instead.setattr(prefetch, "_run", lambda entry, link: done.append((entry.name, link.source)))
+        grown(model="grown@219")
+        until(lambda: not prefetch.JOBS.n_under_way())
     assert done == [("grown@1200", "abcdef"), ("grown@10", "abcdef")]
     assert [entry.name for entry in prefetch.neighbours("grown@2208")] == ["grown", "grown@1200"]
     assert [entry.name for entry in prefetch.neighbours("grown")] == ["grown@2208"]

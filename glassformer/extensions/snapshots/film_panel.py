@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from glassformer.attention.attention_panels import below, one_head
-from glassformer.extensions.snapshots.film.film_pictures import Film, film_of, strip
+from glassformer.extensions.snapshots.film_pictures import Film, film_of, strip
 from glassformer.extensions.snapshots.snapshot_run_jobs import growing, progress
 from glassformer.extensions.snapshots.snapshot_runs import has_snapshots, hides
 from glassformer.extensions.snapshots.snapshot_slider import NO_SNAPSHOTS, move_to, whole_page_if_moved

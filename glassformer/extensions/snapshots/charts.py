@@ -46,13 +46,12 @@ def film_spec(
     chosen: int | None = None,
     colour: Colour = "neutral",
     block: int = 1,
-    said: str = "",
 ) -> Spec:
     """Draw maps [moment, query, key] of weights 0 to 1, each with the two lines of its name; NaN is an empty cell.
 
     `allowed` is bool [query, key]; None means that nothing is closed. `chosen` is the moment whose tile is framed.
     With `block` cells are the largest of so many queries and keys, labelled by the first. `moment_in_film` reads what
-    a click gives; `said` stands under the title.
+    a click gives.
     """
     open_cells = np.ones(maps.shape[1:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
     shape = (len(names), len(queries), len(keys))
@@ -82,7 +81,7 @@ def film_spec(
         grey = _sheet(np.broadcast_to(np.where(open_cells, np.nan, 0.0), tiles.shape), film["columns"])
         data.append(_trace(FILM_CLOSED, grey, GREY, says(italic(mask_reason))) | {"x": x, "y": y})
     several = say("pooled: each cell is the largest of {size} × {size} weights", size=block)
-    subtitle(layout, [literal(said), *[several] * (block > 1)])
+    subtitle(layout, [several] * (block > 1))
     columns = partial(_columns, tiles, moments=[first for first, _ in names], queries=queries, keys=keys,
                       query_axis=query_axis, key_axis=key_axis, allowed=open_cells,
                       mask_reason=mask_reason)  # fmt: skip

@@ -3,21 +3,20 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from glassformer.charts.attribution import Block, head_effects_spec
 from glassformer.charts.grammar import table
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene, head_of
+from glassformer.extensions.corpus.heads import SCORES, figure, installed
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CHANCE, Figure, PairedDifference, PairedScore
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, can_ask, card, link_to, name_of
-from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs.error_boundary import attempt
@@ -27,7 +26,6 @@ from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.i18n import here, st
-from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.snapshots import split
@@ -108,13 +106,8 @@ def _differences(of: Beside) -> Plot:
         ),
         how_to_read=joined(" ", [HOW_TO_READ, words.meaning, by_chance(shown)]),
         of_sentence=False,
-        clicked=partial(_head_clicked, kinds=of.kinds, shapes=[block.values.shape for block in blocks]),
+        clicked=partial(head_of, kinds=of.kinds, shapes=[block.values.shape for block in blocks], part="beside"),
     )
-
-
-def _head_clicked(*args: Any, **options: Any) -> Mapping[str, Any] | None:
-    found = head_of(*args, **options)
-    return None if found is None else {**found, "corpus_panel": "beside"}
 
 
 def _block(kind: Kind, found: Mapping[Head, PairedDifference]) -> Block:
@@ -202,11 +195,10 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 
 
 def _scores(first: Run, second: Run) -> None:
-    try:
-        found, (log_prob, alike) = corpora.score_differences(first, second)
-    except ModuleNotFoundError:
-        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
+    scored = installed(lambda: corpora.score_differences(first, second))
+    if scored is None:
         return
+    found, (log_prob, alike) = scored
     decoded = first.about.options.decode  # as was the second: what each wrote is long and probable by itself
     per_piece = {"loss"} if decoded else {"loss", "exact"}
     rows = {name: one for name, one in found.items() if name not in per_piece or (alike and not decoded)}
@@ -243,15 +235,10 @@ def _table(of: Beside, run: Run) -> None:
     looks = {name: number(here(said), format=form, width=width) for name, (said, form, width) in columns.items()}
     rows = {name: [getattr(one, name) for one in shown.values()] for name in columns}
     alt = say("Means of both runs, their difference and its 95 % interval, one row per head.")
-    open_corpus_run.of_heads(TABLE, OPEN, list(shown), scene.key.whose, _look, shown=rows, looks=looks, alt=alt)
+    open_corpus_run.of_heads(TABLE, OPEN, list(shown), scene.key.whose, "beside", shown=rows, looks=looks, alt=alt)
     title = say("heads of two corpus runs")
     about = dict(zip(("attention", "layer", "head"), map(list, zip(*shown, strict=True)), strict=True))
-    drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=open_corpus_run.origin(run, title))
-
-
-def _look(head: Head) -> None:
-    kind, layer, number = head
-    session.replace(MAIN, kind=kind, layer=layer - 1, head=number - 1, line=None)
+    open_corpus_run.csv_button(run, about | rows, key=CSV, title=title)
 
 
 # ------------------------------------------------------------------------------------------------ lines
@@ -277,8 +264,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     said = say("{head}: {measure}.", head=head_of_kind(scene.kind, *scene.head), measure=scene.words.full_title)
     open_corpus_run.table(LINES, listed, headings, title)
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))
-    file = pd.DataFrame({"line": [one.line for one in found]} | open_corpus_run.columns(listed, 3))
-    drawing.csv_button(here(file), key=SAVED, title=title, of=open_corpus_run.origin(corpus.run, title))
+    open_corpus_run.csv_button(corpus.run, open_corpus_run.columns(listed, 3), key=SAVED, title=title)
 
 
 def _both(first: OpenCorpus, second: OpenCorpus) -> None:

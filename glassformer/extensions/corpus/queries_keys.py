@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.charts import (
@@ -27,6 +26,7 @@ from glassformer.extensions.corpus.corpus_pictures import PARTS, CorpusScene
 from glassformer.extensions.corpus.library.joint_space import JointSpace, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import PeakPosition
 from glassformer.extensions.corpus.open_corpus_run import OpenCorpus, card
+from glassformer.extensions.sentences.line_table import opening_rows
 from glassformer.runs.map_axes import head_of_kind
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
@@ -259,7 +259,7 @@ _LIT: Final[dict[Lit, str]] = {
 }
 _MOST_LISTED: Final = 200  # tokens; the file has all
 _HEIGHT: Final = 320  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 8  # tokens
+_MOST_TOKENS: Final = 8  # without scrolling
 _BESIDE: Final = 6  # pieces on each side of one
 
 
@@ -332,13 +332,13 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "around": text(here(say("In its line")), width=420),
     }
     title = say("selected queries and keys")
-    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, title, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
+    opening_rows(TABLE, cells, looks, opens=opens, button=button, alt=title, most=_MOST_TOKENS, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
     file = {"line": tokens.line[found], **_cells(layer, found)}
-    drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
+    open_corpus_run.csv_button(corpus.run, file, key=CSV, title=title)
 
 
 def _click(name: str) -> None:

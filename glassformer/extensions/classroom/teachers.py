@@ -10,7 +10,6 @@ from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 
-session.begin("teachers")
 TITLE = say("Plan and handouts")
 
 
@@ -22,4 +21,6 @@ def follow(checkpoint: Checkpoint) -> None:
     publish(checkpoint)
 
 
-of_a_sentence(TITLE, sidebar(TITLE, of_run=True), follow)
+if __name__ == "__main__":
+    session.begin("teachers")
+    of_a_sentence(TITLE, sidebar(TITLE, of_run=True), follow)

@@ -22,7 +22,7 @@ from glassformer.extensions.corpus.open_corpus_run import (
     of,
 )
 from glassformer.runs.error_boundary import attempt
-from glassformer.shared import controls, drawing
+from glassformer.shared import controls
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME, MAX_STEP
@@ -79,18 +79,14 @@ def draw(corpus: OpenCorpus) -> None:
     open_corpus_run.table(TABLE, found.hits, headings, title)
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
-    drawing.csv_button(
-        partial(_saved, corpus.run, tuple(conditions)),
-        key=CSV,
-        title=title,
-        of=open_corpus_run.origin(corpus.run, title),
-    )
+    saved = partial(_saved, corpus.run, tuple(conditions))
+    open_corpus_run.csv_button(corpus.run, saved, key=CSV, title=title)
 
 
 def _saved(run: Run, conditions: Sequence[Condition]) -> Mapping[str, Any]:
     """The columns of all lines that fit, but for those after many."""
     found = queries.search(run, conditions, n=MOST_SAVED).hits
-    return {"line": [one.line for one in found]} | open_corpus_run.columns(found, len(conditions))
+    return open_corpus_run.columns(found, len(conditions))
 
 
 def _pages(total: int) -> None:

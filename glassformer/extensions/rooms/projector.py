@@ -3,5 +3,6 @@
 from glassformer.extensions.rooms import room_view
 from glassformer.state import session
 
-session.begin("projector")
-room_view.draw()
+if __name__ == "__main__":
+    session.begin("projector")
+    room_view.draw()

@@ -12,12 +12,12 @@ import numpy as np
 
 from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.grid import HOW_TO_READ_CLOSED, open_blocks
-from glassformer.extensions.snapshots.charts.film import HOW_TO_READ, film_spec, moment_in_film
+from glassformer.extensions.snapshots.charts import HOW_TO_READ, film_spec, moment_in_film
 from glassformer.extensions.snapshots.snapshot_runs import Growth, block_of, growth, hides
 from glassformer.runs.map_axes import KIND_NAMES, mask_reason, sides
 from glassformer.runs.picture import Plot
-from glassformer.runs.viewed_run import ViewedRun
-from glassformer.state.view import Click, Slot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.state.view import Click
 from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.i18n import Sentence, joined, say
@@ -32,36 +32,26 @@ CLICK: Final = say("Click a tile to open that snapshot.")
 
 
 @dataclass(frozen=True, eq=False)
-class Film:
+class Film(RunScene):
     """One head over training."""
 
     growth: Growth
     layer: int
     head: int
 
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.growth.slot
-
-    @property
-    def run(self) -> ViewedRun:
-        """The run at hand."""
-        return self.growth.run
-
 
 def film_of(found: Growth) -> Film:
     """The head that is chosen, else the one of the chosen layer, or of all, that ends up sharpest."""
     view, trace = found.run.view, found.finished.trace
     if view.layer is not None and view.head is not None:
-        return Film(found, view.layer, view.head)
+        return Film(found.run, found, view.layer, view.head)
     maps = trace.maps(view.kind)
     if not trace.keeps_maps:
-        return Film(found, view.layer or 0, 0)
+        return Film(found.run, found, view.layer or 0, 0)
     layers = range(len(maps)) if view.layer is None else [view.layer]
     shares = np.stack([np.nanmean(entropy_share(maps[one], trace.mask(view.kind, one)), axis=-1) for one in layers])
     layer, head = divmod(int(np.nanargmin(shares)), maps.shape[1])
-    return Film(found, layers[layer], head)
+    return Film(found.run, found, layers[layer], head)
 
 
 def _scene(run: ViewedRun) -> Film | None:

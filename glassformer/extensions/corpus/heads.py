@@ -1,18 +1,17 @@
 """Parts All heads and One head: scores, measures of heads, extreme lines; and where a sentence's head is in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from glassformer.attention.head_table_pictures import Heads, head_name
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora, open_corpus_run
 from glassformer.extensions.corpus.corpora import scores_of
-from glassformer.extensions.corpus.corpus_pictures import CorpusScene, all_heads, looked_at, spread
+from glassformer.extensions.corpus.corpus_pictures import CorpusScene, all_heads, spread
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.queries import Head, Hit
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
@@ -25,10 +24,9 @@ from glassformer.runs.show import show
 from glassformer.runs.viewed_run import ViewedRun
 from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.i18n import here, st
-from glassformer.state import session
-from glassformer.state.view import MAIN
 from transformer.i18n import Sentence, joined, say, say_n
 
+_Scores = TypeVar("_Scores")
 # Of a whole corpus: each score's name and format.
 SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
     "loss": (say("Loss per token"), ".3f"),
@@ -40,11 +38,9 @@ SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 
 def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     """Draw them, and why lines were left out; returns the alignment error rates of heads."""
-    try:
-        with st.spinner(open_corpus_run.READING):
-            found = scores_of(corpus.run)
-    except ModuleNotFoundError:
-        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
+    with st.spinner(open_corpus_run.READING):
+        found = installed(partial(scores_of, corpus.run))
+    if found is None:
         return ()
     figures = _figures(found, decoded=corpus.run.about.options.decode)
     shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]
@@ -54,6 +50,15 @@ def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     if found.left_out:
         st.caption(drawing.plain(_left_out(found)))
     return found.heads
+
+
+def installed(scores: Callable[[], _Scores]) -> _Scores | None:
+    """Scores; None, and what they need, where that is not installed."""
+    try:
+        return scores()
+    except ModuleNotFoundError:
+        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
+        return None
 
 
 def figure(label: Sentence, one: Figure, form: str, help: Sentence) -> None:
@@ -137,19 +142,14 @@ def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
         shown["aer"] = [lowest(rates[one])[0].value if one in rates else None for one in heads]
         looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
     alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
-    open_corpus_run.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
+    open_corpus_run.of_heads(TABLE, OPEN, heads, chosen, "head", shown=shown, looks=looks, alt=alt)
     said = say(
         "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
         "that head; the file has the interval of every measure."
     )
     st.caption(said)
     title = say("heads over a corpus")
-    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
-
-
-def _look(head: Head) -> None:
-    kind, layer, number = head
-    session.replace(MAIN, **looked_at(kind, layer - 1, number - 1))
+    open_corpus_run.csv_button(corpus.run, _rows(scene, rates), key=CSV, title=title)
 
 
 def _of(scene: CorpusScene, head: Head, name: Name) -> Summary | None:
@@ -187,7 +187,7 @@ def _column(words: MeasureLabels) -> Any:
     return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
 
 
-def _frame(scene: CorpusScene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
+def _rows(scene: CorpusScene, rates: Mapping[Head, HeadAer]) -> list[dict[str, Any]]:
     """One row per head and measure, all of them."""
     rows: list[dict[str, Any]] = [
         {
@@ -207,7 +207,7 @@ def _frame(scene: CorpusScene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
         named = {"attention": KIND_NAMES[kind], "layer": layer, "head": head}
         for said, found in ((PREDICTS, one.predicts), (READS, one.reads)):
             rows.append(named | {"measure": said, "mean": found.value, "low": found.low, "high": found.high})
-    return pd.DataFrame(here(rows))
+    return rows
 
 
 MOST, LEAST, LINES_CSV = "corpus_most", "corpus_least", "corpus_lines_csv"
@@ -267,10 +267,8 @@ def _lines(corpus: OpenCorpus) -> None:
     )
     st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     title = say("lines with the highest and lowest values of a head")
-    numbers = pd.DataFrame(
-        {"line": [one.line for one in (*most, *least)]} | open_corpus_run.columns([*most, *least], 1)
-    )
-    drawing.csv_button(here(numbers), key=LINES_CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
+    columns = open_corpus_run.columns([*most, *least], 1)
+    open_corpus_run.csv_button(corpus.run, columns, key=LINES_CSV, title=title)
 
 
 # ------------------------------------------------------------------------------------------------ a sentence's head

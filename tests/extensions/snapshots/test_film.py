@@ -8,7 +8,7 @@ import pytest
 from glassformer import charts
 from glassformer.charts.theme import literal
 from glassformer.components.plotly_component import figure_json
-from glassformer.extensions.snapshots.charts.film import GAP, moment_in_film
+from glassformer.extensions.snapshots.charts import GAP, moment_in_film
 
 NAMES = [(f"Step {n}", f"loss {n}.0") for n in range(8)]
 QUERIES, KEYS = ["<b>", "x", "y"], ["k0", "k1", "k2", "k3"]

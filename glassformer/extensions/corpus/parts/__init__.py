@@ -1,1 +1,0 @@
-"""The parts of the page Over a corpus, a module each."""
