@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
+from transformer.checkpoint.listing import LoadOptions
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
 from transformer.checkpoint.named import check_name, named
 from transformer.errors import CheckpointError
@@ -48,9 +49,7 @@ def load(
     check_name(place)
     for one in provided("formats"):
         if one.reads(place, inside=inside):
-            opened: Checkpoint = one.load(
-                place, answers=answers, given=given, inside=inside, progress=progress, device=device
-            )
+            opened: Checkpoint = one.load(place, LoadOptions(answers, given, inside, progress, device))
             return opened
     if answers or given:
         raise CheckpointError(

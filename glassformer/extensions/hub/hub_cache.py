@@ -10,7 +10,7 @@ last: before them it is known whether the family is, and whether there is room.
 
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -23,8 +23,8 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
 from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, read_index
 from transformer.checkpoint import opening
-from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.listing import Entry, Format, entry_at
+from transformer.checkpoint.free_memory import Progress, silent
+from transformer.checkpoint.listing import Entry, Format, LoadOptions, entry_at
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, Checkpoint, read_config
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names
 from transformer.errors import CheckpointError, DataError, shown
@@ -210,21 +210,10 @@ class HubFormat(Format):
         """Whether it is a name of the hub: nothing lies at such a path."""
         return inside is None and is_name(source.as_posix()) and not source.parent.exists() and not source.exists()
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
         """From the cache: a name means the same until it is pulled again; else it is downloaded."""
         folder = pull(source.as_posix(), again=False)
-        return opening.load(
-            folder, answers=answers, given=given, inside=_root().resolve(), progress=progress, device=device
-        )
+        return opening.load(folder, **vars(replace(how, inside=_root().resolve())))
 
 
 FORMAT = HubFormat()

@@ -1,12 +1,10 @@
 """Format of run files (`NAME.glass`): listed among checkpoints, checked as uploads, opened as a saved run."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from glassformer.extensions.saving.recorded_checkpoint import recorded
-from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.listing import Entry, Format
+from transformer.checkpoint.listing import Entry, Format, LoadOptions
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.files.untrusted_folder import FolderFiles
@@ -49,18 +47,9 @@ class RunFormat(Format):
         """Whether it is a run's file."""
         return source.suffix == SUFFIX and source.is_file()
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
         """The run in the place of a checkpoint."""
-        with FolderFiles(source.parent, inside=inside).open(source.name) as (content, size):
+        with FolderFiles(source.parent, inside=how.inside).open(source.name) as (content, size):
             found = read_run(content, size, label=source.name)
         return recorded(found, name=source.name, folder=source)
 

@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import third_party_models
-from glassformer.extensions.uploads.library.archives import OURS, check_all_differ, check_name
+from glassformer.extensions.uploads.library.archives import check_all_differ, check_name, check_total
 from glassformer.extensions.uploads.library.upload_folder import Received
 from glassformer.extensions.uploads.upload_middleware import UploadLimitMiddleware
 from glassformer.extensions.uploads.upload_store import RECEIVED, UploadJob, UploadQueue, UploadStore
@@ -234,17 +234,7 @@ def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
         check_name(file.name)
     names = [*(file.name for file in waiting.files), *(file.name for file in files)]
     check_all_differ(names)
-    if len(names) > OURS.files:
-        raise CheckpointError(
-            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(names), most=OURS.files
-        )
-    n_bytes = waiting.n_bytes + sum(file.size for file in files)
-    if n_bytes > OURS.unpacked:
-        raise CheckpointError(
-            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
-            found=n_bytes,
-            most=OURS.unpacked,
-        )
+    check_total(len(names), waiting.n_bytes + sum(file.size for file in files))
 
 
 def _let_go(files: Sequence[UploadedFile]) -> None:

@@ -21,35 +21,6 @@ MOST_ROWS = 12  # files with a button each
 DRAW_AGAIN_SECONDS = 0.2
 
 
-def offer(entry: Entry | None) -> None:
-    """Draw the drop zone, collapsed once something is opened, or say why there is none."""
-    if server_options.mode() == "off":
-        st.caption(_why_off())
-        return
-    said = say("Upload a model") if entry is None else say("Upload another model")
-    with st.expander(said, expanded=entry is None, icon=":material/upload_file:"):
-        _zone()
-
-
-def about(entry: Entry) -> None:
-    """Draw the notes about an upload: who can see it, how long, and which files were left out."""
-    if not session_uploads.is_name(entry.name):
-        return
-    said = [
-        say("Uploaded. Only people with this page's address can see the model."),
-        say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
-    ]
-    if left := session_uploads.left_out(entry.name):
-        names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
-        said.append(
-            say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)
-        )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(joined(" ", said))
-        if entry.name in st.session_state.get(session_uploads.OWN, ()):
-            st.button(say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:")
-
-
 def _zone() -> None:
     st.markdown(_what_is_taken())
     st.file_uploader(
@@ -233,12 +204,33 @@ class UploadsSource(ImportersSource):
         session.arrive(ARRIVED)
 
     def offer(self, entry: Entry | None) -> None:
-        """The drop zone."""
-        offer(entry)
+        """The drop zone, collapsed once something is opened, or why there is none."""
+        if server_options.mode() == "off":
+            st.caption(_why_off())
+            return
+        said = say("Upload a model") if entry is None else say("Upload another model")
+        with st.expander(said, expanded=entry is None, icon=":material/upload_file:"):
+            _zone()
 
     def about(self, entry: Entry) -> None:
-        """Who sees an upload, and how long."""
-        about(entry)
+        """Who can see an upload, how long, and which files were left out."""
+        if not session_uploads.is_name(entry.name):
+            return
+        said = [
+            say("Uploaded. Only people with this page's address can see the model."),
+            say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
+        ]
+        if left := session_uploads.left_out(entry.name):
+            names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
+            said.append(
+                say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)
+            )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(joined(" ", said))
+            if entry.name in st.session_state.get(session_uploads.OWN, ()):
+                st.button(
+                    say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:"
+                )
 
     def label(self, entry: Entry) -> str | None:
         """Whose it is."""
