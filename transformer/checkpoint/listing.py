@@ -9,9 +9,8 @@ one line.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
@@ -48,7 +47,7 @@ class Entry:
 class LoadOptions:
     """How a model is opened; what each field means says `transformer.checkpoint.opening.load`."""
 
-    answers: Mapping[str, Any] = MappingProxyType({})
+    answers: Mapping[str, Any] = field(default_factory=dict)
     given: Any = None
     inside: Path | None = None
     progress: Progress = silent

@@ -4,10 +4,10 @@ Sources: Devlin et al., "BERT" (2019); Liu et al., "RoBERTa" (2019); Sanh et al.
 those of transformers 5.23, and of the files that its first versions wrote.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
-from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
+from glassformer.extensions.importers.library.keys import KeyTable, Rule, cut_rows
 from glassformer.extensions.importers.library.renaming import CLASSES, in_layers, renamed, unused
 from transformer.i18n import say
 
@@ -52,14 +52,7 @@ DISTIL_HEAD = {
     "vocab_{transform,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
     "vocab_projector.{weight,bias}": "?{output,bias}",
 }
-_CLASSIFIERS = ("classifier.{p}", "classifier.dense.{p}", "classifier.out_proj.{p}", "pre_classifier.{p}",
-                "qa_outputs.{p}", "cls.seq_relationship.{p}")  # fmt: skip
-
-
-def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
-    yield from unused(CLASSES, "pooler.dense.{p}", prefixes=prefixes)
-    yield from unused(NUMBERS, "embeddings.position_ids", "embeddings.token_type_ids", prefixes=prefixes)
-    yield from unused(CLASSES, *_CLASSIFIERS)
+_CLASSIFIERS = "{classifier,classifier.dense,classifier.out_proj,pre_classifier,qa_outputs,cls.seq_relationship}.{p}"
 
 
 def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None) -> KeyTable:
@@ -68,7 +61,9 @@ def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: 
     if first_row is not None:
         how = cut_rows(first_row)
         rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
-    return KeyTable(say("A {family} model.", family=name), tuple(rules), tuple(_unused(prefixes)))
+    rules += unused(CLASSES, "pooler.dense.{p}", prefixes=prefixes)
+    rules += unused(NUMBERS, "embeddings.{position_ids,token_type_ids}", prefixes=prefixes)
+    return KeyTable(say("A {family} model.", family=name), (*rules, *unused(CLASSES, _CLASSIFIERS)))
 
 
 BERT = _table("BERT", BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,

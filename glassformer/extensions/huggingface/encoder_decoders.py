@@ -10,7 +10,6 @@ Junczys-Dowmunt et al. (2018) for Marian; Lewis et al., "BART" (2020); Liu et al
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import product
 
 from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
@@ -21,7 +20,7 @@ from glassformer.extensions.importers.library.config_settings import (
     Settings,
     always,
 )
-from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, Unused, cut_rows
+from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, cut_rows
 from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, ONE_ROW, renamed, unused
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
@@ -55,11 +54,11 @@ _T5_NAMES = {
 }
 T5 = KeyTable(
     say("A {family} model.", family="T5"),
-    tuple(renamed(_T5_NAMES)),
     (
-        Unused(
-            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+        *renamed(_T5_NAMES),
+        *unused(
             say("cross-attention uses no positions, so the original program ignores this tensor"),
+            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
         ),
     ),
 )
@@ -135,20 +134,16 @@ def _bart_rules(positions: Reshape | None) -> Iterator[Rule]:
         yield from renamed(table, prefixes=PREFIXES, reshape=positions)
     yield Rule.of("lm_head.weight", "?output")
     yield Rule.of("final_logits_bias", "?bias", reshape=ONE_ROW)
-
-
-_OLD = [
-    f"{stack}.{name}" for stack, name in product(("encoder", "decoder"), ("version", "embed_positions._float_tensor"))
-]
-_FORMULAS = [f"{stack}.embed_positions.weights" for stack in ("encoder", "decoder")]
-_UNUSED = (
-    *unused(say("it is only the version number of the file format"), *_OLD, prefixes=PREFIXES),
-    *unused(FORMULA, *_FORMULAS, prefixes=PREFIXES),
-)
+    yield from unused(
+        say("it is only the version number of the file format"),
+        "{stack}.{version,embed_positions._float_tensor}",
+        prefixes=PREFIXES,
+    )
+    yield from unused(FORMULA, "{stack}.embed_positions.weights", prefixes=PREFIXES)
 
 
 def _table(name: Sentence, positions: Reshape | None) -> KeyTable:
-    return KeyTable(name, tuple(_bart_rules(positions)), _UNUSED)
+    return KeyTable(name, tuple(_bart_rules(positions)))
 
 
 MARIAN = _table(say("A {family} model.", family="Marian"), AS_IS)

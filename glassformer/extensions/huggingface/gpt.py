@@ -34,8 +34,8 @@ GPT2 = KeyTable(
         *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),
         *renamed(_GPT2_JOINT, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
         Rule.of("lm_head.weight", "?output"),
+        *unused(MASK, "h.{n}.attn.{bias,masked_bias}", prefixes=_GPT2_PREFIXES),
     ),
-    tuple(unused(MASK, "h.{n}.attn.bias", "h.{n}.attn.masked_bias", prefixes=_GPT2_PREFIXES)),
 )
 
 
@@ -75,11 +75,8 @@ NEOX = KeyTable(
     (
         *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),
         *renamed(_NEOX_JOINT, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
-        Rule.of("embed_out.weight", "?output"),
-        Rule.of("lm_head.weight", "?output"),
-    ),
-    (
-        *unused(MASK, "layers.{n}.attention.bias", "layers.{n}.attention.masked_bias", prefixes=_NEOX_PREFIXES),
+        *renamed({"{embed_out,lm_head}.weight": "?output"}),
+        *unused(MASK, "layers.{n}.attention.{bias,masked_bias}", prefixes=_NEOX_PREFIXES),
         *unused(FORMULA, "layers.{n}.attention.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=_NEOX_PREFIXES),
     ),
 )

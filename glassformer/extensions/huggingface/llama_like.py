@@ -153,14 +153,11 @@ NORMS = {
     "norm.weight": "decoder.final_norm.weight",
 }
 HEAD = Rule.of("lm_head.weight", "?output")
-FREQUENCIES = tuple(
-    unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES)
-)
+FREQUENCIES = (*unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES),)
 
 LLAMA = KeyTable(
     say("A decoder with LLaMA's tensor names."),
-    (*renamed(PLAIN | NORMS | NORMS_OF_HEADS, prefixes=PREFIXES), HEAD),
-    FREQUENCIES,
+    (*renamed(PLAIN | NORMS | NORMS_OF_HEADS, prefixes=PREFIXES), HEAD, *FREQUENCIES),
 )
 
 
@@ -289,7 +286,7 @@ TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and 
 
 def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
     plain = renamed(PLAIN, prefixes=PREFIXES)
-    return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD), FREQUENCIES)
+    return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD, *FREQUENCIES))
 
 
 GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)

@@ -13,11 +13,10 @@ Source: Ott et al., "fairseq: A Fast, Extensible Toolkit for Sequence Modeling" 
 """
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
+from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows, spelled
 from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, renamed, unused
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from glassformer.extensions.weight_files.weights import Weights
@@ -44,14 +43,10 @@ REFUSED = (
     "decoder_factorized_embed_dim", "encoder_langtok", "decoder_langtok",
 )  # fmt: skip
 # Of training, or of tables that are in the file.
-WITHOUT_EFFECT = [
-    f"{stack}_{name}"
-    for stack, name in product(
-        ("encoder", "decoder"),
-        ("embed_path", "layerdrop", "adapter_reduction_factor", "adapter_activation_fn", "adapter_lang_ids",
-         "finetune_adapter"),
-    )
-]  # fmt: skip
+_NAMES = (
+    "{stack}_{embed_path,layerdrop,adapter_reduction_factor,adapter_activation_fn,adapter_lang_ids,finetune_adapter}"
+)
+WITHOUT_EFFECT = [name for name, _ in spelled(_NAMES)]
 IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
 
 
@@ -74,23 +69,13 @@ _VERSION = say("it is only the version number of the file format")
 _COPY = say(
     "fairseq recomputes this tensor from the layer's other tensors when it loads the model"
 )  # since version 0.12
-_COPIES = [
-    f"encoder.layers.{{n}}.{name}_{kind}"
-    for name, kind in product(("in_proj", "out_proj", "fc1", "fc2"), ("weight", "bias"))
-]
 _UNUSED = (
-    *unused(_COPY, *_COPIES),
-    *unused(_VERSION, "encoder.version", "decoder.version"),
-    *unused(
-        FORMULA,
-        *(
-            f"{stack}.embed_positions.{name}"
-            for stack, name in product(("encoder", "decoder"), ("_float_tensor", "weights"))
-        ),
-    ),
+    *unused(_COPY, "encoder.layers.{n}.{in_proj,out_proj,fc1,fc2}_{weight,bias}"),
+    *unused(_VERSION, "{stack}.version"),
+    *unused(FORMULA, "{stack}.embed_positions.{_float_tensor,weights}"),
 )
 _TABLES = {
-    learned: KeyTable(say("A Transformer of {toolkit}.", toolkit="fairseq"), tuple(_rules(learned)), _UNUSED)
+    learned: KeyTable(say("A Transformer of {toolkit}.", toolkit="fairseq"), (*_rules(learned), *_UNUSED))
     for learned in (False, True)
 }
 

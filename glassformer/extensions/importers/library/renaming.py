@@ -18,7 +18,7 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, Unused, form, spelled
+from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, form, spelled
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses
@@ -66,11 +66,10 @@ FAIRSEQ = {  # and its followers
 }  # fmt: skip
 
 
-def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Unused]:
-    """Tensors that are ignored, with each of the prefixes."""
-    for prefix in prefixes:
-        for name in names:
-            yield Unused(prefix + name, why)
+def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Rule]:
+    """Rules for tensors that are ignored, whose names may have alternatives, with each of the prefixes."""
+    for prefix, name in product(prefixes, names):
+        yield from (Rule(prefix + source, (), why_not=why) for source, _ in spelled(name))
 
 
 def settle_tables(
@@ -311,5 +310,5 @@ def _by_rules(rules: Sequence[Rule], name: str) -> str:
             holes = {"n": r"\d+", "p": "weight|bias"}
             text = "".join(f"(?P<{part}>{holes[part]})" if i % 2 else re.escape(part) for i, part in enumerate(parts))
             if there := re.fullmatch(text, name):
-                return rule.source.format(**there.groupdict())
+                return rule.source.format(**there.groupdict(), m=int(there.groupdict().get("n", 0)) + 1)
     return name
