@@ -95,10 +95,11 @@ VECTORS = {
 
 
 def _rules(rows: int) -> Iterator[Rule]:
-    more = say("rows of zeros added at the end"), say("transposed, then rows of zeros added at the end")
-    table, turned = (
-        Reshape(partial(_with_zeros, rows=rows, turned=one), said, exact=False)
-        for one, said in zip((False, True), more, strict=True)
+    table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
+    turned = Reshape(
+        partial(_with_zeros, rows=rows, turned=True),
+        say("transposed, then rows of zeros added at the end"),
+        exact=False,
     )
     bias = Reshape(
         partial(_with_zeros, rows=rows, value=FAR_BELOW),
