@@ -9,7 +9,6 @@ last: before them it is known whether the family is, and whether there is room.
 """
 
 import re
-import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
 from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, read_index
 from transformer.checkpoint import opening
-from transformer.checkpoint.free_memory import Progress, silent
+from transformer.checkpoint.free_memory import Progress, check_disk, silent
 from transformer.checkpoint.listing import Entry, Format, LoadOptions, entry_at
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, Checkpoint, read_config
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names
@@ -130,7 +129,8 @@ def pull(
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}
         left = {file: sizes[file] for file in chosen(alone, sizes) if not (folder / file).exists()}
         done, whole = 0, sum(left.values())
-        _check_disk(alone, folder, whole)
+        remedy = say("Make room, or set HF_HOME to another disk.")
+        check_disk(folder, whole + SPARE, remedy, label=alone)
         for file, size in sorted(left.items(), key=lambda one: one[1]):
             counted = _counted(done, whole, progress)
             hf_hub_download(alone, file, revision=folder.name, token=token, **counted)
@@ -263,18 +263,6 @@ def _check_family(folder: Path) -> None:
         family_of(files)
     else:  # one of this program's own
         read_config(content, label=files.label(CONFIG))
-
-
-def _check_disk(name: str, folder: Path, n_bytes: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if n_bytes + SPARE > free:
-        raise CheckpointError(
-            "{name}: needs {n:,} MB, and {folder} has {free:,} MB free; make room, or set HF_HOME to another disk.",
-            name=name,
-            n=round(n_bytes / 1e6),
-            folder=str(_root()),
-            free=round(free / 1e6),
-        )
 
 
 def _counted(before: int, whole: int, progress: Progress) -> dict[str, Any]:

@@ -175,17 +175,8 @@ def around(chosen: Chosen, ids: Fields) -> Fields:
     bos, eos = ids["bos_id"].value, ids["eos_id"].value
     bos = before[0] if bos is None and before else bos
     eos = after[0] if eos is None and after else eos
-    starts, ends = before[:1] == (bos,), after[:1] == (eos,)
     unknown = next((i for name in UNKNOWN if (i := source.id_of(name)) is not None), None)
-    found: dict[str, Any] = {
-        "unk_id": unknown,
-        "bos_id": bos,
-        "eos_id": eos,
-        "prepend_source_bos": starts,
-        "source_prefix": before[starts:],
-        "append_source_eos": ends,
-        "source_suffix": after[ends:],
-    }
+    found: dict[str, Any] = {"unk_id": unknown, "bos_id": bos, "eos_id": eos, **wrapping.around(bos, eos)}
     if wrapping.start is not None:
         found["decoder_start_id"] = wrapping.start
     if wrapping.forced is not None:

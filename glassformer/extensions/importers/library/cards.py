@@ -394,9 +394,9 @@ def _head_widths(sizes: Mapping[str, tuple[int, ...]], heads: Any, said: Mapping
 
 def heads_of(card: NameCard | None, found: Match, weights: Weights, width: int | None) -> Field | None:
     """The number of heads, where maps are stored head by head or one map serves all heads."""
-    parts = next((weights.heads[one.source] for one in found.taken if one.source in weights.heads), None)
-    if parts is not None:
-        return inferred("n_heads", len(parts), say("The maps are stored head by head."))
+    whole = next((weights.heads[one.source] for one in found.taken if one.source in weights.heads), None)
+    if whole is not None:
+        return inferred("n_heads", len(whole.parts), say("The maps are stored head by head."))
     one = next((name for name in weights.tensors if card and name == f"{found.prefix}{card.of('head_width')}"), None)
     if one is None or not width or width % weights.tensors[one].shape[0]:
         return None

@@ -355,12 +355,8 @@ def _around(
     wrapping = tokenizers.source.wrapping
     if wrapping.before or wrapping.after:
         why = say("The tokenizer determines this.")
-        before, after = wrapping.before, wrapping.after if reads else ()
-        starts, ends = before[:1] == (start,), after[:1] == (ids["eos_id"],)
-        yield Field("prepend_source_bos", "read", starts, why)
-        yield Field("append_source_eos", "read", ends, why)
-        yield Field("source_prefix", "read", before[starts:], why)
-        yield Field("source_suffix", "read", after[ends:], why)
+        around = (wrapping if reads else replace(wrapping, after=())).around(start, ids["eos_id"])
+        yield from (Field(name, "read", value, why) for name, value in around.items())
         return
     if tokenizers.raw:
         why = say("Without a tokenizer, ids are read exactly as typed.")
