@@ -3,9 +3,12 @@
 from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.extensions.uploads import session_uploads
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
+from glassformer.extensions.uploads.library.upload_worker_client import Done
 from glassformer.extensions.uploads.session_uploads import File, Waiting
-from glassformer.extensions.uploads.upload_store import KEPT_SECONDS, UploadJob
+from glassformer.extensions.uploads.upload_store import KEPT_SECONDS
 from glassformer.server import replicas, server_options
+from glassformer.server.jobs import JobStatus
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing
 from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
@@ -94,7 +97,7 @@ def _size(n_bytes: int) -> str:
 def _take() -> None:
     """Callback: the browser has sent files."""
     files = [file for file in st.session_state.get(_key()) or () if hasattr(file, "getbuffer")]
-    session_uploads.desk().expect()
+    session_uploads.reader().expect()
     st.session_state[FILES] = st.session_state.get(FILES, 0) + 1  # an empty uploader in its place
     try:
         st.session_state[WAITING] = session_uploads.take_over(files, _waiting())
@@ -123,32 +126,31 @@ def _forget(name: str) -> None:
 def _read(waiting: Waiting) -> bool:
     """Have the files read, with a progress bar; returns whether they were accepted."""
     try:
-        job = session_uploads.submit(waiting)
-        _wait(job)
-        st.session_state[ARRIVED] = session_uploads.keep(waiting, job)
+        st.session_state[ARRIVED] = session_uploads.keep(waiting, _waited(waiting))
         st.session_state.pop(WAITING, None)
         st.session_state.pop(REFUSED, None)
-    except CheckpointError as error:
+    except (CheckpointError, BusyError) as error:
         st.session_state[REFUSED] = error.sentence
         return False
     return True
 
 
-def _wait(job: UploadJob) -> None:
-    place = st.empty()
+def _waited(waiting: Waiting) -> JobStatus:
+    """What came of reading, while a bar says how far it is."""
+    place, job = st.empty(), session_uploads.submit(waiting)
     try:
         while not job.over.wait(DRAW_AGAIN_SECONDS):
-            before = session_uploads.desk().before(job)
-            if before is not None:
+            if job.seen.state == "waiting":
+                before = session_uploads.queue().before(waiting.token)
                 place.progress(0.0, say_n("{n} upload is ahead of yours", "{n} uploads are ahead of yours", before))
             else:
-                done = job.done
+                done = job.seen.so_far or Done()
                 name = drawing.plain(done.name) or "…"
                 place.progress(min(done.done / max(done.most, 1), 1.0), say("Reading {name}", name=name))
         place.empty()
+        return job.seen
     finally:
-        if not job.over.is_set():
-            session_uploads.desk().stop(job)
+        session_uploads.stop(waiting, job)
 
 
 def _waiting() -> Waiting:
