@@ -88,7 +88,7 @@ def reader() -> UploadReader:
 @st.cache_resource(show_spinner=False)
 def queue() -> JobRegistry[str]:
     """The queue in front of it; an upload is known by its token."""
-    return JobRegistry(_too_many, most=MOST_WAITING, at_once=1)
+    return JobRegistry(_too_many, most=MOST_WAITING, at_once=1, room=0)
 
 
 def _too_many(n: int) -> BusyError:

@@ -167,7 +167,7 @@ print("ready", flush=True)
 for line in sys.stdin:
     request = json.loads(line)
     with open(request["folder"] + "/result.json", "w") as file:
-        json.dump({"refused": {"say": ["It is damaged.", None], "values": {}}}, file)
+        json.dump({"refused": {"en": "It is damaged."}}, file)
     print("done", flush=True)
 """
 
