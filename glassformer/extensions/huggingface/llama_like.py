@@ -31,18 +31,16 @@ from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 
 CONFIG, SCALED, NEW = "config.json", "rope_scaling", "rope_parameters"
-# "dynamic" equals "default" up to the training length, and longer texts are not read here.
-KINDS = {"default": "none", "dynamic": "none", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
-# The keys that each kind reads; others are unsupported.
-READ = {
-    "default": frozenset[str](),
-    "dynamic": frozenset({"factor", "original_max_position_embeddings"}),
-    "linear": frozenset({"factor"}),
-    "llama3": frozenset({"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}),
-    "yarn": frozenset({
-        "factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "truncate", "attention_factor",
-        "mscale", "mscale_all_dim",
-    }),
+_LENGTHS = {"factor": "factor", "original_max_position_embeddings": "original_len"}
+# Kinds of scaling: what each is here, and the numbers that its keys are; others are unsupported. "" is read below, or
+# means nothing: "dynamic" equals "default" up to the training length, and longer texts are not read here.
+KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "default": ("none", {}),
+    "dynamic": ("none", dict.fromkeys(_LENGTHS, "")),
+    "linear": ("linear", {"factor": "factor"}),
+    "llama3": ("llama3", {**_LENGTHS, "low_freq_factor": "slow", "high_freq_factor": "fast"}),
+    "yarn": ("yarn", {**_LENGTHS, "beta_slow": "slow", "beta_fast": "fast", "truncate": "rounded",
+                      "attention_factor": "magnitude", "mscale": "", "mscale_all_dim": ""}),
 }  # fmt: skip
 ALWAYS = frozenset({"rope_type", "type", "rope_theta", "partial_rotary_factor"})
 
@@ -69,8 +67,6 @@ def rotary(
     else:
         old_share = settings.number(share_key, share).value
         numbers["share"] = said.get("partial_rotary_factor", old_share)
-    if numbers["scaling"] != "none":
-        numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
     return Known(made(numbers, settings, key), say("{key} in {file}", key=key, file=CONFIG))
 
 
@@ -81,27 +77,17 @@ def of_record(
     kind = said.get("rope_type", said.get("type", "default"))
     if not isinstance(kind, str) or kind not in KINDS:
         raise settings.refused(f"{key}.rope_type", kind, say("one of {names}", names=", ".join(KINDS)))
+    scaling, names = KINDS[kind]
     for name in said:
-        if name not in READ[kind] | ALWAYS and said[name] is not None:
+        if name not in {*names, *ALWAYS} and said[name] is not None:
             raise settings.refused(
                 f"{key}.{name}", said[name], say("no value, because {kind} does not use it", kind=kind)
             )
     if whole and said.get("partial_rotary_factor") not in (None, 1.0):
         raise settings.refused(f"{key}.partial_rotary_factor", said["partial_rotary_factor"], "1.0")
     values = {name: value for name, value in said.items() if value is not None}
-    numbers: dict[str, Any] = {"base": values.get("rope_theta", base), "scaling": KINDS[kind]}
-    for name, ours in (
-        ("factor", "factor"),
-        ("original_max_position_embeddings", "original_len"),
-        ("low_freq_factor", "slow"),
-        ("high_freq_factor", "fast"),
-        ("beta_slow", "slow"),
-        ("beta_fast", "fast"),
-        ("truncate", "rounded"),
-        ("attention_factor", "magnitude"),
-    ):
-        if name in values and name in READ[kind] and kind != "dynamic":
-            numbers[ours] = values[name]
+    numbers: dict[str, Any] = {"base": values.get("rope_theta", base), "scaling": scaling}
+    numbers |= {names[name]: value for name, value in values.items() if names.get(name)}
     if kind == "yarn" and "mscale" in values and "mscale_all_dim" in values and "magnitude" not in numbers:
         numbers["magnitude"] = _ratio(settings, key, values)
     return numbers
@@ -109,6 +95,8 @@ def of_record(
 
 def made(numbers: Mapping[str, Any], settings: Settings, key: str) -> Rotary:
     """The record of them; a number that makes no sense is refused."""
+    if numbers["scaling"] != "none":
+        numbers = {"original_len": settings.whole("max_position_embeddings").value, **numbers}
     try:
         return Rotary(**numbers)
     except ValueError as error:
@@ -368,8 +356,6 @@ def _by_kind(settings: Settings) -> Known:
     near = of_record(settings, NEW, near_said, base=local.value)
     if near["scaling"] != "none":
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
-    if numbers["scaling"] != "none":
-        numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
     why = say("{key} in {file}", key=NEW if nested else ", ".join(("rope_theta", "rope_local_base_freq")), file=CONFIG)
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 

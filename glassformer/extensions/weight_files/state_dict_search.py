@@ -13,7 +13,7 @@ loralib, bitsandbytes, GPTQ and AWQ write.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
@@ -225,7 +225,7 @@ class Combined:
 
     parts: tuple[str, ...]  # their names, in order
     info: TensorInfo  # the header that the whole would have
-    combine: Callable[[Sequence[Tensor]], Tensor]  # the values of the parts to those of the whole
+    combine: Callable[[list[Tensor]], Tensor]  # the values of the parts to those of the whole
 
 
 _HEAD = re.compile(r"(.*(?:^|[._])heads)\.(0|[1-9]\d*)\.(.+\.(?:weight|bias))")
@@ -257,7 +257,7 @@ def heads(tensors: Mapping[str, TensorInfo]) -> dict[str, Combined]:
     return found
 
 
-def _of_length(values: Sequence[Tensor]) -> Tensor:
+def _of_length(values: list[Tensor]) -> Tensor:
     """The weight of a length g and a direction v, of which each axis is summed that g has not."""
     length, direction = values
     axes = [axis for axis in range(direction.dim()) if length.dim() != direction.dim() or length.size(axis) == 1]
