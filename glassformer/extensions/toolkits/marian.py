@@ -78,17 +78,15 @@ def _rows(place: ToolkitFiles) -> int:
 
 
 MATRICES = {  # [in, out]
-    "{stack}_l{m}_self_W{q,k,v,o}": "{stack}.layers.{n}.self_attn.{q,k,v,out}_proj.weight",
-    "decoder_l{m}_context_W{q,k,v,o}": "decoder.layers.{n}.cross_attn.{q,k,v,out}_proj.weight",
+    "{stack}_l{m}_{self,context}_W{q,k,v,o}": "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.weight",
     "{stack}_l{m}_ffn_W{1,2}": "{stack}.layers.{n}.ffn.{up,down}_proj.weight",
 }
 VECTORS = {
-    "{stack}_l{m}_self_b{q,k,v,o}": "{stack}.layers.{n}.self_attn.{q,k,v,out}_proj.bias",
-    "decoder_l{m}_context_b{q,k,v,o}": "decoder.layers.{n}.cross_attn.{q,k,v,out}_proj.bias",
+    "{stack}_l{m}_{self,context}_b{q,k,v,o}": "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.bias",
     "{stack}_l{m}_ffn_b{1,2}": "{stack}.layers.{n}.ffn.{up,down}_proj.bias",
-    "{stack}_l{m}_self_Wo_ln_{scale,bias}": "{stack}.layers.{n}.self_attn_residual.norm.{weight,bias}",
-    "decoder_l{m}_context_Wo_ln_{scale,bias}": "decoder.layers.{n}.cross_attn_residual.norm.{weight,bias}",
-    "{stack}_l{m}_ffn_ffn_ln_{scale,bias}": "{stack}.layers.{n}.ffn_residual.norm.{weight,bias}",
+    "{stack}_l{m}_{self_Wo,context_Wo,ffn_ffn}_ln_{scale,bias}": (
+        "{stack}.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{weight,bias}"
+    ),
     "{stack}_emb_ln_{scale,bias}_pre": "{stack}.embedding.norm.{weight,bias}",
     "{stack}_top_ln_{scale,bias}": "{stack}.final_norm.{weight,bias}",
 }

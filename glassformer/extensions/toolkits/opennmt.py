@@ -43,8 +43,7 @@ NAMES = {
     "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
 }
 IN_LAYER = {
-    "self_attn.{linear_query,linear_keys,linear_values,final_linear}": "self_attn.{q,k,v,out}_proj",
-    "context_attn.{linear_query,linear_keys,linear_values,final_linear}": "cross_attn.{q,k,v,out}_proj",
+    "{self,context}_attn.{linear_query,linear_keys,linear_values,final_linear}": "{self,cross}_attn.{q,k,v,out}_proj",
     "{layer_norm,layer_norm_1,layer_norm_2}": "{self_attn,self_attn,cross_attn}_residual.norm",
     "feed_forward.{layer_norm,w_2}": "{ffn_residual.norm,ffn.down_proj}",
 }
