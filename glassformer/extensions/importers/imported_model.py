@@ -215,8 +215,8 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
         needed = n_bytes(values)
     with _ONE_AT_A_TIME:
         try:
-            remedy = say("Twice the size of the model must be free. Make room, or choose another folder.")
-            check_disk(parent, 2 * needed, remedy, label=parent.name)  # a full disk would hurt others
+            remedy = say("That is twice the size of the model. Make room, or choose another folder.")
+            check_disk(parent, 2 * needed, remedy, label=name)  # a full disk would hurt others
             folder.mkdir()  # takes the name, or says that somebody has it
             try:
                 save(content.parts(), folder)

@@ -39,7 +39,6 @@ from transformer.files.tensorfile import Header, TensorInfo
 from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
-SUFFIX = ARRAYS
 SPECIAL = "special:"  # Marian's: such an array is a text
 MAX_TEXT = 1_000_000
 MAX_ARRAYS = 20_000
