@@ -31,7 +31,7 @@ from torch import Tensor
 
 from glassformer.extensions.weight_files import pickles, state_dict_search, weight_folder
 from glassformer.extensions.weight_files.state_dict_search import Combined, unwrapped, without_wrappers
-from glassformer.extensions.weight_files.weight_folder import ARRAYS, PICKLED, TENSORS, WHOLE
+from glassformer.extensions.weight_files.weight_folder import PICKLED, TENSORS, WHOLE
 from transformer.checkpoint.free_memory import check_bytes
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, tensorfile
