@@ -25,8 +25,8 @@ from glassformer.extensions.importers.library.config_settings import (
     Settings,
     always,
 )
-from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, in_layers, renamed, unused
+from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable
+from glassformer.extensions.importers.library.renaming import FORMULA, Becomes, in_layers, renamed
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 
@@ -128,24 +128,25 @@ def grows(record: Mapping[str, Any]) -> bool:
 PREFIXES = ("model.", "")
 FULL, SLIDING = "full_attention", "sliding_attention"
 
-PLAIN = {
+PLAIN: Mapping[str, Becomes] = {
     "embed_tokens.weight": "?input",
     **in_layers("layers", "decoder", {
         "self_attn.{q,k,v,o}_proj": "self_attn.{q,k,v,out}_proj",
         "mlp.{gate,up,down}_proj": "ffn.{gate,up,down}_proj",
     }),
+    "layers.{n}.self_attn.rotary_emb.inv_freq": FORMULA,
+    "rotary_emb.inv_freq": FORMULA,
 }  # fmt: skip
 NORMS_OF_HEADS = {"layers.{n}.self_attn.{q,k}_norm.weight": "decoder.layers.{n}.self_attn.{q,k}_norm.weight"}
 NORMS = {
     "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
-HEAD = Rule.of("lm_head.weight", "?output")
-FREQUENCIES = (*unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES),)
+HEAD = {"lm_head.weight": "?output"}
 
 LLAMA = KeyTable(
     say("A decoder with LLaMA's tensor names."),
-    (*renamed(PLAIN | NORMS | NORMS_OF_HEADS, prefixes=PREFIXES), HEAD, *FREQUENCIES),
+    (*renamed({**PLAIN, **NORMS, **NORMS_OF_HEADS}, prefixes=PREFIXES), *renamed(HEAD)),
 )
 
 
@@ -273,8 +274,8 @@ TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and 
 
 
 def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
-    plain = renamed(PLAIN, prefixes=PREFIXES)
-    return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD, *FREQUENCIES))
+    moved = {theirs: (PLUS_ONE, ours) for theirs, ours in norms.items()}
+    return KeyTable(name, (*renamed({**PLAIN, **moved}, prefixes=PREFIXES), *renamed(HEAD)))
 
 
 GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)

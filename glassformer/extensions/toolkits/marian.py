@@ -12,15 +12,15 @@ bias, and integers instead of floats.
 Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), and its code up to 1.12.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import torch
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape, Rule
-from glassformer.extensions.importers.library.renaming import ONE_ROW, renamed
+from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape
+from glassformer.extensions.importers.library.renaming import ONE_ROW, Becomes, renamed
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.toolkit import (
     Toolkit,
@@ -77,22 +77,23 @@ def _rows(place: ToolkitFiles) -> int:
     return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
 
 
-MATRICES = {  # [in, out]
-    "{stack}_l{m}_{self,context}_W{q,k,v,o}": "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.weight",
-    "{stack}_l{m}_ffn_W{1,2}": "{stack}.layers.{n}.ffn.{up,down}_proj.weight",
-}
-VECTORS = {
-    "{stack}_l{m}_{self,context}_b{q,k,v,o}": "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.bias",
-    "{stack}_l{m}_ffn_b{1,2}": "{stack}.layers.{n}.ffn.{up,down}_proj.bias",
-    "{stack}_l{m}_{self_Wo,context_Wo,ffn_ffn}_ln_{scale,bias}": (
-        "{stack}.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{weight,bias}"
+NAMES: Mapping[str, Becomes] = {
+    "{stack}_l{m}_{self,context}_W{q,k,v,o}": (
+        TRANSPOSED, "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.weight",
     ),
-    "{stack}_emb_ln_{scale,bias}_pre": "{stack}.embedding.norm.{weight,bias}",
-    "{stack}_top_ln_{scale,bias}": "{stack}.final_norm.{weight,bias}",
-}
+    "{stack}_l{m}_{self,context}_b{q,k,v,o}": (ONE_ROW, "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.bias"),
+    "{stack}_l{m}_ffn_W{1,2}": (TRANSPOSED, "{stack}.layers.{n}.ffn.{up,down}_proj.weight"),
+    "{stack}_l{m}_ffn_b{1,2}": (ONE_ROW, "{stack}.layers.{n}.ffn.{up,down}_proj.bias"),
+    "{stack}_l{m}_{self_Wo,context_Wo,ffn_ffn}_ln_{scale,bias}": (
+        ONE_ROW, "{stack}.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{weight,bias}",
+    ),
+    "{stack}_emb_ln_{scale,bias}_pre": (ONE_ROW, "{stack}.embedding.norm.{weight,bias}"),
+    "{stack}_top_ln_{scale,bias}": (ONE_ROW, "{stack}.final_norm.{weight,bias}"),
+    "Wpos": (FOR_BOTH, "{encoder,decoder}.embedding.positions.table"),
+}  # fmt: skip
 
 
-def _rules(rows: int) -> Iterator[Rule]:
+def _names(rows: int) -> Mapping[str, Becomes]:
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
     turned = Reshape(
         partial(_with_zeros, rows=rows, turned=True),
@@ -104,13 +105,13 @@ def _rules(rows: int) -> Iterator[Rule]:
         say("flattened into one row, with {value:,.0f} in the added entries", value=FAR_BELOW),
         exact=False,
     )
-    yield from renamed(TABLES | {"decoder_ff_logit_out_Wt": "?output"}, reshape=table)
-    yield Rule.of("decoder_ff_logit_out_W", "?output", reshape=turned)
-    yield Rule.of("decoder_ff_logit_out_b", "?bias", reshape=bias)
-    both = [f"{stack}.embedding.positions.table" for stack in ("encoder", "decoder")]
-    yield Rule.of("Wpos", *both, reshape=FOR_BOTH)
-    yield from renamed(MATRICES, reshape=TRANSPOSED)
-    yield from renamed(VECTORS, reshape=ONE_ROW)
+    return {
+        **NAMES,
+        **{name: (table, role) for name, role in TABLES.items()},
+        "decoder_ff_logit_out_Wt": (table, "?output"),
+        "decoder_ff_logit_out_W": (turned, "?output"),
+        "decoder_ff_logit_out_b": (bias, "?bias"),
+    }
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def _table(options: ToolkitOptions, place: ToolkitFiles) -> KeyTable:
     sizes, rows = options.raw("dim-vocabs"), _rows(place)
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
         raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
-    return KeyTable(say("A Transformer of {toolkit}.", toolkit="Marian"), tuple(_rules(rows)))
+    return KeyTable(say("A Transformer of {toolkit}.", toolkit="Marian"), tuple(renamed(_names(rows))))
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:

@@ -37,7 +37,7 @@ from glassformer.extensions.importers.library.config_settings import Known
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
 from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, expression, spelled
 from glassformer.extensions.importers.library.parts import PARTS
-from glassformer.extensions.importers.library.renaming import equal, unused
+from glassformer.extensions.importers.library.renaming import equal, renamed
 from glassformer.extensions.importers.library.report import Field, Imported, ask, inferred
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
@@ -168,7 +168,7 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     ignored = record.get("ignored", {})
     for name, why in ignored.items():
         _one_of(f"ignored.{name}", why, IGNORED)
-    idle = (rule for name, why in ignored.items() for rule in unused(IGNORED[why], name))
+    idle = renamed({name: IGNORED[why] for name, why in ignored.items()})
     for case in record.get("cases", ()):
         _check(case, _CASE, "cases.")
     for part in (record, *record.get("cases", ())):

@@ -193,7 +193,7 @@ _HOLES = {
     "n": r"(?P<n>0|[1-9]\d{0,3})", "m": r"(?P<m>[1-9]\d{0,3})", "h": r"\d{1,4}", "p": r"(?P<p>weight|bias)",
 }  # fmt: skip
 _DIGITS = re.compile(r"(?<![^.])(\d+|\{h\})(?![^.])")  # a part of a name that is a number
-_GLUED = re.compile(r"[^.]\{[nmh]\}")
+_GLUED = re.compile(r"[^.]\{[nmhp]\}")
 _NUMBER = re.compile(r"(?<![^.])\d+\.")
 _PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
 _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model

@@ -41,11 +41,17 @@ TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.tabl
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
 
-def renamed(
-    names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = keys.AS_IS
-) -> Iterator[Rule]:
-    """Rules for pairs of names, which may have alternatives, with each of the prefixes that files have or have not."""
-    for prefix, (theirs, ours) in product(prefixes, names.items()):
+Becomes = str | tuple[Reshape, str] | Sentence
+"""What a tensor of a file becomes: one of the model, one with its values moved, or why it is ignored."""
+
+
+def renamed(names: Mapping[str, Becomes], *, prefixes: Iterable[str] = ("",)) -> Iterator[Rule]:
+    """Rules for names, which may have alternatives, with each of the prefixes that files have or have not."""
+    for prefix, (theirs, said) in product(prefixes, names.items()):
+        if isinstance(said, Sentence):
+            yield from (Rule(prefix + source, (), why_not=said) for source, _ in spelled(theirs))
+            continue
+        reshape, ours = said if isinstance(said, tuple) else (keys.AS_IS, said)
         yield from (Rule(prefix + source, targets, reshape) for source, targets in spelled(theirs, [ours]))
 
 
@@ -64,12 +70,6 @@ FAIRSEQ = {  # and its followers
         "fc{1,2}": "ffn.{up,down}_proj",
     }),
 }  # fmt: skip
-
-
-def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Rule]:
-    """Rules for tensors that are ignored, whose names may have alternatives, with each of the prefixes."""
-    for prefix, name in product(prefixes, names):
-        yield from (Rule(prefix + source, (), why_not=why) for source, _ in spelled(name))
 
 
 def settle_tables(
