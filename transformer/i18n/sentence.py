@@ -207,8 +207,7 @@ def in_languages(texts: Mapping[str, str], /, **values: object) -> Sentence:
 
 def in_every_language(sentence: Sentence) -> dict[str, str]:
     """What a sentence says in each language, as data of which `in_languages` makes it again."""
-    texts = {language: said(sentence, language) for language in catalogue.languages()}
-    return {language: text.replace("{", "{{").replace("}", "}}") for language, text in texts.items()}
+    return {one: said(sentence, one).replace("{", "{{").replace("}", "}}") for one in catalogue.languages()}
 
 
 def joined(separator: str, parts: Iterable[str]) -> Sentence:

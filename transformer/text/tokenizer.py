@@ -84,16 +84,6 @@ class Wrapping:
     # What the decoder writes first, as the language of the target; None for whatever it likes.
     forced: int | None = None
 
-    def around(self, bos: int | None, eos: int | None) -> dict[str, Any]:
-        """What it puts around a source, as fields of a config with these marks."""
-        starts, ends = self.before[:1] == (bos,), self.after[:1] == (eos,)
-        return {
-            "prepend_source_bos": starts,
-            "append_source_eos": ends,
-            "source_prefix": self.before[starts:],
-            "source_suffix": self.after[ends:],
-        }
-
 
 NO_WRAPPING = Wrapping()
 

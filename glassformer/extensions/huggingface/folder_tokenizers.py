@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, inferred
+from glassformer.extensions.importers.library.import_inputs import around_a_source
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
 from glassformer.extensions.tokenizers.options import (
@@ -176,7 +177,12 @@ def around(chosen: Chosen, ids: Fields) -> Fields:
     bos = before[0] if bos is None and before else bos
     eos = after[0] if eos is None and after else eos
     unknown = next((i for name in UNKNOWN if (i := source.id_of(name)) is not None), None)
-    found: dict[str, Any] = {"unk_id": unknown, "bos_id": bos, "eos_id": eos, **wrapping.around(bos, eos)}
+    found: dict[str, Any] = {
+        "unk_id": unknown,
+        "bos_id": bos,
+        "eos_id": eos,
+        **around_a_source(before, after, bos, eos),
+    }
     if wrapping.start is not None:
         found["decoder_start_id"] = wrapping.start
     if wrapping.forced is not None:
