@@ -91,8 +91,7 @@ def check_bytes(needed: int, *, label: str, device: torch.device = CPU) -> None:
 
 def check_disk(folder: Path, needed: int, remedy: Sentence, *, label: str) -> None:
     """Refuse what needs more bytes than are free on the disk of a folder; `label` names the model or its file."""
-    free = shutil.disk_usage(folder).free
-    if needed > free:
+    if needed > (free := shutil.disk_usage(folder).free):
         raise CheckpointError(
             "{label}: needs {needed:,} bytes of disk space, but only {free:,} are free. {remedy}",
             label=label,
