@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, cut_rows, spelled
-from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, Becomes, renamed
+from glassformer.extensions.importers.library.keys import SPLIT_ROWS, cut_rows, spelled
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, Becomes
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, shown
@@ -66,13 +66,10 @@ NAMES: Mapping[str, Becomes] = {
     "{stack}.embed_positions.{_float_tensor,weights}": FORMULA,
 }  # fmt: skip
 POSITIONS = {"{stack}.embed_positions.weight": (cut_rows(PAD + 1), "{stack}.embedding.positions.table")}
-_TABLES = {
-    learned: KeyTable(
-        say("A Transformer of {toolkit}.", toolkit="fairseq"),
-        tuple(renamed({**NAMES, **(POSITIONS if learned else {})})),
-    )
-    for learned in (False, True)
-}
+
+
+def _names(options: ToolkitOptions, _: ToolkitFiles) -> Mapping[str, Becomes]:
+    return {**NAMES, **POSITIONS} if options.flag("encoder_learned_pos", False).value else NAMES
 
 
 def _recognises(weights: Weights) -> bool:
@@ -174,7 +171,7 @@ TOOLKIT = Toolkit(
     _recognises,
     _options,
     _pieces,
-    lambda options, _: _TABLES[options.flag("encoder_learned_pos", False).value],
+    _names,
     _fields,
     ("share_all_embeddings", "share_decoder_input_output_embed"),
 )

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
-from glassformer.extensions.importers.library.renaming import Becomes, in_layers, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED
+from glassformer.extensions.importers.library.renaming import Becomes, in_layers
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, say
@@ -50,7 +50,6 @@ NAMES: Mapping[str, Becomes] = {
         "{x,dec}_layer_norm": "{self,cross}_attn_residual.norm",
     }),
 }  # fmt: skip
-TABLE = KeyTable(say("A Transformer of {toolkit}.", toolkit="Joey NMT"), tuple(renamed(NAMES)))
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
@@ -155,7 +154,7 @@ TOOLKIT = Toolkit(
     lambda weights: "src_embed.lut.weight" in weights.tensors,
     _options,
     _pieces,
-    lambda *_: TABLE,
+    lambda *_: NAMES,
     _fields,
     ("tied_softmax",),
 )

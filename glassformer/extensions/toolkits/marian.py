@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape
-from glassformer.extensions.importers.library.renaming import ONE_ROW, Becomes, renamed
+from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape
+from glassformer.extensions.importers.library.renaming import ONE_ROW, Becomes
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.toolkit import (
     Toolkit,
@@ -93,7 +93,13 @@ NAMES: Mapping[str, Becomes] = {
 }  # fmt: skip
 
 
-def _names(rows: int) -> Mapping[str, Becomes]:
+def _names(options: ToolkitOptions, place: ToolkitFiles) -> Mapping[str, Becomes]:
+    options.expect("type", "transformer")
+    options.expect("transformer-decoder-autoreg", "self-attention")
+    options.refuse(*REFUSED)
+    sizes, rows = options.raw("dim-vocabs"), _rows(place)
+    if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
+        raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
     turned = Reshape(
         partial(_with_zeros, rows=rows, turned=True),
@@ -122,16 +128,6 @@ def _options(place: ToolkitFiles) -> dict[str, Any]:
             array=CONFIG,
         )
     return settings(place.weights.evidence[CONFIG], label=f"{label}: {CONFIG}")
-
-
-def _table(options: ToolkitOptions, place: ToolkitFiles) -> KeyTable:
-    options.expect("type", "transformer")
-    options.expect("transformer-decoder-autoreg", "self-attention")
-    options.refuse(*REFUSED)
-    sizes, rows = options.raw("dim-vocabs"), _rows(place)
-    if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
-        raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
-    return KeyTable(say("A Transformer of {toolkit}.", toolkit="Marian"), tuple(renamed(_names(rows))))
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
@@ -251,7 +247,7 @@ TOOLKIT = Toolkit(
     lambda weights: CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors,
     _options,
     _pieces,
-    _table,
+    _names,
     _fields,
     ("tied-embeddings", "tied-embeddings-all"),
 )

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, inferred
-from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
-from glassformer.extensions.importers.library.renaming import Becomes, in_layers, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED
+from glassformer.extensions.importers.library.renaming import Becomes, in_layers
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, part
 from transformer.errors import ClauseError
 from transformer.i18n import Sentence, say
@@ -50,17 +50,12 @@ IN_LAYER = {
 }
 
 
-def _names(gated: bool) -> Mapping[str, Becomes]:
+def _names(options: ToolkitOptions, _: ToolkitFiles) -> Mapping[str, Becomes]:
     """The first map of a gated feed-forward network is the gate."""
+    gated = options.raw("pos_ffn_activation_fn") in GATED
     maps = {"feed_forward.{w_1,w_3}": "ffn.{gate,up}_proj"} if gated else {"feed_forward.w_1": "ffn.up_proj"}
     encoder = in_layers("encoder.transformer", "encoder", IN_LAYER | maps)
     return {**encoder, **in_layers("decoder.transformer_layers", "decoder", IN_LAYER | maps), **NAMES}
-
-
-_TABLES = {
-    gated: KeyTable(say("A Transformer of {toolkit}.", toolkit="OpenNMT-py"), tuple(renamed(_names(gated))))
-    for gated in (False, True)
-}
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
@@ -156,7 +151,7 @@ TOOLKIT = Toolkit(
     lambda weights: "decoder_type" in part(weights.evidence, "opt"),
     lambda place: place.weights.evidence["opt"],
     _pieces,
-    lambda options, _: _TABLES[options.raw("pos_ffn_activation_fn") in GATED],
+    _names,
     _fields,
     ("share_decoder_embeddings",),
 )

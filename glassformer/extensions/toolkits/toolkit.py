@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
-from glassformer.extensions.importers.library.keys import KeyTable
+from glassformer.extensions.importers.library.renaming import Becomes
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
@@ -109,7 +109,7 @@ class Toolkit:
     options: Callable[[ToolkitFiles], Mapping[str, Any]]  # training options
     # Its lists of pieces, or a sentence about what is missing.
     pieces: Callable[[ToolkitOptions, ToolkitFiles], ToolkitPieces | Sentence]
-    table: Callable[[ToolkitOptions, ToolkitFiles], KeyTable]  # its key table
+    names: Callable[[ToolkitOptions, ToolkitFiles], Mapping[str, Becomes]]  # of its tensors
     # From options, tensors and lists to the fields of our config.
     fields: Callable[[ToolkitOptions, Present, ToolkitPieces | None], Fields]
     tied: tuple[str, ...]  # options of which any says that the output is the target's table of embeddings
