@@ -30,7 +30,7 @@ from glassformer.extensions.importers.library.renaming import FORMULA, Becomes, 
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 
-CONFIG, SCALED, NEW = "config.json", "rope_scaling", "rope_parameters"
+SCALED, NEW = "rope_scaling", "rope_parameters"
 _LENGTHS = {"factor": "factor", "original_max_position_embeddings": "original_len"}
 # Kinds of scaling: what each is here, and the numbers that its keys are; others are unsupported. "" is read below, or
 # means nothing: "dynamic" equals "default" up to the training length, and longer texts are not read here.
@@ -67,7 +67,7 @@ def rotary(
     else:
         old_share = settings.number(share_key, share).value
         numbers["share"] = said.get("partial_rotary_factor", old_share)
-    return Known(made(numbers, settings, key), say("{key} in {file}", key=key, file=CONFIG))
+    return Known(made(numbers, settings, key), settings.where(key))
 
 
 def of_record(
@@ -215,7 +215,7 @@ def _smollm3(settings: Settings, _: Present) -> Fields:
     if not isinstance(placed, list) or len(placed) != n or not all(one in (0, 1) for one in placed):
         raise settings.refused("no_rope_layers", placed, say_n("{n} number, 0 or 1", "{n} numbers, each 0 or 1", n))
     unplaced = tuple(i for i, one in enumerate(placed) if not one)
-    why = say("{key} in {file}", key=", ".join(("no_rope_layers", "no_rope_layer_interval")), file=CONFIG)
+    why = settings.where("no_rope_layers", "no_rope_layer_interval")
     return {**said, "unplaced_layers": Known(unplaced, why), "windows": _switched(settings, said, within=unplaced)}
 
 
@@ -256,10 +256,7 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
             "sliding_window", window, say("2 or more, because transformers itself treats 1 as no window")
         )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
-    return Known(
-        found if any(found) else (),
-        say("{key} in {file}", key=", ".join(("sliding_window", "layer_types")), file=CONFIG),
-    )
+    return Known(found if any(found) else (), settings.where("sliding_window", "layer_types"))
 
 
 FOUR_NORMS = {
@@ -308,7 +305,7 @@ def _gemma_2_and_3(settings: Settings) -> Fields:
 
 def _cap(settings: Settings, key: str, absent: float | None) -> Known:
     if settings.raw(key, absent) is None:
-        return Known(None, say("{key} in {file}", key=key, file=CONFIG))
+        return Known(None, settings.where(key))
     return settings.number(key, absent)
 
 
@@ -357,7 +354,7 @@ def _by_kind(settings: Settings) -> Known:
     near = of_record(settings, NEW, near_said, base=local.value)
     if near["scaling"] != "none":
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
-    why = say("{key} in {file}", key=NEW if nested else ", ".join(("rope_theta", "rope_local_base_freq")), file=CONFIG)
+    why = settings.where(NEW) if nested else settings.where("rope_theta", "rope_local_base_freq")
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 

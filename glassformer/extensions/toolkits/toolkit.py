@@ -22,9 +22,9 @@ NOTHING: tuple[Any, ...] = (None, False, 0, 0.0, "", [], {}, "none")  # what an 
 class ToolkitOptions(Settings):
     """The options that a toolkit trained a model with, wherever it saves them."""
 
-    def where(self, key: str) -> Sentence:
+    def where(self, *keys: str) -> Sentence:
         """Where a value was found."""
-        return say("{key} in the model's training options", key=key)
+        return say("{key} in the model's training options", key=", ".join(keys))
 
     def nowhere(self, key: str) -> Sentence:
         """That an option is absent, so its default is used."""
