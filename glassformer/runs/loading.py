@@ -39,7 +39,7 @@ from glassformer.shared.i18n import st
 from transformer.checkpoint import free_memory
 from transformer.checkpoint import snapshot_names as snapshots
 from transformer.checkpoint.free_memory import CPU, Progress
-from transformer.checkpoint.listing import Entry, ListingCache, Signature, listing, own_format, signature
+from transformer.checkpoint.listing import Entry, ListingCache, LoadOptions, Signature, listing, own_format, signature
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind
@@ -309,9 +309,7 @@ def let_go(gone: Callable[[Hashable], bool]) -> None:
 
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
-    return own_format().load(
-        folder, answers={}, given=None, inside=root, progress=progress, device=server_options.device()
-    )
+    return own_format().load(folder, LoadOptions(inside=root, progress=progress, device=server_options.device()))
 
 
 def _size(folder: Path) -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from transformer.errors import DataError
-from transformer.i18n import ENGLISH, Sentence, in_languages, joined, languages, said, say
+from transformer.i18n import ENGLISH, Sentence, in_every_language, in_languages, joined, say
 
 # ------------------------------------------------------------------------------------------------ private
 
@@ -206,8 +206,7 @@ def read(text: str, records: Collection[Callable[..., Any]] = ()) -> Any:
 def _plain(value: Any) -> Any:
     """Scalars as they are; all else is a list of what it is and what it is made of."""
     if isinstance(value, Sentence):
-        texts = {language: said(value, language) for language in languages()}
-        return [_SENTENCE, {name: text.replace("{", "{{").replace("}", "}}") for name, text in texts.items()}]
+        return [_SENTENCE, in_every_language(value)]
     if is_dataclass(value):
         return [type(value).__name__, [_plain(getattr(value, field.name)) for field in fields(value)]]
     if isinstance(value, tuple):

@@ -1,16 +1,14 @@
 """The format of checkpoint folders: what is listed of one, and how it is opened."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.consistency import check_tensors, expected_shapes, most_bytes
-from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.listing import Entry, Format
+from transformer.checkpoint.listing import Entry, Format, LoadOptions
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
 from transformer.checkpoint.snapshot_names import SnapshotInfo
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
@@ -47,18 +45,9 @@ class FolderFormat(Format):
         gloss = card.glosses.get(examples[0], "") if examples else ""
         return Entry(name, place, None, card.title or name, root, language, examples, gloss, card.source_code)
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
         """Load it; nothing has to be answered or given."""
-        return native.load(source, inside=inside, progress=progress, device=device)
+        return native.load(source, inside=how.inside, progress=how.progress, device=how.device)
 
     def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[SnapshotInfo, ...], tuple[Sentence, ...]]:
         """What is next to it."""

@@ -18,7 +18,7 @@ from typing import Final
 import torch
 
 from transformer.errors import CheckpointError, shown
-from transformer.i18n import say_n
+from transformer.i18n import Sentence, say_n
 
 Device = str | torch.device
 """A name, such as "cuda:1", or the device itself."""
@@ -89,16 +89,15 @@ def check_bytes(needed: int, *, label: str, device: torch.device = CPU) -> None:
         )
 
 
-def check_disk(folder: Path, needed: int, *, label: str) -> None:
-    """Refuse what needs more bytes than are free on the disk of a folder; `label` names the file."""
-    free = shutil.disk_usage(folder).free
-    if needed > free:
+def check_disk(folder: Path, needed: int, remedy: Sentence, *, label: str) -> None:
+    """Refuse what needs more bytes than are free on the disk of a folder; `label` names the model or its file."""
+    if needed > (free := shutil.disk_usage(folder).free):
         raise CheckpointError(
-            "{label}: opening it needs {needed:,} bytes for temporary files, but only {free:,} are free. Set "
-            "TMPDIR to a folder with more space.",
+            "{label}: needs {needed:,} bytes of disk space, but only {free:,} are free. {remedy}",
             label=label,
             needed=needed,
             free=free,
+            remedy=remedy,
         )
 
 

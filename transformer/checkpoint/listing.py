@@ -9,7 +9,7 @@ one line.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -43,6 +43,17 @@ class Entry:
     holds: str = "model"  # a checkpoint folder's; of another format, that one's word
 
 
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is opened; what each field means says `transformer.checkpoint.opening.load`."""
+
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    given: Any = None
+    inside: Path | None = None
+    progress: Progress = silent
+    device: Device = CPU
+
+
 class Format:
     """A format of files and folders: checkpoint folders, or one of an extension's `formats`; empty by default."""
 
@@ -72,17 +83,8 @@ class Format:
         """Whether `load` opens it. Raises `CheckpointError` if that cannot be said."""
         return False
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
-        """The model as a checkpoint; arguments and errors as of `transformer.checkpoint.opening.load`."""
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
+        """The model as a checkpoint; errors as of `transformer.checkpoint.opening.load`."""
         raise NotImplementedError
 
 

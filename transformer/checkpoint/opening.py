@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
+from transformer.checkpoint.listing import Format, LoadOptions
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
 from transformer.checkpoint.named import check_name, named
 from transformer.errors import CheckpointError
@@ -46,12 +47,9 @@ def load(
     """
     place = Path(source) if inside else named(source)
     check_name(place)
-    for one in provided("formats"):
-        if one.reads(place, inside=inside):
-            opened: Checkpoint = one.load(
-                place, answers=answers, given=given, inside=inside, progress=progress, device=device
-            )
-            return opened
+    other: Format | None = next((one for one in provided("formats") if one.reads(place, inside=inside)), None)
+    if other is not None:
+        return other.load(place, LoadOptions(answers, given, inside, progress, device))
     if answers or given:
         raise CheckpointError(
             "{folder}: is already a checkpoint of this program, so there are no questions; remove the answers "

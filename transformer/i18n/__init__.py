@@ -21,6 +21,7 @@ Example:
 from transformer.i18n.catalogue import ENGLISH, PSEUDO, languages, name_of, negotiated
 from transformer.i18n.sentence import (
     Sentence,
+    in_every_language,
     in_languages,
     joined,
     paragraph,
@@ -35,6 +36,7 @@ __all__ = [
     "ENGLISH",
     "PSEUDO",
     "Sentence",
+    "in_every_language",
     "in_languages",
     "joined",
     "languages",

@@ -205,6 +205,11 @@ def in_languages(texts: Mapping[str, str], /, **values: object) -> Sentence:
     return Written(texts, values)
 
 
+def in_every_language(sentence: Sentence) -> dict[str, str]:
+    """What a sentence says in each language, as data of which `in_languages` makes it again."""
+    return {one: said(sentence, one).replace("{", "{{").replace("}", "}}") for one in catalogue.languages()}
+
+
 def joined(separator: str, parts: Iterable[str]) -> Sentence:
     """Set whole sentences and data one after the other, such as the lines of a label.
 

@@ -9,8 +9,7 @@ last: before them it is known whether the family is, and whether there is room.
 """
 
 import re
-import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -23,8 +22,8 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.tokenizers import options
 from glassformer.extensions.weight_files.weight_folder import INDEX, INDEX_OF_PICKLED, PICKLED, WHOLE, read_index
 from transformer.checkpoint import opening
-from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.listing import Entry, Format, entry_at
+from transformer.checkpoint.free_memory import Progress, check_disk, silent
+from transformer.checkpoint.listing import Entry, Format, LoadOptions, entry_at
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, Checkpoint, read_config
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names
 from transformer.errors import CheckpointError, DataError, shown
@@ -130,7 +129,8 @@ def pull(
         sizes = {one.rfilename: one.size or 0 for one in about.siblings or ()}
         left = {file: sizes[file] for file in chosen(alone, sizes) if not (folder / file).exists()}
         done, whole = 0, sum(left.values())
-        _check_disk(alone, folder, whole)
+        remedy = say("Make room, or set HF_HOME to another disk.")
+        check_disk(folder, whole + SPARE, remedy, label=alone)
         for file, size in sorted(left.items(), key=lambda one: one[1]):
             counted = _counted(done, whole, progress)
             hf_hub_download(alone, file, revision=folder.name, token=token, **counted)
@@ -210,21 +210,10 @@ class HubFormat(Format):
         """Whether it is a name of the hub: nothing lies at such a path."""
         return inside is None and is_name(source.as_posix()) and not source.parent.exists() and not source.exists()
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
         """From the cache: a name means the same until it is pulled again; else it is downloaded."""
         folder = pull(source.as_posix(), again=False)
-        return opening.load(
-            folder, answers=answers, given=given, inside=_root().resolve(), progress=progress, device=device
-        )
+        return opening.load(folder, **vars(replace(how, inside=_root().resolve())))
 
 
 FORMAT = HubFormat()
@@ -274,18 +263,6 @@ def _check_family(folder: Path) -> None:
         family_of(files)
     else:  # one of this program's own
         read_config(content, label=files.label(CONFIG))
-
-
-def _check_disk(name: str, folder: Path, n_bytes: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if n_bytes + SPARE > free:
-        raise CheckpointError(
-            "{name}: needs {n:,} MB, and {folder} has {free:,} MB free; make room, or set HF_HOME to another disk.",
-            name=name,
-            n=round(n_bytes / 1e6),
-            folder=str(_root()),
-            free=round(free / 1e6),
-        )
 
 
 def _counted(before: int, whole: int, progress: Progress) -> dict[str, Any]:

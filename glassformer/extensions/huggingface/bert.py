@@ -4,11 +4,11 @@ Sources: Devlin et al., "BERT" (2019); Liu et al., "RoBERTa" (2019); Sanh et al.
 those of transformers 5.23, and of the files that its first versions wrote.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
-from glassformer.extensions.importers.library.keys import KeyTable, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import CLASSES, in_layers, renamed, unused
+from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, cut_rows
+from glassformer.extensions.importers.library.renaming import CLASSES, in_layers, renamed
 from transformer.i18n import say
 
 POSITIONS = "encoder.embedding.positions.table"
@@ -40,7 +40,6 @@ ROBERTA_HEAD = {
 }
 DISTIL_BODY = {
     "embeddings.word_embeddings.weight": "?input",
-    "embeddings.position_embeddings.weight": POSITIONS,
     f"embeddings.{NORM[0]}": f"encoder.embedding.{NORM[1]}",
     **in_layers("transformer.layer", "encoder", {
         "attention.{q,k,v,out}_lin": "self_attn.{q,k,v,out}_proj",
@@ -52,28 +51,22 @@ DISTIL_HEAD = {
     "vocab_{transform,layer_norm}.{p}": "mlm_head.{proj,norm}.{p}",
     "vocab_projector.{weight,bias}": "?{output,bias}",
 }
-_CLASSIFIERS = ("classifier.{p}", "classifier.dense.{p}", "classifier.out_proj.{p}", "pre_classifier.{p}",
-                "qa_outputs.{p}", "cls.seq_relationship.{p}")  # fmt: skip
+IGNORED = {"pooler.dense.{p}": CLASSES, "embeddings.{position_ids,token_type_ids}": NUMBERS}
+IGNORED_HEADS = {
+    "{classifier,classifier.dense,classifier.out_proj,pre_classifier,qa_outputs,cls.seq_relationship}.{p}": CLASSES
+}
 
 
-def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
-    yield from unused(CLASSES, "pooler.dense.{p}", prefixes=prefixes)
-    yield from unused(NUMBERS, "embeddings.position_ids", "embeddings.token_type_ids", prefixes=prefixes)
-    yield from unused(CLASSES, *_CLASSIFIERS)
+def _table(
+    name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, positions: Reshape = AS_IS
+) -> KeyTable:
+    own = {"embeddings.position_embeddings.weight": (positions, POSITIONS)}
+    rules = renamed({**body, **own, **IGNORED}, prefixes=(prefix, ""))
+    return KeyTable(say("A {family} model.", family=name), (*rules, *renamed({**head, **IGNORED_HEADS})))
 
 
-def _table(name: str, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None) -> KeyTable:
-    prefixes = (prefix, "")
-    rules: list[Rule] = [*renamed(body, prefixes=prefixes), *renamed(head)]
-    if first_row is not None:
-        how = cut_rows(first_row)
-        rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
-    return KeyTable(say("A {family} model.", family=name), tuple(rules), tuple(_unused(prefixes)))
-
-
-BERT = _table("BERT", BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,
-              "bert.", None)  # fmt: skip
-DISTILBERT = _table("DistilBERT", DISTIL_BODY, DISTIL_HEAD, "distilbert.", None)
+BERT = _table("BERT", BERT_BODY, BERT_HEAD, "bert.")
+DISTILBERT = _table("DistilBERT", DISTIL_BODY, DISTIL_HEAD, "distilbert.")
 
 
 def _first_row(settings: Settings) -> int:
@@ -83,7 +76,7 @@ def _first_row(settings: Settings) -> int:
 
 def roberta_table(settings: Settings) -> KeyTable:
     """RoBERTa's table; the first rows of its positions are not used."""
-    return _table("RoBERTa", BERT_BODY, ROBERTA_HEAD, "roberta.", _first_row(settings))
+    return _table("RoBERTa", BERT_BODY, ROBERTA_HEAD, "roberta.", cut_rows(_first_row(settings)))
 
 
 def _encoder(settings: Settings, present: Present, activation: Fields) -> Fields:

@@ -8,9 +8,8 @@ Junczys-Dowmunt et al. (2018) for Marian; Lewis et al., "BART" (2020); Liu et al
 "PEGASUS" (2020); Fan et al. (2020) for M2M100. The names are those of transformers 5.23.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
-from itertools import product
 
 from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
@@ -21,8 +20,8 @@ from glassformer.extensions.importers.library.config_settings import (
     Settings,
     always,
 )
-from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, Rule, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, ONE_ROW, renamed, unused
+from glassformer.extensions.importers.library.keys import AS_IS, KeyTable, Reshape, cut_rows
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, ONE_ROW, Becomes, renamed
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 
@@ -32,7 +31,7 @@ PLAIN = ACTIVATIONS
 GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
 
 
-_T5_NAMES = {
+_T5_NAMES: Mapping[str, Becomes] = {
     "shared.weight": "?input",
     "{encoder,decoder}.embed_tokens.weight": "?{source,target}",
     "lm_head.weight": "?output",
@@ -52,17 +51,11 @@ _T5_NAMES = {
     "decoder.block.{n}.layer.2.DenseReluDense.{wi,wi_0,wi_1,wo}.weight": (
         "decoder.layers.{n}.ffn.{up,gate,up,down}_proj.weight"
     ),
-}
-T5 = KeyTable(
-    say("A {family} model.", family="T5"),
-    tuple(renamed(_T5_NAMES)),
-    (
-        Unused(
-            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-            say("cross-attention uses no positions, so the original program ignores this tensor"),
-        ),
+    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": say(
+        "cross-attention uses no positions, so the original program ignores this tensor"
     ),
-)
+}
+T5 = KeyTable(say("A {family} model.", family="T5"), tuple(renamed(_T5_NAMES)))
 
 
 def t5(settings: Settings, _: Present) -> Fields:
@@ -128,27 +121,18 @@ BART_SIZES = {
 OFFSET = 2  # the first rows of their learned positions are not used
 
 
-def _bart_rules(positions: Reshape | None) -> Iterator[Rule]:
-    yield from renamed({"shared.weight": "?input"} | FAIRSEQ, prefixes=PREFIXES)
-    if positions:
-        table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
-        yield from renamed(table, prefixes=PREFIXES, reshape=positions)
-    yield Rule.of("lm_head.weight", "?output")
-    yield Rule.of("final_logits_bias", "?bias", reshape=ONE_ROW)
-
-
-_OLD = [
-    f"{stack}.{name}" for stack, name in product(("encoder", "decoder"), ("version", "embed_positions._float_tensor"))
-]
-_FORMULAS = [f"{stack}.embed_positions.weights" for stack in ("encoder", "decoder")]
-_UNUSED = (
-    *unused(say("it is only the version number of the file format"), *_OLD, prefixes=PREFIXES),
-    *unused(FORMULA, *_FORMULAS, prefixes=PREFIXES),
-)
+_BODY: Mapping[str, Becomes] = {
+    "shared.weight": "?input",
+    **FAIRSEQ,
+    "{stack}.{version,embed_positions._float_tensor}": say("it is only the version number of the file format"),
+    "{stack}.embed_positions.weights": FORMULA,
+}
+_HEAD: Mapping[str, Becomes] = {"lm_head.weight": "?output", "final_logits_bias": (ONE_ROW, "?bias")}
 
 
 def _table(name: Sentence, positions: Reshape | None) -> KeyTable:
-    return KeyTable(name, tuple(_bart_rules(positions)), _UNUSED)
+    own = {"{stack}.embed_positions.weight": (positions, "{stack}.embedding.positions.table")} if positions else {}
+    return KeyTable(name, (*renamed({**_BODY, **own}, prefixes=PREFIXES), *renamed(_HEAD)))
 
 
 MARIAN = _table(say("A {family} model.", family="Marian"), AS_IS)

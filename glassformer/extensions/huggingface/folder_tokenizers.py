@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, inferred
+from glassformer.extensions.importers.library.import_inputs import around_a_source
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.tokenizers import tokenizers_library, vocabulary_files
 from glassformer.extensions.tokenizers.options import (
@@ -175,16 +176,12 @@ def around(chosen: Chosen, ids: Fields) -> Fields:
     bos, eos = ids["bos_id"].value, ids["eos_id"].value
     bos = before[0] if bos is None and before else bos
     eos = after[0] if eos is None and after else eos
-    starts, ends = before[:1] == (bos,), after[:1] == (eos,)
     unknown = next((i for name in UNKNOWN if (i := source.id_of(name)) is not None), None)
     found: dict[str, Any] = {
         "unk_id": unknown,
         "bos_id": bos,
         "eos_id": eos,
-        "prepend_source_bos": starts,
-        "source_prefix": before[starts:],
-        "append_source_eos": ends,
-        "source_suffix": after[ends:],
+        **around_a_source(before, after, bos, eos),
     }
     if wrapping.start is not None:
         found["decoder_start_id"] = wrapping.start

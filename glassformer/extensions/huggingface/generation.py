@@ -16,6 +16,12 @@ from transformer.model.config_fields import MAX_COUNT
 SUPPRESSED, BAD_WORDS = "suppress_tokens", "bad_words_ids"
 # The field of our config -> the key that says it.
 KEYS: Mapping[str, str] = {
+    "pad_id": "pad_token_id",
+    "bos_id": "bos_token_id",
+    "eos_id": "eos_token_id",
+    "further_eos_ids": "eos_token_id",
+    "decoder_start_id": "decoder_start_token_id",
+    "forced_ids": "forced_bos_token_id",
     "banned_ids": BAD_WORDS,
     "banned_sequences": BAD_WORDS,
     "first_banned_ids": "begin_suppress_tokens",
@@ -47,13 +53,9 @@ NOT_DONE: Mapping[str, Any] = {
     "penalty_alpha": None,
     "max_time": None,
 }
-# Keys of pad_id, bos_id, eos_id, further_eos_ids, decoder_start_id and forced_ids; `KEYS` has the rules.
-THEIRS = (
-    "pad_token_id", "bos_token_id", "eos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id",
-)  # fmt: skip
-READ = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id", "forced_bos_token_id")
+IDS = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")  # which config.json may have, too
 OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART said forced_bos_token_id
-IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
+IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
 
 
 def read_generation(
@@ -64,8 +66,8 @@ def read_generation(
     `own` is generation_config.json, None if missing; `ids` are the family's defaults, by transformers' names.
     """
     file = FILE if own is not None else "config.json"
-    of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}
-    none = [(key, -1) for key in READ[:4]]  # as some of LLaMA's have it
+    of_config = {name: value for name, value in config.items() if own is None or name in IDS}
+    none = [(key, -1) for key in IDS]  # as some of LLaMA's have it
     own_said = {name: value for name, value in (own or {}).items() if value is not None and (name, value) not in none}
     record = {**ids, **of_config, **own_said}  # null in config.json: there is no such piece
     record = {name: None if (name, value) in none else value for name, value in record.items()}
@@ -73,23 +75,19 @@ def read_generation(
         record.setdefault("forced_bos_token_id", record.get("bos_token_id"))
     read = Settings({name: value for name, value in record.items() if value is not None}, label=f"{label}/{file}")
     values = {**_special(read), **_rules(read)}
-    keys = dict(zip(values, (*THEIRS, *KEYS.values()), strict=True))
-    if not record.get(BAD_WORDS):
-        keys["banned_ids"] = SUPPRESSED
-    known = {name: Known(value, _evidence(keys[name], own or {}, of_config)) for name, value in values.items()}
+    keys = {**KEYS, **({} if record.get(BAD_WORDS) else {"banned_ids": SUPPRESSED})}
+    known = {name: Known(values[name], _evidence(key, own or {}, of_config)) for name, key in keys.items()}
     return known, tuple(_notes(own if own is not None else config, file, whole=own is not None))
 
 
 def _special(read: Settings) -> dict[str, Any]:
     """The special ids of a record."""
     ends = _ids(read, "eos_token_id")
-    pad, bos, start = (read.whole(key, None, most=MAX_COUNT).value for key in (*THEIRS[:2], THEIRS[4]))
+    single = ("pad_id", "bos_id", "decoder_start_id")
     return {
-        "pad_id": pad,
-        "bos_id": bos,
+        **{name: read.whole(KEYS[name], None, most=MAX_COUNT).value for name in single},
         "eos_id": ends[0] if ends else None,
         "further_eos_ids": ends[1:],
-        "decoder_start_id": start,
         "forced_ids": _ids(read, "forced_bos_token_id"),
     }
 

@@ -6,36 +6,30 @@ Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (
 (2022); Biderman et al., "Pythia" (2023). The names are those of transformers 5.23.
 """
 
+from collections.abc import Mapping
+
 from glassformer.extensions.huggingface.llama_like import rotary
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Known, Present, Settings, always
-from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, MASK, in_layers, renamed, unused
+from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, KeyTable
+from glassformer.extensions.importers.library.renaming import FORMULA, MASK, Becomes, in_layers, renamed
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 
-_GPT2_PREFIXES, _NEOX_PREFIXES = ("transformer.", ""), ("gpt_neox.", "")
-
-_GPT2_NAMES = {
+_GPT2_NAMES: Mapping[str, Becomes] = {
     "wte.weight": "?input",
     "wpe.weight": "decoder.embedding.positions.table",
     "ln_f.{p}": "decoder.final_norm.{p}",
     "h.{n}.ln_{1,2}.{p}": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
     "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.bias": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.bias",
-}
-_GPT2_COLUMNS = {
-    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.weight": "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.weight"
-}
-_GPT2_JOINT = {"h.{n}.attn.c_attn.{p}": "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"}
-
+    "h.{n}.{attn.c_proj,mlp.c_fc,mlp.c_proj}.weight": (
+        TRANSPOSED, "decoder.layers.{n}.{self_attn.out,ffn.up,ffn.down}_proj.weight",
+    ),
+    "h.{n}.attn.c_attn.{p}": (SPLIT_COLUMNS, "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"),
+    "h.{n}.attn.{bias,masked_bias}": MASK,
+}  # fmt: skip
 GPT2 = KeyTable(
     say("A {family} model.", family="GPT-2"),
-    (
-        *renamed(_GPT2_NAMES, prefixes=_GPT2_PREFIXES),
-        *renamed(_GPT2_COLUMNS, prefixes=_GPT2_PREFIXES, reshape=TRANSPOSED),
-        *renamed(_GPT2_JOINT, prefixes=_GPT2_PREFIXES, reshape=SPLIT_COLUMNS),
-        Rule.of("lm_head.weight", "?output"),
-    ),
-    tuple(unused(MASK, "h.{n}.attn.bias", "h.{n}.attn.masked_bias", prefixes=_GPT2_PREFIXES)),
+    (*renamed(_GPT2_NAMES, prefixes=("transformer.", "")), *renamed({"lm_head.weight": "?output"})),
 )
 
 
@@ -61,27 +55,21 @@ def _gpt2(settings: Settings, _: Present) -> Fields:
     }
 
 
-_NEOX_NAMES = {
+_NEOX_NAMES: Mapping[str, Becomes] = {
     "embed_in.weight": "?input",
     "final_layer_norm.{p}": "decoder.final_norm.{p}",
     **in_layers("layers", "decoder", {
         "{input,post_attention}_layernorm": "{self_attn,ffn}_residual.norm",
         "{attention.dense,mlp.dense_h_to_4h,mlp.dense_4h_to_h}": "{self_attn.out,ffn.up,ffn.down}_proj",
     }),
+    "layers.{n}.attention.query_key_value.{p}": (SPLIT_HEADS, "decoder.layers.{n}.self_attn.{q,k,v}_proj.{p}"),
+    "layers.{n}.attention.{bias,masked_bias}": MASK,
+    "layers.{n}.attention.rotary_emb.inv_freq": FORMULA,
+    "rotary_emb.inv_freq": FORMULA,
 }  # fmt: skip
-_NEOX_JOINT = in_layers("layers", "decoder", {"attention.query_key_value": "self_attn.{q,k,v}_proj"})
 NEOX = KeyTable(
     say("A GPT-NeoX or Pythia model."),
-    (
-        *renamed(_NEOX_NAMES, prefixes=_NEOX_PREFIXES),
-        *renamed(_NEOX_JOINT, prefixes=_NEOX_PREFIXES, reshape=SPLIT_HEADS),
-        Rule.of("embed_out.weight", "?output"),
-        Rule.of("lm_head.weight", "?output"),
-    ),
-    (
-        *unused(MASK, "layers.{n}.attention.bias", "layers.{n}.attention.masked_bias", prefixes=_NEOX_PREFIXES),
-        *unused(FORMULA, "layers.{n}.attention.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=_NEOX_PREFIXES),
-    ),
+    (*renamed(_NEOX_NAMES, prefixes=("gpt_neox.", "")), *renamed({"{embed_out,lm_head}.weight": "?output"})),
 )
 
 

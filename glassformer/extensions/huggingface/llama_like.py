@@ -25,24 +25,22 @@ from glassformer.extensions.importers.library.config_settings import (
     Settings,
     always,
 )
-from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import FORMULA, in_layers, renamed, unused
+from glassformer.extensions.importers.library.keys import PLUS_ONE, KeyTable
+from glassformer.extensions.importers.library.renaming import FORMULA, Becomes, in_layers, renamed
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.attention_features import Rotary
 
-CONFIG, SCALED, NEW = "config.json", "rope_scaling", "rope_parameters"
-# "dynamic" equals "default" up to the training length, and longer texts are not read here.
-KINDS = {"default": "none", "dynamic": "none", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
-# The keys that each kind reads; others are unsupported.
-READ = {
-    "default": frozenset[str](),
-    "dynamic": frozenset({"factor", "original_max_position_embeddings"}),
-    "linear": frozenset({"factor"}),
-    "llama3": frozenset({"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}),
-    "yarn": frozenset({
-        "factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "truncate", "attention_factor",
-        "mscale", "mscale_all_dim",
-    }),
+SCALED, NEW = "rope_scaling", "rope_parameters"
+_LENGTHS = {"factor": "factor", "original_max_position_embeddings": "original_len"}
+# Kinds of scaling: what each is here, and the numbers that its keys are; others are unsupported. "" is read below, or
+# means nothing: "dynamic" equals "default" up to the training length, and longer texts are not read here.
+KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "default": ("none", {}),
+    "dynamic": ("none", dict.fromkeys(_LENGTHS, "")),
+    "linear": ("linear", {"factor": "factor"}),
+    "llama3": ("llama3", {**_LENGTHS, "low_freq_factor": "slow", "high_freq_factor": "fast"}),
+    "yarn": ("yarn", {**_LENGTHS, "beta_slow": "slow", "beta_fast": "fast", "truncate": "rounded",
+                      "attention_factor": "magnitude", "mscale": "", "mscale_all_dim": ""}),
 }  # fmt: skip
 ALWAYS = frozenset({"rope_type", "type", "rope_theta", "partial_rotary_factor"})
 
@@ -69,9 +67,7 @@ def rotary(
     else:
         old_share = settings.number(share_key, share).value
         numbers["share"] = said.get("partial_rotary_factor", old_share)
-    if numbers["scaling"] != "none":
-        numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    return Known(made(numbers, settings, key), say("{key} in {file}", key=key, file=CONFIG))
+    return Known(made(numbers, settings, key), settings.where(key))
 
 
 def of_record(
@@ -81,27 +77,17 @@ def of_record(
     kind = said.get("rope_type", said.get("type", "default"))
     if not isinstance(kind, str) or kind not in KINDS:
         raise settings.refused(f"{key}.rope_type", kind, say("one of {names}", names=", ".join(KINDS)))
+    scaling, names = KINDS[kind]
     for name in said:
-        if name not in READ[kind] | ALWAYS and said[name] is not None:
+        if name not in {*names, *ALWAYS} and said[name] is not None:
             raise settings.refused(
                 f"{key}.{name}", said[name], say("no value, because {kind} does not use it", kind=kind)
             )
     if whole and said.get("partial_rotary_factor") not in (None, 1.0):
         raise settings.refused(f"{key}.partial_rotary_factor", said["partial_rotary_factor"], "1.0")
     values = {name: value for name, value in said.items() if value is not None}
-    numbers: dict[str, Any] = {"base": values.get("rope_theta", base), "scaling": KINDS[kind]}
-    for name, ours in (
-        ("factor", "factor"),
-        ("original_max_position_embeddings", "original_len"),
-        ("low_freq_factor", "slow"),
-        ("high_freq_factor", "fast"),
-        ("beta_slow", "slow"),
-        ("beta_fast", "fast"),
-        ("truncate", "rounded"),
-        ("attention_factor", "magnitude"),
-    ):
-        if name in values and name in READ[kind] and kind != "dynamic":
-            numbers[ours] = values[name]
+    numbers: dict[str, Any] = {"base": values.get("rope_theta", base), "scaling": scaling}
+    numbers |= {names[name]: value for name, value in values.items() if names.get(name)}
     if kind == "yarn" and "mscale" in values and "mscale_all_dim" in values and "magnitude" not in numbers:
         numbers["magnitude"] = _ratio(settings, key, values)
     return numbers
@@ -109,6 +95,8 @@ def of_record(
 
 def made(numbers: Mapping[str, Any], settings: Settings, key: str) -> Rotary:
     """The record of them; a number that makes no sense is refused."""
+    if numbers["scaling"] != "none":
+        numbers = {"original_len": settings.whole("max_position_embeddings").value, **numbers}
     try:
         return Rotary(**numbers)
     except ValueError as error:
@@ -140,27 +128,25 @@ def grows(record: Mapping[str, Any]) -> bool:
 PREFIXES = ("model.", "")
 FULL, SLIDING = "full_attention", "sliding_attention"
 
-PLAIN = {
+PLAIN: Mapping[str, Becomes] = {
     "embed_tokens.weight": "?input",
     **in_layers("layers", "decoder", {
         "self_attn.{q,k,v,o}_proj": "self_attn.{q,k,v,out}_proj",
         "mlp.{gate,up,down}_proj": "ffn.{gate,up,down}_proj",
     }),
+    "layers.{n}.self_attn.rotary_emb.inv_freq": FORMULA,
+    "rotary_emb.inv_freq": FORMULA,
 }  # fmt: skip
 NORMS_OF_HEADS = {"layers.{n}.self_attn.{q,k}_norm.weight": "decoder.layers.{n}.self_attn.{q,k}_norm.weight"}
 NORMS = {
     "layers.{n}.{input,post_attention}_layernorm.weight": "decoder.layers.{n}.{self_attn,ffn}_residual.norm.weight",
     "norm.weight": "decoder.final_norm.weight",
 }
-HEAD = Rule.of("lm_head.weight", "?output")
-FREQUENCIES = tuple(
-    unused(FORMULA, "layers.{n}.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", prefixes=PREFIXES)
-)
+HEAD = {"lm_head.weight": "?output"}
 
 LLAMA = KeyTable(
     say("A decoder with LLaMA's tensor names."),
-    (*renamed(PLAIN | NORMS | NORMS_OF_HEADS, prefixes=PREFIXES), HEAD),
-    FREQUENCIES,
+    (*renamed({**PLAIN, **NORMS, **NORMS_OF_HEADS}, prefixes=PREFIXES), *renamed(HEAD)),
 )
 
 
@@ -229,7 +215,7 @@ def _smollm3(settings: Settings, _: Present) -> Fields:
     if not isinstance(placed, list) or len(placed) != n or not all(one in (0, 1) for one in placed):
         raise settings.refused("no_rope_layers", placed, say_n("{n} number, 0 or 1", "{n} numbers, each 0 or 1", n))
     unplaced = tuple(i for i, one in enumerate(placed) if not one)
-    why = say("{key} in {file}", key=", ".join(("no_rope_layers", "no_rope_layer_interval")), file=CONFIG)
+    why = settings.where("no_rope_layers", "no_rope_layer_interval")
     return {**said, "unplaced_layers": Known(unplaced, why), "windows": _switched(settings, said, within=unplaced)}
 
 
@@ -270,10 +256,7 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
             "sliding_window", window, say("2 or more, because transformers itself treats 1 as no window")
         )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
-    return Known(
-        found if any(found) else (),
-        say("{key} in {file}", key=", ".join(("sliding_window", "layer_types")), file=CONFIG),
-    )
+    return Known(found if any(found) else (), settings.where("sliding_window", "layer_types"))
 
 
 FOUR_NORMS = {
@@ -288,8 +271,8 @@ TANH = {**ACTIVATIONS, "gelu": "gelu_tanh"}  # the first configs said gelu, and 
 
 
 def _gemma_table(name: Sentence, norms: Mapping[str, str]) -> KeyTable:
-    plain = renamed(PLAIN, prefixes=PREFIXES)
-    return KeyTable(name, (*plain, *renamed(norms, prefixes=PREFIXES, reshape=PLUS_ONE), HEAD), FREQUENCIES)
+    moved = {theirs: (PLUS_ONE, ours) for theirs, ours in norms.items()}
+    return KeyTable(name, (*renamed({**PLAIN, **moved}, prefixes=PREFIXES), *renamed(HEAD)))
 
 
 GEMMA = _gemma_table(say("A {family} model.", family="Gemma"), NORMS)
@@ -322,7 +305,7 @@ def _gemma_2_and_3(settings: Settings) -> Fields:
 
 def _cap(settings: Settings, key: str, absent: float | None) -> Known:
     if settings.raw(key, absent) is None:
-        return Known(None, say("{key} in {file}", key=key, file=CONFIG))
+        return Known(None, settings.where(key))
     return settings.number(key, absent)
 
 
@@ -371,9 +354,7 @@ def _by_kind(settings: Settings) -> Known:
     near = of_record(settings, NEW, near_said, base=local.value)
     if near["scaling"] != "none":
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
-    if numbers["scaling"] != "none":
-        numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    why = say("{key} in {file}", key=NEW if nested else ", ".join(("rope_theta", "rope_local_base_freq")), file=CONFIG)
+    why = settings.where(NEW) if nested else settings.where("rope_theta", "rope_local_base_freq")
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 

@@ -5,7 +5,6 @@ A folder is written only inside a folder of checkpoints, under a new name, for a
 
 import os
 import re
-import shutil
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +27,7 @@ from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import MAX_NAME, Answers
+from transformer.checkpoint.free_memory import check_disk
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import n_bytes, save
@@ -149,7 +149,6 @@ def ranked(entry: Entry, report: ImportReport) -> ImportReport:
 NAME, WHERE, KEEP, WRITE, KEPT = "keep_name", "keep_where", "keep_answers", "keep_write", "kept_as"
 _NAME: Final = re.compile(r"[^\W_][\w .()-]{0,79}")
 _ENDINGS: Final = (".training", ".npz")  # mean something else in a folder of checkpoints
-_MARGIN: Final = 2.0  # of the file's size that has to be free: a full disk would hurt others
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -216,15 +215,8 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
         needed = n_bytes(values)
     with _ONE_AT_A_TIME:
         try:
-            free = shutil.disk_usage(parent).free
-            if free < _MARGIN * needed:
-                raise CheckpointError(
-                    "“{folder}”: has only {free:,} bytes free. The model takes {needed:,} bytes, and at least "
-                    "twice as many must be free.",
-                    folder=parent.name,
-                    free=free,
-                    needed=needed,
-                )
+            remedy = say("That is twice the size of the model. Make room, or choose another folder.")
+            check_disk(parent, 2 * needed, remedy, label=name)  # a full disk would hurt others
             folder.mkdir()  # takes the name, or says that somebody has it
             try:
                 save(content.parts(), folder)

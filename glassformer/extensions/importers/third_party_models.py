@@ -257,9 +257,20 @@ class ImportersSource(Source):
         return open_foreign(entry, session.answers_of(entry.name))
 
     def ask(self, entry: Entry, title: str, error: UnansweredError) -> NoReturn:
-        """Lead to the page that asks."""
+        """Say how many questions have to be answered first, and lead to the page that asks; stops the page."""
         assert isinstance(error, QuestionsError)
-        _ask(entry, title, len(error.report.asked))
+        if title:
+            head(title)
+        said = say_n(
+            "“{name}” cannot be opened until you answer {n} question about the model.",
+            "“{name}” cannot be opened until you answer {n} questions about the model.",
+            len(error.report.asked),
+            name=entry.title,
+        )
+        st.info(drawing.with_code(said), icon=MORE)
+        menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE, at=QUESTIONS)
+        publish_unopened()
+        st.stop()
 
     def opened(self, content_hash: str) -> Checkpoint | None:
         """With the answers that it was opened with."""
@@ -275,49 +286,28 @@ class ImportersSource(Source):
         return (":material/quiz:", said) if entry.holds == HOLDS else None
 
     def explain(self) -> None:
-        """Which formats, families and endings."""
-        _what_opens()
-
-
-def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
-    """Say how many questions have to be answered first, and lead to them; stops the page."""
-    if title:
-        head(title)
-    said = say_n(
-        "“{name}” cannot be opened until you answer {n} question about the model.",
-        "“{name}” cannot be opened until you answer {n} questions about the model.",
-        asked,
-        name=entry.title,
-    )
-    st.info(drawing.with_code(said), icon=MORE)
-    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE, at=QUESTIONS)
-    publish_unopened()
-    st.stop()
-
-
-def _what_opens() -> None:
-    """Draw what may lie in a folder of checkpoints, and how it gets there."""
-    with st.expander(say("Models from other programs")):
-        st.markdown(
-            say(
-                "You can put models saved by other programs into the same folders. They open without those "
-                "programs. The “Open a checkpoint” page shows what it recognised and asks you for any information "
-                "that the files lack."
+        """Which formats, families and endings may lie in a folder of checkpoints, and how they get there."""
+        with st.expander(say("Models from other programs")):
+            st.markdown(
+                say(
+                    "You can put models saved by other programs into the same folders. They open without those "
+                    "programs. The “Open a checkpoint” page shows what it recognised and asks you for any information "
+                    "that the files lack."
+                )
             )
-        )
-        for said, example, families in filter(None, (one.told() for one in readers())):
-            st.markdown(said)
-            st.code(example, language="python")
-            st.table(table(families), hide_header=True)
-        st.markdown(
-            say(
-                "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
-                "or is built around `torch.nn.Transformer`. The file does not contain everything that the model "
-                "needs, such as the number of heads. Put the tokenizer next to it.",
-                suffixes=", ".join(SUFFIXES),
+            for said, example, families in filter(None, (one.told() for one in readers())):
+                st.markdown(said)
+                st.code(example, language="python")
+                st.table(table(families), hide_header=True)
+            st.markdown(
+                say(
+                    "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
+                    "or is built around `torch.nn.Transformer`. The file does not contain everything that the model "
+                    "needs, such as the number of heads. Put the tokenizer next to it.",
+                    suffixes=", ".join(SUFFIXES),
+                )
             )
-        )
-        st.code(FILE, language="python")
+            st.code(FILE, language="python")
 
 
 def ways() -> tuple[ImportersSource, ...]:

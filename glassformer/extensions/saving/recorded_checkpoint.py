@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 import numpy as np
 
 from transformer.checkpoint.card import Card
-from transformer.checkpoint.free_memory import CPU, Device, Progress, silent
-from transformer.checkpoint.listing import Entry, Format
+from transformer.checkpoint.listing import Entry, Format, LoadOptions
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError, TokenizerError
 from transformer.files.untrusted_folder import FolderFiles
@@ -211,18 +210,9 @@ class RunFormat(Format):
         """Whether it is a run's file."""
         return source.suffix == SUFFIX and source.is_file()
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
         """The run in the place of a checkpoint."""
-        return opened(source, name=source.name, inside=inside)
+        return opened(source, name=source.name, inside=how.inside)
 
 
 FORMAT = RunFormat()

@@ -12,13 +12,12 @@ as input, and a decoder without its final norm.
 Source: Ott et al., "fairseq: A Fast, Extensible Toolkit for Sequence Modeling" (2019), and its code up to 0.12.
 """
 
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import SPLIT_ROWS, KeyTable, Rule, cut_rows
-from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, renamed, unused
+from glassformer.extensions.importers.library.keys import SPLIT_ROWS, cut_rows, spelled
+from glassformer.extensions.importers.library.renaming import FAIRSEQ, FORMULA, Becomes
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.errors import CheckpointError, shown
@@ -44,55 +43,33 @@ REFUSED = (
     "decoder_factorized_embed_dim", "encoder_langtok", "decoder_langtok",
 )  # fmt: skip
 # Of training, or of tables that are in the file.
-WITHOUT_EFFECT = [
-    f"{stack}_{name}"
-    for stack, name in product(
-        ("encoder", "decoder"),
-        ("embed_path", "layerdrop", "adapter_reduction_factor", "adapter_activation_fn", "adapter_lang_ids",
-         "finetune_adapter"),
-    )
-]  # fmt: skip
+_NAMES = (
+    "{stack}_{embed_path,layerdrop,adapter_reduction_factor,adapter_activation_fn,adapter_lang_ids,finetune_adapter}"
+)
+WITHOUT_EFFECT = [name for name, _ in spelled(_NAMES)]
 IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
 
 
-def _rules(learned: bool) -> Iterator[Rule]:
-    old = {
-        "encoder.layers.{n}.layer_norms.{0,1}.{p}": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
-        "decoder.layers.{n}.layer_norms.{0,1,2}.{p}": "decoder.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{p}",
-    }
-    yield from renamed(FAIRSEQ | old)
-    joint = "{stack}.layers.{n}.{self,encoder}_attn.in_proj_%s", "{stack}.layers.{n}.{self,cross}_attn.{q,k,v}_proj.%s"
-    for kind in ("weight", "bias"):
-        yield from renamed({joint[0] % kind: joint[1] % kind}, reshape=SPLIT_ROWS)
-    if learned:
-        table = {"{stack}.embed_positions.weight": "{stack}.embedding.positions.table"}
-        yield from renamed(table, reshape=cut_rows(PAD + 1))
-    yield from renamed({"decoder.output_projection.weight": "?output", "decoder.embed_out": "?output"})
-
-
-_VERSION = say("it is only the version number of the file format")
-_COPY = say(
-    "fairseq recomputes this tensor from the layer's other tensors when it loads the model"
-)  # since version 0.12
-_COPIES = [
-    f"encoder.layers.{{n}}.{name}_{kind}"
-    for name, kind in product(("in_proj", "out_proj", "fc1", "fc2"), ("weight", "bias"))
-]
-_UNUSED = (
-    *unused(_COPY, *_COPIES),
-    *unused(_VERSION, "encoder.version", "decoder.version"),
-    *unused(
-        FORMULA,
-        *(
-            f"{stack}.embed_positions.{name}"
-            for stack, name in product(("encoder", "decoder"), ("_float_tensor", "weights"))
-        ),
+NAMES: Mapping[str, Becomes] = {
+    **FAIRSEQ,
+    "encoder.layers.{n}.layer_norms.{0,1}.{p}": "encoder.layers.{n}.{self_attn,ffn}_residual.norm.{p}",
+    "decoder.layers.{n}.layer_norms.{0,1,2}.{p}": "decoder.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{p}",
+    "{stack}.layers.{n}.{self,encoder}_attn.in_proj_{p}": (
+        SPLIT_ROWS, "{stack}.layers.{n}.{self,cross}_attn.{q,k,v}_proj.{p}",
     ),
-)
-_TABLES = {
-    learned: KeyTable(say("A Transformer of {toolkit}.", toolkit="fairseq"), tuple(_rules(learned)), _UNUSED)
-    for learned in (False, True)
-}
+    "decoder.{output_projection.weight,embed_out}": "?output",
+    # Since version 0.12.
+    "encoder.layers.{n}.{in_proj,out_proj,fc1,fc2}_{weight,bias}": say(
+        "fairseq recomputes this tensor from the layer's other tensors when it loads the model"
+    ),
+    "{stack}.version": say("it is only the version number of the file format"),
+    "{stack}.embed_positions.{_float_tensor,weights}": FORMULA,
+}  # fmt: skip
+POSITIONS = {"{stack}.embed_positions.weight": (cut_rows(PAD + 1), "{stack}.embedding.positions.table")}
+
+
+def _names(options: ToolkitOptions, _: ToolkitFiles) -> Mapping[str, Becomes]:
+    return {**NAMES, **POSITIONS} if options.flag("encoder_learned_pos", False).value else NAMES
 
 
 def _recognises(weights: Weights) -> bool:
@@ -194,7 +171,7 @@ TOOLKIT = Toolkit(
     _recognises,
     _options,
     _pieces,
-    lambda options, _: _TABLES[options.flag("encoder_learned_pos", False).value],
+    _names,
     _fields,
     ("share_all_embeddings", "share_decoder_input_output_embed"),
 )

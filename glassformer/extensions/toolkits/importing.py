@@ -18,8 +18,15 @@ from glassformer.extensions.importers.library.config_settings import (
 )
 from glassformer.extensions.importers.library.import_inputs import ImportRequest, Tokenizers
 from glassformer.extensions.importers.library.kept_answers import not_asked
+from glassformer.extensions.importers.library.keys import KeyTable
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
+from glassformer.extensions.importers.library.renaming import (
+    account,
+    check_agreement,
+    renamed,
+    settle_sinusoids,
+    settle_tables,
+)
 from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
@@ -69,7 +76,9 @@ def import_toolkit(toolkit: Toolkit, place: ToolkitFiles, asked: ImportRequest) 
         options = ToolkitOptions(toolkit.options(place), label=weights.label)
         lists = toolkit.pieces(options, place)
         pieces = lists if isinstance(lists, ToolkitPieces) else None
-        found = keys.match(toolkit.table(options, place), list(weights.tensors))
+        rules = tuple(renamed(toolkit.names(options, place)))
+        table = KeyTable(say("A Transformer of {toolkit}.", toolkit=toolkit.name), rules)
+        found = keys.match(table, list(weights.tensors))
         said = toolkit.fields(options, frozenset(found.sources), pieces)
         if "?output" not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
             raise ClauseError(

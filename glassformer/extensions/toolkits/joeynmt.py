@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
-from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable
-from glassformer.extensions.importers.library.renaming import in_layers, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED
+from glassformer.extensions.importers.library.renaming import Becomes, in_layers
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, no_lists, part
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, say
@@ -32,10 +32,11 @@ WITHOUT_EFFECT = (  # of training, or of recurrent networks
 )  # fmt: skip
 
 
-NAMES = {
+NAMES: Mapping[str, Becomes] = {
     "{src,trg}_embed.lut.weight": "?{source,target}",
     "decoder.output_layer.weight": "?output",
     "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+    "{stack}.pe.pe": (FLATTENED, "{stack}.embedding.positions.table"),
     **in_layers("{stack}.layers", "{stack}", {
         "feed_forward.pwff_layer.{0,3}": "ffn.{up,down}_proj",
         "feed_forward.layer_norm": "ffn_residual.norm",
@@ -49,10 +50,6 @@ NAMES = {
         "{x,dec}_layer_norm": "{self,cross}_attn_residual.norm",
     }),
 }  # fmt: skip
-POSITIONS = {"{stack}.pe.pe": "{stack}.embedding.positions.table"}
-TABLE = KeyTable(
-    say("A Transformer of {toolkit}.", toolkit="Joey NMT"), (*renamed(NAMES), *renamed(POSITIONS, reshape=FLATTENED))
-)
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
@@ -157,7 +154,7 @@ TOOLKIT = Toolkit(
     lambda weights: "src_embed.lut.weight" in weights.tensors,
     _options,
     _pieces,
-    lambda *_: TABLE,
+    lambda *_: NAMES,
     _fields,
     ("tied_softmax",),
 )

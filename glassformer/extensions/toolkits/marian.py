@@ -12,15 +12,15 @@ bias, and integers instead of floats.
 Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), and its code up to 1.12.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import torch
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, KeyTable, Reshape, Rule
-from glassformer.extensions.importers.library.renaming import ONE_ROW
+from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape
+from glassformer.extensions.importers.library.renaming import ONE_ROW, Becomes
 from glassformer.extensions.tokenizers.tokenizer_families import sentencepiece
 from glassformer.extensions.toolkits.toolkit import (
     Toolkit,
@@ -56,7 +56,6 @@ WITHOUT_EFFECT = (
     "transformer-train-positions", "ulr-dim-emb", "ulr-trainable-transformation", "version", "max-length",
     "unit-norm", "dim-pos", "original-type", "dropout-rnn", "dropout-src", "dropout-trg",
 )  # fmt: skip
-ATTENTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 TABLES = {"Wemb": "?input", "encoder_Wemb": "?source", "decoder_Wemb": "?target"}
 SPLITTING = ("source.spm", "target.spm")
 SIDES = (("src", "source"), ("trg", "tgt", "target"))
@@ -78,7 +77,29 @@ def _rows(place: ToolkitFiles) -> int:
     return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
 
 
-def _rules(options: ToolkitOptions, rows: int) -> Iterator[Rule]:
+NAMES: Mapping[str, Becomes] = {
+    "{stack}_l{m}_{self,context}_W{q,k,v,o}": (
+        TRANSPOSED, "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.weight",
+    ),
+    "{stack}_l{m}_{self,context}_b{q,k,v,o}": (ONE_ROW, "{stack}.layers.{n}.{self,cross}_attn.{q,k,v,out}_proj.bias"),
+    "{stack}_l{m}_ffn_W{1,2}": (TRANSPOSED, "{stack}.layers.{n}.ffn.{up,down}_proj.weight"),
+    "{stack}_l{m}_ffn_b{1,2}": (ONE_ROW, "{stack}.layers.{n}.ffn.{up,down}_proj.bias"),
+    "{stack}_l{m}_{self_Wo,context_Wo,ffn_ffn}_ln_{scale,bias}": (
+        ONE_ROW, "{stack}.layers.{n}.{self_attn,cross_attn,ffn}_residual.norm.{weight,bias}",
+    ),
+    "{stack}_emb_ln_{scale,bias}_pre": (ONE_ROW, "{stack}.embedding.norm.{weight,bias}"),
+    "{stack}_top_ln_{scale,bias}": (ONE_ROW, "{stack}.final_norm.{weight,bias}"),
+    "Wpos": (FOR_BOTH, "{encoder,decoder}.embedding.positions.table"),
+}  # fmt: skip
+
+
+def _names(options: ToolkitOptions, place: ToolkitFiles) -> Mapping[str, Becomes]:
+    options.expect("type", "transformer")
+    options.expect("transformer-decoder-autoreg", "self-attention")
+    options.refuse(*REFUSED)
+    sizes, rows = options.raw("dim-vocabs"), _rows(place)
+    if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
+        raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
     table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
     turned = Reshape(
         partial(_with_zeros, rows=rows, turned=True),
@@ -90,39 +111,13 @@ def _rules(options: ToolkitOptions, rows: int) -> Iterator[Rule]:
         say("flattened into one row, with {value:,.0f} in the added entries", value=FAR_BELOW),
         exact=False,
     )
-    for name, role in TABLES.items():
-        yield Rule.of(name, role, reshape=table)
-    yield Rule.of("decoder_ff_logit_out_W", "?output", reshape=turned)
-    yield Rule.of("decoder_ff_logit_out_Wt", "?output", reshape=table)
-    yield Rule.of("decoder_ff_logit_out_b", "?bias", reshape=bias)
-    both = [f"{stack}.embedding.positions.table" for stack in ("encoder", "decoder")]
-    yield Rule.of("Wpos", *both, reshape=FOR_BOTH)
-    for stack, depth in (("encoder", "enc-depth"), ("decoder", "dec-depth")):
-        yield from _norm(f"{stack}_emb", f"{stack}.embedding.norm", "_pre")
-        yield from _norm(f"{stack}_top", f"{stack}.final_norm")
-        for i in range(options.whole(depth, least=1, most=MAX_LAYERS).value):
-            yield from _layer(f"{stack}_l{i + 1}", f"{stack}.layers.{i}", cross=stack == "decoder")
-
-
-def _layer(theirs: str, ours: str, *, cross: bool) -> Iterator[Rule]:
-    """The rules of one layer; Marian counts from 1."""
-    for name, own in {"self": "self_attn", **({"context": "cross_attn"} if cross else {})}.items():
-        for letter, projection in ATTENTIONS.items():
-            yield from _linear(f"{theirs}_{name}_{{}}{letter}", f"{ours}.{own}.{projection}")
-        yield from _norm(f"{theirs}_{name}_Wo", f"{ours}.{own}_residual.norm")
-    for number, projection in (("1", "up_proj"), ("2", "down_proj")):
-        yield from _linear(f"{theirs}_ffn_{{}}{number}", f"{ours}.ffn.{projection}")
-    yield from _norm(f"{theirs}_ffn_ffn", f"{ours}.ffn_residual.norm")
-
-
-def _linear(theirs: str, ours: str) -> Iterator[Rule]:
-    yield Rule.of(theirs.format("W"), f"{ours}.weight", reshape=TRANSPOSED)
-    yield Rule.of(theirs.format("b"), f"{ours}.bias", reshape=ONE_ROW)
-
-
-def _norm(theirs: str, ours: str, end: str = "") -> Iterator[Rule]:
-    yield Rule.of(f"{theirs}_ln_scale{end}", f"{ours}.weight", reshape=ONE_ROW)
-    yield Rule.of(f"{theirs}_ln_bias{end}", f"{ours}.bias", reshape=ONE_ROW)
+    return {
+        **NAMES,
+        **{name: (table, role) for name, role in TABLES.items()},
+        "decoder_ff_logit_out_Wt": (table, "?output"),
+        "decoder_ff_logit_out_W": (turned, "?output"),
+        "decoder_ff_logit_out_b": (bias, "?bias"),
+    }
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
@@ -133,16 +128,6 @@ def _options(place: ToolkitFiles) -> dict[str, Any]:
             array=CONFIG,
         )
     return settings(place.weights.evidence[CONFIG], label=f"{label}: {CONFIG}")
-
-
-def _table(options: ToolkitOptions, place: ToolkitFiles) -> KeyTable:
-    options.expect("type", "transformer")
-    options.expect("transformer-decoder-autoreg", "self-attention")
-    options.refuse(*REFUSED)
-    sizes, rows = options.raw("dim-vocabs"), _rows(place)
-    if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
-        raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
-    return KeyTable(say("A Transformer of {toolkit}.", toolkit="Marian"), tuple(_rules(options, rows)))
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
@@ -262,7 +247,7 @@ TOOLKIT = Toolkit(
     lambda weights: CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors,
     _options,
     _pieces,
-    _table,
+    _names,
     _fields,
     ("tied-embeddings", "tied-embeddings-all"),
 )

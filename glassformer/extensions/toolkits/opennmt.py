@@ -10,12 +10,12 @@ and values, parallel residuals, RMS norms, adapters (LoRA) and quantised layers.
 Source: Klein et al., "OpenNMT: Open-Source Toolkit for Neural Machine Translation" (2017), and its code up to 3.5.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, inferred
-from glassformer.extensions.importers.library.keys import FLATTENED, KeyTable, Rule
-from glassformer.extensions.importers.library.renaming import in_layers, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED
+from glassformer.extensions.importers.library.renaming import Becomes, in_layers
 from glassformer.extensions.toolkits.toolkit import Toolkit, ToolkitFiles, ToolkitOptions, ToolkitPieces, part
 from transformer.errors import ClauseError
 from transformer.i18n import Sentence, say
@@ -36,34 +36,26 @@ REFUSED = (
 )  # fmt: skip
 
 
-NAMES = {
+NAMES: Mapping[str, Becomes] = {
     "{encoder,decoder}.embeddings.make_embedding.emb_luts.0.weight": "?{source,target}",
     "{generator.0,generator}.weight": "?output",
     "{generator.0,generator}.bias": "?bias",
     "{stack}.layer_norm.{p}": "{stack}.final_norm.{p}",
+    "{stack}.embeddings.make_embedding.pe.pe": (FLATTENED, "{stack}.embedding.positions.table"),
 }
 IN_LAYER = {
-    "self_attn.{linear_query,linear_keys,linear_values,final_linear}": "self_attn.{q,k,v,out}_proj",
-    "context_attn.{linear_query,linear_keys,linear_values,final_linear}": "cross_attn.{q,k,v,out}_proj",
+    "{self,context}_attn.{linear_query,linear_keys,linear_values,final_linear}": "{self,cross}_attn.{q,k,v,out}_proj",
     "{layer_norm,layer_norm_1,layer_norm_2}": "{self_attn,self_attn,cross_attn}_residual.norm",
     "feed_forward.{layer_norm,w_2}": "{ffn_residual.norm,ffn.down_proj}",
 }
-POSITIONS = {"{stack}.embeddings.make_embedding.pe.pe": "{stack}.embedding.positions.table"}
 
 
-def _rules(gated: bool) -> Iterator[Rule]:
+def _names(options: ToolkitOptions, _: ToolkitFiles) -> Mapping[str, Becomes]:
     """The first map of a gated feed-forward network is the gate."""
+    gated = options.raw("pos_ffn_activation_fn") in GATED
     maps = {"feed_forward.{w_1,w_3}": "ffn.{gate,up}_proj"} if gated else {"feed_forward.w_1": "ffn.up_proj"}
-    yield from renamed(in_layers("encoder.transformer", "encoder", IN_LAYER | maps))
-    yield from renamed(in_layers("decoder.transformer_layers", "decoder", IN_LAYER | maps))
-    yield from renamed(NAMES)
-    yield from renamed(POSITIONS, reshape=FLATTENED)
-
-
-_TABLES = {
-    gated: KeyTable(say("A Transformer of {toolkit}.", toolkit="OpenNMT-py"), tuple(_rules(gated)))
-    for gated in (False, True)
-}
+    encoder = in_layers("encoder.transformer", "encoder", IN_LAYER | maps)
+    return {**encoder, **in_layers("decoder.transformer_layers", "decoder", IN_LAYER | maps), **NAMES}
 
 
 def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | None) -> Fields:
@@ -159,7 +151,7 @@ TOOLKIT = Toolkit(
     lambda weights: "decoder_type" in part(weights.evidence, "opt"),
     lambda place: place.weights.evidence["opt"],
     _pieces,
-    lambda options, _: _TABLES[options.raw("pos_ffn_activation_fn") in GATED],
+    _names,
     _fields,
     ("share_decoder_embeddings",),
 )

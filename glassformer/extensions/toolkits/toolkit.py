@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
-from glassformer.extensions.importers.library.keys import KeyTable
+from glassformer.extensions.importers.library.renaming import Becomes
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
@@ -22,9 +22,9 @@ NOTHING: tuple[Any, ...] = (None, False, 0, 0.0, "", [], {}, "none")  # what an 
 class ToolkitOptions(Settings):
     """The options that a toolkit trained a model with, wherever it saves them."""
 
-    def where(self, key: str) -> Sentence:
+    def where(self, *keys: str) -> Sentence:
         """Where a value was found."""
-        return say("{key} in the model's training options", key=key)
+        return say("{key} in the model's training options", key=", ".join(keys))
 
     def nowhere(self, key: str) -> Sentence:
         """That an option is absent, so its default is used."""
@@ -109,7 +109,7 @@ class Toolkit:
     options: Callable[[ToolkitFiles], Mapping[str, Any]]  # training options
     # Its lists of pieces, or a sentence about what is missing.
     pieces: Callable[[ToolkitOptions, ToolkitFiles], ToolkitPieces | Sentence]
-    table: Callable[[ToolkitOptions, ToolkitFiles], KeyTable]  # its key table
+    names: Callable[[ToolkitOptions, ToolkitFiles], Mapping[str, Becomes]]  # of its tensors
     # From options, tensors and lists to the fields of our config.
     fields: Callable[[ToolkitOptions, Present, ToolkitPieces | None], Fields]
     tied: tuple[str, ...]  # options of which any says that the output is the target's table of embeddings

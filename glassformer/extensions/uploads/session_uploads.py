@@ -20,11 +20,14 @@ from starlette.middleware import Middleware
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import third_party_models
-from glassformer.extensions.uploads.library.archives import OURS, check_all_differ, check_name
+from glassformer.extensions.uploads.library.archives import check_all_differ, check_name, check_total
 from glassformer.extensions.uploads.library.upload_folder import Received
+from glassformer.extensions.uploads.library.upload_worker import MADE
 from glassformer.extensions.uploads.upload_middleware import UploadLimitMiddleware
-from glassformer.extensions.uploads.upload_store import RECEIVED, UploadJob, UploadQueue, UploadStore
+from glassformer.extensions.uploads.upload_store import RECEIVED, UploadReader, UploadStore
 from glassformer.server import replicas, server_options
+from glassformer.server.jobs import Job, JobRegistry, JobStatus
+from glassformer.server.model_runner import BusyError
 from glassformer.server.parts import ServerPart
 from glassformer.server.streamlit_private import forget_upload, session_id
 from glassformer.shared.i18n import st
@@ -36,7 +39,9 @@ NAME: Final = "upload:"
 IMPORTED: Final = ("model", "foreign")  # `Entry.holds` of what importers open; others have a source of their own
 OWN: Final = "handed_in"
 MOST_OWN: Final = 8
+MOST_WAITING: Final = 100
 SWEEP_SECONDS: Final = 30.0
+STOP_SECONDS: Final = 1.0
 LARGE_BLOCK: Final = 4 * 2**20  # bytes; what a decoding makes and drops is smaller
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3  # both of malloc.h
@@ -75,9 +80,21 @@ def store() -> UploadStore:
 
 
 @st.cache_resource(show_spinner=False)
-def desk() -> UploadQueue:
-    """The queue in front of the process that reads it."""
-    return UploadQueue()
+def reader() -> UploadReader:
+    """The process that reads uploads."""
+    return UploadReader()
+
+
+@st.cache_resource(show_spinner=False)
+def queue() -> JobRegistry[str]:
+    """The queue in front of it; an upload is known by its token."""
+    return JobRegistry(_too_many, most=MOST_WAITING, at_once=1, room=0)
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError(
+        "{n} uploads are already waiting to be read, the most that this server allows; try again in a minute.", n=n
+    )
 
 
 @asynccontextmanager
@@ -93,7 +110,8 @@ async def kept() -> AsyncIterator[None]:
         yield
     finally:
         sweeping.cancel()
-        desk().close()
+        queue().end(STOP_SECONDS)
+        reader().end()
         store().close()
 
 
@@ -116,6 +134,7 @@ async def _sweep() -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         await asyncio.to_thread(store().sweep)
+        reader().rest()
 
 
 def _large_blocks_go_back() -> None:
@@ -196,28 +215,33 @@ def drop(waiting: Waiting) -> None:
     store().forget(waiting.token)
 
 
-def submit(waiting: Waiting) -> UploadJob:
-    """Have the files read; CheckpointError: they are gone, this session has too many uploads, or the queue is full."""
+def submit(waiting: Waiting) -> Job:
+    """Have the files read; CheckpointError: they are gone, or this session has too many uploads; BusyError."""
     if len(own()) >= MOST_OWN:
         raise CheckpointError(
             "You have already uploaded {n} models from this page; delete one of them first.", n=len(own())
         )
     received = [Received(file.name, _path(waiting.token, file.number)) for file in waiting.files]
     store().count(waiting.token, 0)  # they are used now
-    folder = store().root / waiting.token
-    return desk().submit(received, folder, title=_title(waiting), pickles=server_options.mode() == "on")
+    folder, pickles = store().root / waiting.token, server_options.mode() == "on"
+    return queue().ask(waiting.token, reader().work(received, folder, title=_title(waiting), pickles=pickles))
 
 
-def keep(waiting: Waiting, job: UploadJob) -> str:
+def stop(waiting: Waiting, job: Job) -> None:
+    """Nobody waits for a job any more: end it. Returns when nothing of it is under way."""
+    queue().withdraw(waiting.token)
+    if job.began:
+        job.over.wait()
+
+
+def keep(waiting: Waiting, seen: JobStatus) -> str:
     """Keep what was read; its name. Raises CheckpointError if it was refused."""
-    if job.read is None:
-        raise (
-            CheckpointError(job.refused)
-            if job.refused is not None
-            else CheckpointError("Reading stopped because no page was waiting for the result.")
-        )
-    made = job.folder / "made" / job.title
-    upload = store().keep(waiting.token, made, native=job.read.native, left_out=job.read.left_out)
+    if seen.problem is not None:
+        raise CheckpointError(seen.problem)
+    if seen.result is None:
+        raise CheckpointError("Reading stopped because no page was waiting for the result.")
+    made = store().root / waiting.token / MADE / _title(waiting)
+    upload = store().keep(waiting.token, made, native=seen.result.native, left_out=seen.result.left_out)
     name = NAME + upload.token
     st.session_state[OWN] = (*st.session_state.get(OWN, ()), name)
     return name
@@ -234,17 +258,7 @@ def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
         check_name(file.name)
     names = [*(file.name for file in waiting.files), *(file.name for file in files)]
     check_all_differ(names)
-    if len(names) > OURS.files:
-        raise CheckpointError(
-            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(names), most=OURS.files
-        )
-    n_bytes = waiting.n_bytes + sum(file.size for file in files)
-    if n_bytes > OURS.unpacked:
-        raise CheckpointError(
-            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
-            found=n_bytes,
-            most=OURS.unpacked,
-        )
+    check_total(len(names), waiting.n_bytes + sum(file.size for file in files))
 
 
 def _let_go(files: Sequence[UploadedFile]) -> None:

@@ -3,9 +3,12 @@
 from glassformer.extensions.importers.third_party_models import ImportersSource
 from glassformer.extensions.uploads import session_uploads
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
+from glassformer.extensions.uploads.library.upload_worker_client import Done
 from glassformer.extensions.uploads.session_uploads import File, Waiting
-from glassformer.extensions.uploads.upload_store import KEPT_SECONDS, UploadJob
+from glassformer.extensions.uploads.upload_store import KEPT_SECONDS
 from glassformer.server import replicas, server_options
+from glassformer.server.jobs import JobStatus
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing
 from glassformer.shared.drawing import pressed
 from glassformer.shared.i18n import st
@@ -19,35 +22,6 @@ FILES, WAITING, REFUSED, ARRIVED = "handed_files", "handed_waiting", "handed_ref
 EMPTY, READ, FORGET = "hand_in_empty", "hand_in_read", "hand_in_forget"
 MOST_ROWS = 12  # files with a button each
 DRAW_AGAIN_SECONDS = 0.2
-
-
-def offer(entry: Entry | None) -> None:
-    """Draw the drop zone, collapsed once something is opened, or say why there is none."""
-    if server_options.mode() == "off":
-        st.caption(_why_off())
-        return
-    said = say("Upload a model") if entry is None else say("Upload another model")
-    with st.expander(said, expanded=entry is None, icon=":material/upload_file:"):
-        _zone()
-
-
-def about(entry: Entry) -> None:
-    """Draw the notes about an upload: who can see it, how long, and which files were left out."""
-    if not session_uploads.is_name(entry.name):
-        return
-    said = [
-        say("Uploaded. Only people with this page's address can see the model."),
-        say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
-    ]
-    if left := session_uploads.left_out(entry.name):
-        names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
-        said.append(
-            say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)
-        )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(joined(" ", said))
-        if entry.name in st.session_state.get(session_uploads.OWN, ()):
-            st.button(say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:")
 
 
 def _zone() -> None:
@@ -123,7 +97,7 @@ def _size(n_bytes: int) -> str:
 def _take() -> None:
     """Callback: the browser has sent files."""
     files = [file for file in st.session_state.get(_key()) or () if hasattr(file, "getbuffer")]
-    session_uploads.desk().expect()
+    session_uploads.reader().expect()
     st.session_state[FILES] = st.session_state.get(FILES, 0) + 1  # an empty uploader in its place
     try:
         st.session_state[WAITING] = session_uploads.take_over(files, _waiting())
@@ -152,32 +126,31 @@ def _forget(name: str) -> None:
 def _read(waiting: Waiting) -> bool:
     """Have the files read, with a progress bar; returns whether they were accepted."""
     try:
-        job = session_uploads.submit(waiting)
-        _wait(job)
-        st.session_state[ARRIVED] = session_uploads.keep(waiting, job)
+        st.session_state[ARRIVED] = session_uploads.keep(waiting, _waited(waiting))
         st.session_state.pop(WAITING, None)
         st.session_state.pop(REFUSED, None)
-    except CheckpointError as error:
+    except (CheckpointError, BusyError) as error:
         st.session_state[REFUSED] = error.sentence
         return False
     return True
 
 
-def _wait(job: UploadJob) -> None:
-    place = st.empty()
+def _waited(waiting: Waiting) -> JobStatus:
+    """What came of reading, while a bar says how far it is."""
+    place, job = st.empty(), session_uploads.submit(waiting)
     try:
         while not job.over.wait(DRAW_AGAIN_SECONDS):
-            before = session_uploads.desk().before(job)
-            if before is not None:
+            if job.seen.state == "waiting":
+                before = session_uploads.queue().before(waiting.token)
                 place.progress(0.0, say_n("{n} upload is ahead of yours", "{n} uploads are ahead of yours", before))
             else:
-                done = job.done
+                done = job.seen.so_far or Done()
                 name = drawing.plain(done.name) or "…"
                 place.progress(min(done.done / max(done.most, 1), 1.0), say("Reading {name}", name=name))
         place.empty()
+        return job.seen
     finally:
-        if not job.over.is_set():
-            session_uploads.desk().stop(job)
+        session_uploads.stop(waiting, job)
 
 
 def _waiting() -> Waiting:
@@ -233,12 +206,33 @@ class UploadsSource(ImportersSource):
         session.arrive(ARRIVED)
 
     def offer(self, entry: Entry | None) -> None:
-        """The drop zone."""
-        offer(entry)
+        """The drop zone, collapsed once something is opened, or why there is none."""
+        if server_options.mode() == "off":
+            st.caption(_why_off())
+            return
+        said = say("Upload a model") if entry is None else say("Upload another model")
+        with st.expander(said, expanded=entry is None, icon=":material/upload_file:"):
+            _zone()
 
     def about(self, entry: Entry) -> None:
-        """Who sees an upload, and how long."""
-        about(entry)
+        """Who can see an upload, how long, and which files were left out."""
+        if not session_uploads.is_name(entry.name):
+            return
+        said = [
+            say("Uploaded. Only people with this page's address can see the model."),
+            say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
+        ]
+        if left := session_uploads.left_out(entry.name):
+            names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
+            said.append(
+                say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)
+            )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(joined(" ", said))
+            if entry.name in st.session_state.get(session_uploads.OWN, ()):
+                st.button(
+                    say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:"
+                )
 
     def label(self, entry: Entry) -> str | None:
         """Whose it is."""

@@ -1,4 +1,4 @@
-"""Upload store and queue: a private temporary folder with expiry, one upload at a time to the sandboxed worker.
+"""Upload store: a private temporary folder with expiry; the thread that has the sandboxed worker read uploads.
 
 Each upload has an unguessable token. Anyone with the token can use the upload, so a link shares it; only the session
 that uploaded it lists it. An upload is removed after an hour without use, all of them when the server ends; the next
@@ -6,28 +6,28 @@ server removes what a killed one left. In a folder that replicas share `ABOUT` d
 and removes it, and it outlives them.
 
 Only one is read at a time, because reading shares the CPU with decoding. Another process does it, see
-`extensions.uploads.library`; a thread waits for it.
+`extensions.uploads.library`; a thread waits for it, as a job of `glassformer.server.jobs`.
 """
 
-import contextlib
 import json
 import os
 import secrets
 import shutil
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glassformer.extensions.uploads.library.upload_folder import Read, Received
-from glassformer.extensions.uploads.library.upload_worker_client import Done, Worker
+from glassformer.extensions.uploads.library.upload_worker_client import Worker
 from glassformer.server import replicas
+from glassformer.server.jobs import Job
 from glassformer.server.replicas import OwnFolder
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 
 PREFIX = "glassformer-inbox-"
 KEPT_SECONDS = 3600.0  # without use
@@ -222,113 +222,45 @@ def gone() -> CheckpointError:
     return CheckpointError(replicas.gone(said))
 
 
-MOST_WAITING = 100
 IDLE_SECONDS = 60.0  # until the process that reads is ended
 
 
-@dataclass(eq=False)
-class UploadJob:
-    """One upload on its way."""
+class UploadReader:
+    """The process that reads, and the thread that starts it: the process ends with that."""
 
-    received: Sequence[Received]
-    folder: Path
-    title: str
-    pickles: bool
-    done: Done = field(default_factory=Done)  # how far it is
-    read: Read | None = None  # what came of it
-    refused: Sentence | None = None  # why nothing did
-    stopped: bool = False  # cancelled
-    over: threading.Event = field(default_factory=threading.Event)
-
-
-class UploadQueue:
-    """The queue in front of the process that reads, which is ended after so many `idle` seconds."""
-
-    def __init__(self, *, most: int = MOST_WAITING, idle: float = IDLE_SECONDS, worker: Worker | None = None) -> None:
-        self._most, self._idle = most, idle
-        self._worker, self._changed = worker or Worker(), threading.Condition()
-        self._soon = False
-        self._waiting: deque[UploadJob] = deque()
-        self._closed = False
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-
-    def submit(self, received: Sequence[Received], folder: Path, *, title: str, pickles: bool) -> UploadJob:
-        """Have files read; returns at once. Raises `CheckpointError`: too many wait already."""
-        job = UploadJob(received, folder, title, pickles)
-        with self._changed:
-            if len(self._waiting) >= self._most:
-                raise CheckpointError(
-                    "{n} uploads are already waiting to be read, the most that this server allows; try again in a "
-                    "minute.",
-                    n=len(self._waiting),
-                )
-            self._waiting.append(job)
-            self._changed.notify()
-        return job
+    def __init__(self, worker: Worker | None = None) -> None:
+        self._worker, self._thread = worker or Worker(), ThreadPoolExecutor(1)
+        self._used = time.monotonic()
 
     def expect(self) -> None:
-        """Start the worker before an upload, because it takes a few seconds."""
-        with self._changed:
-            self._soon = True
-            self._changed.notify()
+        """Start the process before an upload, because it takes a few seconds; a failure is shown to who uploads."""
+        self._used = time.monotonic()
+        self._thread.submit(self._worker.warm)
 
-    def before(self, job: UploadJob) -> int | None:
-        """How many wait before a job; None if it is being read, or over."""
-        with self._changed:
-            return self._waiting.index(job) + 1 if job in self._waiting else None
+    def work(self, received: Sequence[Received], folder: Path, *, title: str, pickles: bool) -> Callable[[Job], Read]:
+        """What a job does that has files read, and tells how far it is."""
 
-    def stop(self, job: UploadJob) -> None:
-        """Nobody waits for a job any more: end it. Returns when nothing of it is under way."""
-        with self._changed:
-            job.stopped = True
-            if job in self._waiting:
-                self._waiting.remove(job)
-                job.over.set()
-        job.over.wait()
+        def read(job: Job) -> Read:
+            try:
+                return self._worker.read(
+                    received, folder, title=title, pickles=pickles, progress=job.tell, stop=job.stopped.is_set
+                )
+            except GlassformerError:
+                raise
+            except Exception as error:  # a full disk, a process that cannot be started
+                self._worker.end()
+                raise CheckpointError("The files could not be read on this server; try again later.") from error
+            finally:
+                self._used = time.monotonic()
 
-    def close(self) -> None:
-        """End the process and the thread."""
-        with self._changed:
-            self._closed = True
-            for job in self._waiting:
-                job.stopped = True
-                job.over.set()
-            self._changed.notify()
-        self._worker.end()
+        return lambda job: self._thread.submit(read, job).result()
 
-    @property
-    def pid(self) -> int | None:
-        """Of the process that reads."""
-        return self._worker.pid
+    def rest(self, idle: float = IDLE_SECONDS) -> None:
+        """End the process, if nobody has used it for so long."""
+        if time.monotonic() - self._used > idle:
+            self._thread.submit(self._worker.end)
 
-    def _serve(self) -> None:
-        while not self._closed:
-            with self._changed:
-                if not self._changed.wait_for(lambda: self._waiting or self._closed or self._soon, self._idle):
-                    self._worker.end()
-                    continue
-                if self._closed:
-                    return
-                job, self._soon = self._waiting.popleft() if self._waiting else None, False
-            if job is not None:
-                self._do(job)
-                continue
-            with contextlib.suppress(GlassformerError):  # shown to the user who uploads
-                self._worker.warm()
-
-    def _do(self, job: UploadJob) -> None:
-        def see(done: Done) -> None:
-            job.done = done
-
-        try:
-            job.read = self._worker.read(
-                job.received, job.folder, title=job.title, pickles=job.pickles, progress=see, stop=lambda: job.stopped
-            )
-        except GlassformerError as error:
-            job.refused = error.sentence
-        except Exception:  # a full disk, a process that cannot be started: the waiting session gets the error
-            self._worker.end()
-            job.refused = say("The files could not be read on this server; try again later.")
-        finally:
-            job.over.set()
+    def end(self) -> None:
+        """End the process, after what it reads."""
+        self._thread.submit(self._worker.end)
+        self._thread.shutdown()

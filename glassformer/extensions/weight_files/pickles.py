@@ -65,7 +65,8 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
         converted = _kept.of(version) or _Converted()
         try:
             if converted.outline is None:
-                check_disk(converted.folder, size, label=label)
+                remedy = say("It is unpacked among the temporary files: set TMPDIR to a folder with more space.")
+                check_disk(converted.folder, size, remedy, label=label)
                 _run(file, size, str(converted.folder), label=label)
                 converted.outline = (outline_in(converted.folder, label=label),)
                 _kept.put(version, converted)

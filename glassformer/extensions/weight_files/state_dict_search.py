@@ -13,11 +13,13 @@ loralib, bitsandbytes, GPTQ and AWQ write.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from glassformer.extensions.weight_files.pickles import Odd, Tied
@@ -217,37 +219,47 @@ _KINDS: tuple[tuple[str, Sentence, Sentence], ...] = (  # what a name has in it
 _SMALL = ("I8", "U8", "F8_E4M3", "F8_E5M2")
 
 
-def in_two(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The weights that are stored as a length and a direction: the weight's name -> the names of both."""
-    there = set(names)
-    return {
-        f"{name.removesuffix(length)}weight": (name, name.removesuffix(length) + direction)
-        for name in there
-        for length, direction in _NORMED
-        if name.endswith(length) and name.removesuffix(length) + direction in there
-    }
+@dataclass(frozen=True)
+class Combined:
+    """A weight that a file stores in parts."""
+
+    parts: tuple[str, ...]  # their names, in order
+    info: TensorInfo  # the header that the whole would have
+    combine: Callable[[list[Tensor]], Tensor]  # the values of the parts to those of the whole
 
 
 _HEAD = re.compile(r"(.*(?:^|[._])heads)\.(0|[1-9]\d*)\.(.+\.(?:weight|bias))")
 
 
-def heads(tensors: Mapping[str, TensorInfo]) -> dict[str, tuple[str, ...]]:
-    """Maps that are stored head by head, such as `heads.0.key.weight`: a name for the whole -> the heads', in order."""
+def in_two(tensors: Mapping[str, TensorInfo]) -> dict[str, Combined]:
+    """The weights that are stored as a length and a direction, by the weight's name."""
+    found = dict[str, Combined]()
+    for name, (length, direction) in product(tensors, _NORMED):
+        other = name.removesuffix(length) + direction
+        if name.endswith(length) and other in tensors:
+            info = replace(tensors[other], dtype="F32")
+            found[f"{name.removesuffix(length)}weight"] = Combined((name, other), info, _of_length)
+    return found
+
+
+def heads(tensors: Mapping[str, TensorInfo]) -> dict[str, Combined]:
+    """Maps that are stored head by head, such as `heads.0.key.weight`, by a name for the whole."""
     groups: dict[str, dict[int, str]] = {}
     for one in filter(None, map(_HEAD.fullmatch, tensors)):
         groups.setdefault(f"{one[1]}.{one[3]}", {})[int(one[2])] = one[0]
-    return {
-        whole: tuple(names[i] for i in range(len(names)))
-        for whole, names in groups.items()
-        if whole not in tensors
-        and sorted(names) == list(range(len(names)))
-        and len({(tensors[name].dtype, tensors[name].shape) for name in names.values()}) == 1
-        and tensors[names[0]].shape
-    }
+    found = dict[str, Combined]()
+    for whole, names in groups.items():
+        parts = tuple(name for _, name in sorted(names.items()))
+        (_, shape), *others = {(tensors[name].dtype, tensors[name].shape) for name in parts}
+        if whole not in tensors and sorted(names) == list(range(len(names))) and shape and not others:
+            info = replace(tensors[parts[0]], shape=(len(parts) * shape[0], *shape[1:]))
+            found[whole] = Combined(parts, info, torch.cat)
+    return found
 
 
-def together(length: Tensor, direction: Tensor) -> Tensor:
+def _of_length(values: list[Tensor]) -> Tensor:
     """The weight of a length g and a direction v, of which each axis is summed that g has not."""
+    length, direction = values
     axes = [axis for axis in range(direction.dim()) if length.dim() != direction.dim() or length.size(axis) == 1]
     return direction * (length / direction.norm(dim=axes, keepdim=True))
 

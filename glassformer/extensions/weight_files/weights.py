@@ -30,8 +30,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.extensions.weight_files import pickles, state_dict_search, weight_folder
-from glassformer.extensions.weight_files.state_dict_search import unwrapped, without_wrappers
-from glassformer.extensions.weight_files.weight_folder import ARRAYS, PICKLED, TENSORS, WHOLE
+from glassformer.extensions.weight_files.state_dict_search import Combined, unwrapped, without_wrappers
+from glassformer.extensions.weight_files.weight_folder import PICKLED, TENSORS, WHOLE
 from transformer.checkpoint.free_memory import check_bytes
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, tensorfile
@@ -39,7 +39,6 @@ from transformer.files.tensorfile import Header, TensorInfo
 from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
-SUFFIX = ARRAYS
 SPECIAL = "special:"  # Marian's: such an array is a text
 MAX_TEXT = 1_000_000
 MAX_ARRAYS = 20_000
@@ -161,8 +160,8 @@ class Weights:
     notes: tuple[Sentence, ...]  # sentences about what was odd
     again: Callable[[], AbstractContextManager["Weights"]]  # opens the source once more
     _places: Mapping[str, _Place] = field(repr=False)
-    _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `state_dict_search` puts them together
-    heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # a map -> its parts, head by head
+    _in_two: Mapping[str, Combined] = field(default_factory=dict)  # weights of a length and a direction
+    heads: Mapping[str, Combined] = field(default_factory=dict)  # maps that are stored head by head
 
     @cached_property
     def settings(self) -> Mapping[str, int | float | bool | str | None]:
@@ -174,11 +173,8 @@ class Weights:
 
         Refuses one that is not floating point, does not fit into memory, or whose file changed meanwhile.
         """
-        if name in self._in_two:
-            made = state_dict_search.together(*(self.read(part) for part in self._in_two[name]))
-            return made if out is None else out.copy_(made)
-        if name in self.heads:
-            made = torch.cat([self.read(part) for part in self.heads[name]])
+        if (whole := self._in_two.get(name) or self.heads.get(name)) is not None:
+            made = whole.combine([self.read(part) for part in whole.parts])
             return made if out is None else out.copy_(made)
         place = self._places[name]
         if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
@@ -325,16 +321,8 @@ def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weigh
         if earlier != name:
             ties[name] = earlier
     tensors = {name: places[original].info for name, original in plain.items()}
-    in_two = state_dict_search.in_two(tensors)
-    for name, (length, direction) in in_two.items():
-        tensors[name] = replace(tensors[direction], dtype="F32")
-        del tensors[length], tensors[direction]
-    heads = state_dict_search.heads(tensors)
-    for whole, parts in heads.items():
-        rows, *rest = tensors[parts[0]].shape
-        tensors[whole] = replace(tensors[parts[0]], shape=(len(parts) * rows, *rest))
-        for part in parts:
-            del tensors[part]
+    tensors = _combined(tensors, in_two := state_dict_search.in_two(tensors))
+    tensors = _combined(tensors, heads := state_dict_search.heads(tensors))
     state_dict_search.check(tensors, label=label)
     if heads:
         said = say("Maps that are stored head by head are put together: {names}.", names=_listed([*heads]))
@@ -353,6 +341,13 @@ def _of_places(found: _Content, again: Callable[[], AbstractContextManager[Weigh
         _in_two=in_two,
         heads=heads,
     )
+
+
+def _combined(tensors: Mapping[str, TensorInfo], wholes: Mapping[str, Combined]) -> dict[str, TensorInfo]:
+    """The tensors with whole weights after them, in the place of their parts."""
+    parts = {part for one in wholes.values() for part in one.parts}
+    kept = {name: info for name, info in tensors.items() if name not in parts}
+    return kept | {name: one.info for name, one in wholes.items()}
 
 
 def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:

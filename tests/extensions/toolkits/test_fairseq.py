@@ -10,7 +10,7 @@ import torch
 from glassformer.extensions.importers.library import opening
 from tests.extensions.toolkits import reference_fairseq
 from tests.extensions.toolkits.plain import check, filled
-from transformer.checkpoint.load import load
+from transformer.checkpoint.opening import load
 from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError
 
@@ -86,14 +86,14 @@ def options(args, form):
 def test_it_computes_what_fairseq_does(tmp_path, name):
     path, reference = saved(tmp_path, **VARIANTS[name])
     sizes = (SIZES[0],) * 2 if name == "shared" else SIZES
-    check(opening.load(path), reference, size=sizes, least=4)
+    check(load(path), reference, size=sizes, least=4)
 
 
 @pytest.mark.parametrize("form", ["namespace", "plain"])
 def test_options_in_other_forms_and_the_folder_that_is_written(tmp_path, form):
     path, reference = saved(tmp_path / "theirs", form=form, **VARIANTS["pre"])
     save(opening.preview(path).parts, tmp_path / "ours", dtype=torch.float32)
-    for checkpoint in (opening.load(path), load(tmp_path / "ours")):
+    for checkpoint in (load(path), load(tmp_path / "ours")):
         check(checkpoint, reference, size=SIZES, least=4)
         assert checkpoint.model.config.decoder_start_id == checkpoint.model.config.eos_id == 2
         assert checkpoint.src_tokenizer.encode("x3@@ nothing </s>").ids == (7, 3, 2)
@@ -127,7 +127,7 @@ def twice(state):
 @pytest.mark.parametrize("rename", [packed, twice])
 def test_names_of_other_versions(tmp_path, rename):
     path, reference = saved(tmp_path, rename=rename)
-    check(opening.load(path), reference, size=SIZES, least=4)
+    check(load(path), reference, size=SIZES, least=4)
 
 
 REFUSED = {
@@ -167,4 +167,4 @@ def test_tensors_and_lists_that_do_not_fit_are_named(tmp_path):
     report = opening.preview(path).report
     assert report.can_be_written
     assert any("dict.de.txt, dict.en.txt" in note for note in report.notes)
-    assert opening.load(path).src_tokenizer.encode("7 8").ids == (7, 8)
+    assert load(path).src_tokenizer.encode("7 8").ids == (7, 8)

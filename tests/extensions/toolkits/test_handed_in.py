@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from glassformer.extensions.importers.library import opening, readers
 from tests.extensions.toolkits import test_fairseq, test_joeynmt, test_marian, test_opennmt
 from tests.extensions.toolkits.plain import batch
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 from transformer.text.tokenizer import Tokenizer
 
@@ -51,7 +52,7 @@ def test_it_is_read_anew_and_gives_the_same(tmp_path, name):
     made = tmp_path / "made" / "model"
     read = handed_in(path.parent, made, tmp_path / "work", pickles=True)
     assert (read.native, read.left_out) == (False, ())
-    theirs, ours = opening.load(path), opening.load(made, inside=tmp_path / "made")
+    theirs, ours = load(path), load(made, inside=tmp_path / "made")
     assert ours.model.config == theirs.model.config
     assert ours.src_tokenizer.pieces == theirs.src_tokenizer.pieces
     ids = batch(19, least=4, pad=theirs.model.config.pad_id)
@@ -78,7 +79,7 @@ def test_any_option_is_understood_or_refused_in_one_sentence(tmp_path, name, dat
     TOOLKITS[name].say_otherwise(path, {"decoder": said} if name == "joeynmt" else said)
     sentence = "model: "
     try:
-        opening.load(path)
+        load(path)
     except CheckpointError as error:
         sentence = str(error)
     assert "\n" not in sentence
@@ -113,7 +114,7 @@ def with_letters(name, folder):
 
 @pytest.mark.parametrize("name", TOOLKITS)
 def test_a_text_is_cut_by_the_file_of_sentencepiece_beside_it(tmp_path, name):
-    checkpoint = opening.load(with_letters(name, tmp_path))
+    checkpoint = load(with_letters(name, tmp_path))
     trace = checkpoint.run("".join(LETTERS[:3]))
     assert trace.src_tokens[:3] == tuple(LETTERS[:3])
     assert trace.src_tokens[3:] == ("</s>",) * checkpoint.config.append_source_eos

@@ -10,6 +10,7 @@ from glassformer.extensions.importers.library import opening
 from tests.extensions.toolkits import reference_joeynmt
 from tests.extensions.toolkits.plain import check, filled
 from tests.extensions.toolkits.test_opennmt import table
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
 SIZES = (23, 19)
@@ -76,7 +77,7 @@ def saved(folder, *, norms="pre", special=None, extra=None, **values):
 def test_it_computes_what_joey_does(tmp_path, name):
     norms, values = VARIANTS[name]
     path, reference = saved(tmp_path, norms=norms, **values)
-    checkpoint = opening.load(path)
+    checkpoint = load(path)
     check(checkpoint, reference, size=(SIZES[0],) * 2 if name == "shared" else SIZES, least=4)
     config = checkpoint.model.config
     assert (config.pad_id, config.unk_id, config.decoder_start_id, config.eos_id) == (1, 0, 2, 3)
@@ -114,7 +115,7 @@ def test_a_config_that_is_missing_none_or_does_not_say_where_norms_stand(tmp_pat
         opening.preview(path)
     path, _ = saved(tmp_path)
     (tmp_path / "src_vocab.txt").unlink()  # texts are ids then, and the special ones are the config's
-    checkpoint = opening.load(path)
+    checkpoint = load(path)
     assert checkpoint.src_tokenizer.encode("7 8").ids == (7, 8)
     assert checkpoint.model.config.decoder_start_id == 2
 

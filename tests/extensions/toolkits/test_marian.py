@@ -10,6 +10,7 @@ import yaml
 from glassformer.extensions.importers.library import opening
 from tests.extensions.toolkits import reference_marian
 from tests.extensions.toolkits.plain import check, filled
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
 SIZES = (23, 19)
@@ -64,7 +65,7 @@ def vocabulary(size, name):
 def test_it_computes_what_marian_does(tmp_path, name):
     path, reference = saved(tmp_path, **VARIANTS[name])
     sizes = (OPTIONS | VARIANTS[name])["dim-vocabs"]
-    checkpoint = opening.load(path)
+    checkpoint = load(path)
     check(checkpoint, reference, size=sizes, least=2)
     config = checkpoint.model.config
     assert (config.decoder_start_id, config.eos_id, config.banned_ids) == (max(sizes), 0, (1,))
@@ -73,7 +74,7 @@ def test_it_computes_what_marian_does(tmp_path, name):
 def test_learned_positions_and_a_vocabulary_as_yaml_has_it(tmp_path):
     """Learned positions take the place of the scale."""
     path, reference = saved(tmp_path, extra=filled({"Wpos": (1000, 12)}))
-    checkpoint = opening.load(path)
+    checkpoint = load(path)
     check(checkpoint, reference, size=SIZES, least=2)
     tokenizer = checkpoint.src_tokenizer
     assert tokenizer.pieces[:7] == ("</s>", "<unk>", "Ärger", "'", "#", "no", "1.5")

@@ -13,6 +13,7 @@ from glassformer.extensions.importers.library import opening
 from tests.extensions.toolkits import reference_opennmt
 from tests.extensions.toolkits.plain import check, filled
 from tests.extensions.toolkits.test_records import of_module
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
 SIZES = (23, 19)
@@ -114,7 +115,7 @@ def table(opt, most=5000, d=12):
 )
 def test_it_computes_what_opennmt_does(tmp_path, name, version):
     path, reference = saved(tmp_path, version=version, **(VARIANTS | OF_3)[name])
-    checkpoint = opening.load(path)
+    checkpoint = load(path)
     sizes = (SIZES[0],) * 2 if name == "shared" else SIZES
     check(checkpoint, reference, size=sizes, least=4)
     assert checkpoint.model.config.positions == "sinusoidal"

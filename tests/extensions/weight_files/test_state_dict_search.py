@@ -97,4 +97,4 @@ def test_maps_that_are_stored_head_by_head_are_put_together(tmp_path):
         assert weights.tensors["a.heads.key.weight"].shape == (33, 5)
         assert torch.equal(weights.read("a.heads.key.weight"), torch.cat([*parts.values()]))
         assert "put together: a.heads.key.weight" in str(weights.notes[-1])
-        assert len(weights.heads["a.heads.key.weight"]) == 11
+        assert len(weights.heads["a.heads.key.weight"].parts) == 11

@@ -21,8 +21,8 @@ class NotesFormat(Format):
     def reads(self, source, *, inside):
         return source.suffix == ".notes"
 
-    def load(self, source, *, answers, given, inside, progress, device):
-        return native.load(source.with_suffix(""), inside=inside, progress=progress, device=device)
+    def load(self, source, how):
+        return native.load(source.with_suffix(""), inside=how.inside)
 
 
 @pytest.fixture

@@ -35,9 +35,9 @@ from typing import Any, Final
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Known
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS
-from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, Unused, expression, spelled
+from glassformer.extensions.importers.library.keys import KeyTable, Match, Reshape, Rule, expression, spelled
 from glassformer.extensions.importers.library.parts import PARTS
-from glassformer.extensions.importers.library.renaming import equal
+from glassformer.extensions.importers.library.renaming import equal, renamed
 from glassformer.extensions.importers.library.report import Field, Imported, ask, inferred
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.weights import Weights
@@ -168,8 +168,7 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
     ignored = record.get("ignored", {})
     for name, why in ignored.items():
         _one_of(f"ignored.{name}", why, IGNORED)
-    lines = ((one, why) for name, why in ignored.items() for one, _ in spelled(name))
-    unused = (Unused(one, IGNORED[why]) for one, why in lines)
+    idle = renamed({name: IGNORED[why] for name, why in ignored.items()})
     for case in record.get("cases", ()):
         _check(case, _CASE, "cases.")
     for part in (record, *record.get("cases", ())):
@@ -194,7 +193,7 @@ def made(record: Mapping[str, Any], file: str) -> NameCard:
             )
     if not needs:
         raise ClauseError("a card needs the keys {keys}", keys="needs")
-    return NameCard(file, record, KeyTable(name, rules, tuple(unused), of_one_code=True), tuple(needs))
+    return NameCard(file, record, KeyTable(name, (*rules, *idle), of_one_code=True), tuple(needs))
 
 
 def _check(record: Mapping[str, Any], kinds: Mapping[str, type], before: str) -> None:
@@ -395,9 +394,9 @@ def _head_widths(sizes: Mapping[str, tuple[int, ...]], heads: Any, said: Mapping
 
 def heads_of(card: NameCard | None, found: Match, weights: Weights, width: int | None) -> Field | None:
     """The number of heads, where maps are stored head by head or one map serves all heads."""
-    parts = next((weights.heads[one.source] for one in found.taken if one.source in weights.heads), None)
-    if parts is not None:
-        return inferred("n_heads", len(parts), say("The maps are stored head by head."))
+    whole = next((weights.heads[one.source] for one in found.taken if one.source in weights.heads), None)
+    if whole is not None:
+        return inferred("n_heads", len(whole.parts), say("The maps are stored head by head."))
     one = next((name for name in weights.tensors if card and name == f"{found.prefix}{card.of('head_width')}"), None)
     if one is None or not width or width % weights.tensors[one].shape[0]:
         return None

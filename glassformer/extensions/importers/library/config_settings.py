@@ -160,7 +160,7 @@ class Settings:
         if found.value != second.value:
             expected = say("{value}, as in {other}", value=found.value, other=key)
             raise self.refused(other, second.value, expected)
-        return Known(found.value, self.where(f"{key}, {other}"))
+        return Known(found.value, self.where(key, other))
 
     def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
         """The error for a value that this program has no arithmetic for."""
@@ -188,9 +188,9 @@ class Settings:
                 keys=first(unknown),
             )
 
-    def where(self, key: str) -> Sentence:
+    def where(self, *keys: str) -> Sentence:
         """Where a value was found."""
-        return say("{key} in config.json", key=key)
+        return say("{key} in config.json", key=", ".join(keys))
 
     def nowhere(self, key: str) -> Sentence:
         """That nothing was found, and what it is then."""

@@ -355,12 +355,8 @@ def _around(
     wrapping = tokenizers.source.wrapping
     if wrapping.before or wrapping.after:
         why = say("The tokenizer determines this.")
-        before, after = wrapping.before, wrapping.after if reads else ()
-        starts, ends = before[:1] == (start,), after[:1] == (ids["eos_id"],)
-        yield Field("prepend_source_bos", "read", starts, why)
-        yield Field("append_source_eos", "read", ends, why)
-        yield Field("source_prefix", "read", before[starts:], why)
-        yield Field("source_suffix", "read", after[ends:], why)
+        around = around_a_source(wrapping.before, wrapping.after if reads else (), start, ids["eos_id"])
+        yield from (Field(name, "read", value, why) for name, value in around.items())
         return
     if tokenizers.raw:
         why = say("Without a tokenizer, ids are read exactly as typed.")
@@ -379,6 +375,19 @@ def _around(
         yield inferred(
             "append_source_eos", False, say("A decoder-only model continues its text, so the text gets no end mark.")
         )
+
+
+def around_a_source(
+    before: tuple[int, ...], after: tuple[int, ...], bos: int | None, eos: int | None
+) -> dict[str, bool | tuple[int, ...]]:
+    """What a tokenizer puts around a source, as fields of a config with these marks."""
+    starts, ends = before[:1] == (bos,), after[:1] == (eos,)
+    return {
+        "prepend_source_bos": starts,
+        "append_source_eos": ends,
+        "source_prefix": before[starts:],
+        "source_suffix": after[ends:],
+    }
 
 
 def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:

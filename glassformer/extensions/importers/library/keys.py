@@ -1,7 +1,7 @@
 r"""Rules from a file's tensor names to the model's: patterns, reshapes of values, and their matching.
 
-A table is data. A rule's pattern is a name in which `{n}` is the number of a layer, `{h}` another number, and `{p}`
-"weight" or "bias"; letter case matters.
+A table is data. A rule's pattern is a name in which `{n}` is the number of a layer, `{m}` the same counted
+from 1, `{h}` another number, and `{p}` "weight" or "bias"; letter case matters.
 
     Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
 
@@ -188,10 +188,12 @@ def _flat(table: Tensor) -> Tensor:
 
 MAX_PREFIX = 6  # parts of a name before what a table knows
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-_HOLE = re.compile(r"\{([nhp])\}")
-_HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "h": r"\d{1,4}", "p": r"(?P<p>weight|bias)"}
+_HOLE = re.compile(r"\{([nmhp])\}")
+_HOLES = {
+    "n": r"(?P<n>0|[1-9]\d{0,3})", "m": r"(?P<m>[1-9]\d{0,3})", "h": r"\d{1,4}", "p": r"(?P<p>weight|bias)",
+}  # fmt: skip
 _DIGITS = re.compile(r"(?<![^.])(\d+|\{h\})(?![^.])")  # a part of a name that is a number
-_GLUED = re.compile(r"[^.]\{[nh]\}")
+_GLUED = re.compile(r"[^.]\{[nmhp]\}")
 _NUMBER = re.compile(r"(?<![^.])\d+\.")
 _PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
 _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
@@ -199,11 +201,12 @@ _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
 
 @dataclass(frozen=True)
 class Rule:
-    """What a tensor of a file becomes."""
+    """What a tensor of a file becomes, or why the model has no use for it."""
 
     source: str  # a pattern of its name
-    targets: tuple[str, ...]  # patterns of the names in the model
+    targets: tuple[str, ...]  # patterns of the names in the model; none if it is ignored
     reshape: Reshape = AS_IS  # how the values are moved
+    why_not: Sentence = say("the model does not use it")  # a clause for the report, where it is ignored
 
     @classmethod
     def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
@@ -242,30 +245,19 @@ def _chosen(name: str, i: int) -> str:
 
 
 @dataclass(frozen=True)
-class Unused:
-    """A tensor that the model has no use for."""
-
-    pattern: str  # of its name
-    why: Sentence  # A clause for the report
-
-
-@dataclass(frozen=True)
 class KeyTable:
     """How one kind of program names its tensors."""
 
     name: Sentence  # what it is called
-    rules: tuple[Rule, ...]  # what becomes of them
-    unused: tuple[Unused, ...] = ()  # those that are ignored
+    rules: tuple[Rule, ...]  # what becomes of them; the first that fits counts
     of_one_code: bool = False  # all models of it have these names: they leave no part open
 
     @cached_property
-    def by_form(self) -> Mapping[str, Sequence[Rule | Unused]]:
+    def by_form(self) -> Mapping[str, Sequence[Rule]]:
         """The rules by the form of their tensor's name, "" for `block{n}`: files have many names, tables many rules."""
-        found: dict[str, list[Rule | Unused]] = {}
-        rules: tuple[Rule | Unused, ...] = (*self.rules, *self.unused)
-        for rule in rules:
-            first = rule.source if isinstance(rule, Rule) else rule.pattern
-            found.setdefault("" if _GLUED.search(first) else form(first), []).append(rule)
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            found.setdefault("" if _GLUED.search(rule.source) else form(rule.source), []).append(rule)
         return found
 
 
@@ -347,13 +339,13 @@ def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Ma
     ignored: dict[str, Sentence] = {}
     left: list[str] = []
     for name in names:
-        found = _found(table, called.get(name, name.removeprefix(prefix)))
-        if isinstance(found, MatchedTensor):
-            taken.append(replace(found, source=name))
-        elif found is not None:
-            ignored[name] = found.why
-        else:
+        rule, targets = _found(table, called.get(name, name.removeprefix(prefix)))
+        if rule is None:
             left.append(name)
+        elif targets:
+            taken.append(MatchedTensor(name, targets, rule.reshape))
+        else:
+            ignored[name] = rule.why_not
     inside = {target for one in taken if one.source.startswith(prefix) for target in one.targets}
     second = [one.source for one in taken if not one.source.startswith(prefix) and inside & set(one.targets)]
     return Match(table, prefix, tuple(taken), ignored, tuple(left)).leaving(second)
@@ -415,15 +407,12 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
     return made
 
 
-def _found(table: KeyTable, name: str) -> MatchedTensor | Unused | None:
+def _found(table: KeyTable, name: str) -> tuple[Rule | None, tuple[str, ...]]:
+    """The first rule that fits a name, and what it becomes by that."""
     for rule in (*table.by_form.get(form(name), ()), *table.by_form.get("", ())):
-        there = expression(rule.pattern if isinstance(rule, Unused) else rule.source).fullmatch(name)
-        if there is None:
-            continue
-        if isinstance(rule, Unused):
-            return rule
-        return MatchedTensor(name, tuple(_filled(pattern, there) for pattern in rule.targets), rule.reshape)
-    return None
+        if there := expression(rule.source).fullmatch(name):
+            return rule, tuple(_filled(pattern, there.groupdict()) for pattern in rule.targets)
+    return None, ()
 
 
 @lru_cache(maxsize=2048)
@@ -439,13 +428,13 @@ def expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)))
 
 
-def _filled(pattern: str, holes: re.Match[str]) -> str:
-    return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
+def _filled(pattern: str, holes: Mapping[str, str]) -> str:
+    return _HOLE.sub(lambda hole: holes[hole[1]] if hole[1] in holes else str(int(holes["m"]) - 1), pattern)
 
 
 def _is_layers(table: KeyTable, name: str) -> bool:
-    rules = (rule for rule in table.by_form.get(form(name), ()) if isinstance(rule, Rule))
-    return any("{n}" in rule.source and expression(rule.source).fullmatch(name) for rule in rules)
+    rules = (rule for rule in table.by_form.get(form(name), ()) if rule.targets and "{n}" in rule.source)
+    return any(expression(rule.source).fullmatch(name) for rule in rules)
 
 
 def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -457,9 +446,9 @@ def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]
         for i in range(min(len(parts), MAX_PREFIX) + 1):
             prefix = "".join(f"{part}." for part in parts[:i])
             rest = name.removeprefix(prefix)
-            if not isinstance(found := _found(table, rest), MatchedTensor):
-                continue
+            _, targets = _found(table, rest)
             # There is no model below the number of one of several layers, unless it has numbered layers itself.
-            if not _NUMBER.search(prefix) or _is_layers(table, rest) or all(one.startswith(prefix) for one in ends):
-                given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
+            alone = not _NUMBER.search(prefix) or all(one.startswith(prefix) for one in ends)
+            if targets and (alone or _is_layers(table, rest)):
+                given.setdefault(prefix, {}).update(dict.fromkeys(targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

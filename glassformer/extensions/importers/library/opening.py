@@ -50,7 +50,7 @@ from glassformer.extensions.weight_files.weights import Weights, open_weights
 from transformer.analysis.losses import Samples, read_samples
 from transformer.checkpoint.consistency import expected_shapes, first
 from transformer.checkpoint.free_memory import CPU, Device, Progress, device_of, silent
-from transformer.checkpoint.listing import Entry, Format
+from transformer.checkpoint.listing import Entry, Format, LoadOptions
 from transformer.checkpoint.load import CARD, CONFIG, Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError, GlassformerError, UnansweredError, shown, within
@@ -319,24 +319,6 @@ def _understood(asked: ImportRequest, source: Path) -> Imported:
     return import_weights(asked, place) if kind == "weights" else kind.import_folder(place, asked)
 
 
-def load(
-    source: Path | str,
-    *,
-    answers: Mapping[str, Any] = NO_ANSWERS,
-    given: ImportInputs = NOTHING,
-    inside: Path | None = None,
-    progress: Progress = silent,
-    device: Device = CPU,
-) -> Checkpoint:
-    """Load what `preview` understands; arguments and errors as of `transformer.checkpoint.opening.load`."""
-    device = device_of(device)
-    imported = preview(source, answers=answers, given=given, inside=inside)
-    if imported.content is None:
-        raise obstacle(imported.report)
-    checkpoint = made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
-    return replace(checkpoint, warnings=(*imported.report.decisions, *checkpoint.warnings))
-
-
 def made(
     content: Content, source: Path, inside: Path | None = None, progress: Progress = silent, *, device: Device = CPU
 ) -> Checkpoint:
@@ -397,18 +379,14 @@ class ForeignFormat(Format):
         """Whether it comes from another program."""
         return kind_of(source, inside=inside)[0] != "native"
 
-    def load(
-        self,
-        source: Path,
-        *,
-        answers: Mapping[str, Any],
-        given: Any,
-        inside: Path | None,
-        progress: Progress = silent,
-        device: Device = CPU,
-    ) -> Checkpoint:
-        """The model that it is understood to be."""
-        return load(source, answers=answers, given=given or NOTHING, inside=inside, progress=progress, device=device)
+    def load(self, source: Path, how: LoadOptions) -> Checkpoint:
+        """The model that it is understood to be; raises its open questions."""
+        device, inside = device_of(how.device), how.inside
+        imported = preview(source, answers=how.answers, given=how.given or NOTHING, inside=inside)
+        if imported.content is None:
+            raise obstacle(imported.report)
+        checkpoint = made(imported.content, kind_of(source, inside=inside)[1], inside, how.progress, device=device)
+        return replace(checkpoint, warnings=(*imported.report.decisions, *checkpoint.warnings))
 
 
 def _is_foreign(place: Path, root: Path) -> bool:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, Unused, form, spelled
+from glassformer.extensions.importers.library.keys import Match, MatchedTensor, Reshape, Rule, form, spelled
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
 from glassformer.extensions.weight_files.weights import Weights
 from transformer.checkpoint.consistency import clauses
@@ -41,11 +41,17 @@ TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.tabl
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
 
-def renamed(
-    names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = keys.AS_IS
-) -> Iterator[Rule]:
-    """Rules for pairs of names, which may have alternatives, with each of the prefixes that files have or have not."""
-    for prefix, (theirs, ours) in product(prefixes, names.items()):
+Becomes = str | tuple[Reshape, str] | Sentence
+"""What a tensor of a file becomes: one of the model, one with its values moved, or why it is ignored."""
+
+
+def renamed(names: Mapping[str, Becomes], *, prefixes: Iterable[str] = ("",)) -> Iterator[Rule]:
+    """Rules for names, which may have alternatives, with each of the prefixes that files have or have not."""
+    for prefix, (theirs, said) in product(prefixes, names.items()):
+        if isinstance(said, Sentence):
+            yield from (Rule(prefix + source, (), why_not=said) for source, _ in spelled(theirs))
+            continue
+        reshape, ours = said if isinstance(said, tuple) else (keys.AS_IS, said)
         yield from (Rule(prefix + source, targets, reshape) for source, targets in spelled(theirs, [ours]))
 
 
@@ -64,13 +70,6 @@ FAIRSEQ = {  # and its followers
         "fc{1,2}": "ffn.{up,down}_proj",
     }),
 }  # fmt: skip
-
-
-def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Unused]:
-    """Tensors that are ignored, with each of the prefixes."""
-    for prefix in prefixes:
-        for name in names:
-            yield Unused(prefix + name, why)
 
 
 def settle_tables(
@@ -311,5 +310,5 @@ def _by_rules(rules: Sequence[Rule], name: str) -> str:
             holes = {"n": r"\d+", "p": "weight|bias"}
             text = "".join(f"(?P<{part}>{holes[part]})" if i % 2 else re.escape(part) for i, part in enumerate(parts))
             if there := re.fullmatch(text, name):
-                return rule.source.format(**there.groupdict())
+                return rule.source.format(**there.groupdict(), m=int(there.groupdict().get("n", 0)) + 1)
     return name

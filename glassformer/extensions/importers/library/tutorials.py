@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Rule, Unused
+from glassformer.extensions.importers.library.keys import KeyTable, Match, MatchedTensor, Rule
 from transformer.i18n import say
 from transformer.i18n.sentence import read_table
 
@@ -96,15 +96,17 @@ def _positions() -> Iterator[Rule]:
         yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=keys.FLATTENED)
 
 
+def _masks() -> Iterator[Rule]:
+    for name in ("src_mask", "tgt_mask", "mask"):
+        yield Rule(name, (), why_not=say("it is a mask, rebuilt for each text"))
+
+
 @cache
 def tutorials() -> KeyTable:
     """All rules; thousands, so they are made when the first file is read."""
     return KeyTable(
         name=say("An encoder and a decoder whose tensors have names from tutorials."),
-        rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
-        unused=tuple(
-            Unused(name, say("it is a mask, rebuilt for each text")) for name in ("src_mask", "tgt_mask", "mask")
-        ),
+        rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions(), *_masks()),
     )
 
 

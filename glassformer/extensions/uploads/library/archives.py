@@ -69,6 +69,20 @@ def check_all_differ(names: Iterable[str]) -> None:
         seen[key] = name
 
 
+def check_total(n_files: int, n_bytes: int, limits: UploadLimits = OURS) -> None:
+    """Refuse more files, or more bytes of all of them, than one upload may have."""
+    if n_files > limits.files:
+        raise CheckpointError(
+            "{found:,} files were uploaded together; at most {most} are allowed.", found=n_files, most=limits.files
+        )
+    if n_bytes > limits.unpacked:
+        raise CheckpointError(
+            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
+            found=n_bytes,
+            most=limits.unpacked,
+        )
+
+
 def is_junk(name: str) -> bool:
     """Whether a file is hidden or a by-product of an operating system."""
     return any(part in JUNK or part.startswith(".") for part in name.split("/"))

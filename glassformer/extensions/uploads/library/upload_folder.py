@@ -24,13 +24,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import BinaryIO
 
-from glassformer.extensions.importers.library import opening
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
 from glassformer.extensions.uploads.library.archives import (
     OURS,
     UploadLimits,
     check_all_differ,
     check_name,
+    check_total,
     is_junk,
     unpack,
 )
@@ -38,7 +38,7 @@ from glassformer.extensions.weight_files import pickle_worker, pickles, weights
 from glassformer.extensions.weight_files.weight_folder import ARRAYS, TENSORS, WHOLE
 from glassformer.extensions.weight_files.weight_folder import PICKLED as USUAL
 from glassformer.extensions.weight_files.weights import OUTLINE
-from transformer.checkpoint.load import load as native_load
+from transformer.checkpoint.opening import load
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, shown, within
 from transformer.extensions import provided
@@ -223,7 +223,7 @@ def read(
     is called with the number of files done, their total, and the next name.
     """
     files, left_out = _files(received, work, limits)
-    _check_sizes(files, limits)
+    check_total(len(files), sum(path.stat().st_size for path in files.values()), limits)
     if whole := [name for name, path in files.items() if _is_whole(name, path)]:
         with files[whole[0]].open("rb") as file, (folder / whole[0]).open("xb") as made:
             shutil.copyfileobj(file, made)  # `copyfile` has the kernel copy, which the sandbox forbids
@@ -268,20 +268,6 @@ def _files(received: Sequence[Received], work: Path, limits: UploadLimits) -> tu
     return dict(found), left_out
 
 
-def _check_sizes(files: Mapping[str, Path], limits: UploadLimits) -> None:
-    if len(files) > limits.files:
-        raise CheckpointError(
-            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(files), most=limits.files
-        )
-    total = sum(path.stat().st_size for path in files.values())
-    if total > limits.unpacked:
-        raise CheckpointError(
-            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
-            found=total,
-            most=limits.unpacked,
-        )
-
-
 def _check_kinds(
     files: Mapping[str, Path], chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool
 ) -> None:
@@ -324,7 +310,7 @@ def _opens(folder: Path) -> bool:
     """Open it once, or refuse what no answer opens; returns whether it is a checkpoint of this program."""
     native = kind_of(folder, inside=folder)[0] == "native"
     try:
-        (native_load if native else opening.load)(folder, inside=folder)
+        load(folder, inside=folder)
     except QuestionsError:
         return False  # the page asks them
     return native

@@ -9,9 +9,7 @@ with codes and sentences as data. The server does not trust these files; see `up
 
 import contextlib
 import json
-import math
 import os
-import re
 import select
 import signal
 import sys
@@ -28,64 +26,20 @@ from glassformer.extensions.uploads.library.upload_folder import Received
 from transformer import sandbox
 from transformer.errors import GlassformerError
 from transformer.extensions import provided
-from transformer.i18n import Sentence, say
-from transformer.i18n.sentence import Joined, Template
+from transformer.i18n import Sentence, in_every_language, in_languages, languages, said, say
 
 MOST_TEXT = 4_000
-MOST_DEPTH = 8
-_FIELDS = re.compile(r"\{([^{}]*)\}")
-_FIELD = re.compile(r"[A-Za-z_]\w{0,40}(:[<>#0]{0,2}\d?,?(\.\d)?[A-Za-z%]?)?")
-
-
-def as_data(value: object) -> Any:
-    """A sentence, or a value in one, as what JSON knows; of no error is it said what a word of it is `about`."""
-    if isinstance(value, Template):
-        english, plural, _, values = value.made_of
-        return {"say": [english, plural], "values": {name: as_data(one) for name, one in values.items()}}
-    if isinstance(value, Joined):
-        separator, parts = value.made_of
-        return {"joined": separator, "parts": [as_data(part) for part in parts]}
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"number": str(value)}  # JSON has none such
-    return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
 def sentence(data: Any) -> Sentence:
-    """The sentence that was given to `as_data`; a plain one for any other data."""
+    """The sentence that data of `in_every_language` are; a plain one for any other data."""
     try:
-        found = _value(data, 0)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-        found = None
-    if isinstance(found, Sentence) and len(found) <= MOST_TEXT:
-        return found
+        found = in_languages(data)
+        if all(len(said(found, language)) <= MOST_TEXT for language in languages()):
+            return found
+    except (ValueError, TypeError, LookupError, AttributeError):
+        pass
     return say("The files cannot be read.")
-
-
-def _value(data: Any, depth: int) -> Any:
-    if depth > MOST_DEPTH:
-        raise ValueError("too deep")
-    if isinstance(data, dict) and "number" in data:
-        return float(data["number"])
-    if isinstance(data, dict) and "joined" in data:
-        parts = [_value(part, depth + 1) for part in data["parts"]]
-        return Joined(str(data["joined"])[:10], tuple(part if isinstance(part, str) else str(part) for part in parts))
-    if isinstance(data, dict):
-        english, plural = data["say"]
-        for text in filter(None, (english, plural)):
-            _check(text)
-        values = {str(name): _value(one, depth + 1) for name, one in data["values"].items()}
-        return Template(english, plural, "", values)
-    if isinstance(data, str) and len(data) > MOST_TEXT:
-        raise ValueError("too long")
-    return data
-
-
-def _check(template: object) -> None:
-    if not isinstance(template, str) or len(template) > MOST_TEXT:
-        raise ValueError("no template")
-    for field in _FIELDS.findall(template.replace("{{", "").replace("}}", "")):
-        if not _FIELD.fullmatch(field):
-            raise ValueError("no field of ours")
 
 
 RESULT, PROGRESS = "result.json", "progress.json"
@@ -125,13 +79,13 @@ def _result(received: list[Received], made: Path, work: Path, pickles: bool, lim
     try:
         return asdict(upload_folder.read(received, made, work=work, pickles=pickles, limits=limits, progress=show))
     except GlassformerError as error:
-        return {"refused": as_data(error.sentence)}
+        return {"refused": in_every_language(error.sentence)}
     except MemoryError:
-        return {"refused": as_data(TOO_LARGE)}
+        return {"refused": in_every_language(TOO_LARGE)}
     except RuntimeError as error:  # how torch says it
         if "memory" not in str(error):
             raise
-        return {"refused": as_data(TOO_LARGE)}
+        return {"refused": in_every_language(TOO_LARGE)}
 
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
@@ -145,6 +99,7 @@ def main() -> None:
     """Serve requests until the input ends."""
     sandbox.die_with_parent()
     _adopt()
+    in_every_language(CRASHED)  # reads the catalogues, as a confined process may not
     for field in ("readers", "tokenizers", "formats", "changes"):
         provided(field)  # a confined process can import nothing
     lines = _Lines()

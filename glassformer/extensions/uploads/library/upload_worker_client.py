@@ -192,7 +192,7 @@ def _taken(how: str, folder: Path, title: str, limits: UploadLimits) -> Read:
 def _result(folder: Path) -> dict[str, Any]:
     try:
         content = FolderFiles(folder, inside=folder.resolve()).read(upload_worker.RESULT, limit=MOST_RESULT)
-        record = strictjson.parse(content, max_depth=4 * upload_worker.MOST_DEPTH)
+        record = strictjson.parse(content)
     except (CheckpointError, ClauseError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -11,7 +11,7 @@ from safetensors.torch import save_file, save_model
 from torch import nn
 from torch.nn.utils import parametrizations, weight_norm
 
-from glassformer.extensions.importers.library.opening import QuestionsError, load, preview
+from glassformer.extensions.importers.library.opening import QuestionsError, preview
 from glassformer.extensions.weight_files.weights import open_weights
 from tests.extensions.importers.library.tutorial_models import (
     IDS,
@@ -24,6 +24,7 @@ from tests.extensions.importers.library.tutorial_models import (
     saved,
     sinusoids,
 )
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
 S1 = POST | {"scale_embedding": True}

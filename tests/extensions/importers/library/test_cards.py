@@ -10,12 +10,13 @@ from safetensors.torch import save_file
 from glassformer.extensions.importers.library.cards import packaged
 from glassformer.extensions.importers.library.import_inputs import ImportInputs
 from glassformer.extensions.importers.library.kept_answers import as_said
-from glassformer.extensions.importers.library.opening import load, preview
+from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.weight_files.weights import in_memory
 from tests.extensions.importers.library.repository_codes import CODES, END, drawn, sentences
 from tests.extensions.importers.library.tutorial_models import PADDED, POST, STYLES, Article, at_random, saved
 from tests.source_code import ROOT
 from transformer.__main__ import main
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
 

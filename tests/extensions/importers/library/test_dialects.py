@@ -6,7 +6,7 @@ The models are typed anew, and so are their names; batches are padded.
 import pytest
 import torch
 
-from glassformer.extensions.importers.library.opening import load, preview
+from glassformer.extensions.importers.library.opening import preview
 from tests.extensions.importers.library.tutorial_models import (
     IDS,
     MAPS,
@@ -23,6 +23,7 @@ from tests.extensions.importers.library.tutorial_models import (
     at_random,
     saved,
 )
+from transformer.checkpoint.opening import load
 from transformer.tap import Recorder, tap_of
 
 MODELS = {

@@ -10,9 +10,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from glassformer.extensions.importers.library.import_inputs import ImportInputs, likely_ids
-from glassformer.extensions.importers.library.opening import load, preview
+from glassformer.extensions.importers.library.opening import preview
 from tests.extensions.importers.library.tutorial_models import IDS, PRE, Annotated, at_random, saved
 from transformer.checkpoint import load as native
+from transformer.checkpoint.opening import load
 from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError, QueryError
 from transformer.text.tokenizer import Tokenizer

@@ -17,7 +17,6 @@ from glassformer.extensions.importers.library.keys import (
     TRANSPOSED,
     KeyTable,
     Rule,
-    Unused,
     best_match,
     cut_rows,
     match,
@@ -36,8 +35,8 @@ TABLE = KeyTable(
         Rule.of("h.{n}.qkv.weight", "a.{n}", "b.{n}", "c.{n}", reshape=SPLIT_HEADS),
         Rule.of("list.0.weight", "first"),
         Rule.of("table", "table", reshape=PLUS_ONE),
+        Rule("h.{n}.mask", (), why_not=say("it is a mask")),
     ),
-    unused=(Unused("h.{n}.mask", say("it is a mask")),),
 )
 
 

@@ -5,12 +5,13 @@ import json
 import pytest
 import torch
 
-from glassformer.extensions.importers.library.opening import load, preview
+from glassformer.extensions.importers.library.opening import preview
 from glassformer.inside.model.blocks import blocks_of, each_layer, sized, stacks
 from tests.extensions.importers.library.tutorial_models import Block, Blocks, Least, at_random, saved
 from tests.transformer.tiny import DECODER, tiny_model
 from transformer.analysis.costs import holdings, stand_ins
 from transformer.checkpoint import load as native
+from transformer.checkpoint.opening import load
 from transformer.checkpoint.save import save
 
 LAYER = "encoder.layers.0."

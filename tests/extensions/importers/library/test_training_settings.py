@@ -8,8 +8,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.library.opening import load, preview
+from glassformer.extensions.importers.library.opening import preview
 from tests.extensions.importers.library.tutorial_models import PADDED, TorchModel, at_random
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 
 # What TorchModel is, in the words of four programs; 16 wide, 24 in its feed-forward networks.
