@@ -3,12 +3,13 @@
 They speak the WebSocket protocol of Streamlit's own page, so the server does all of its work and the numbers contain
 no browser time. The protocol is internal to Streamlit: written for and tried with 1.67, which requirements.txt pins.
 
-`Conversation` knows the protocol but no socket, `RawClient` is one visitor who waits, and `visitors.py` has many at
-once. They do not render, nor run components' JavaScript.
+`Conversation` knows the protocol but no socket, `RawClient` is one visitor who waits, and `AsyncClient` is one of many
+at once. They do not render, nor run components' JavaScript.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -17,13 +18,14 @@ from dataclasses import dataclass, field
 from html import unescape
 from types import TracebackType
 from typing import Self
-from urllib.parse import parse_qsl, urlencode
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Delta_pb2 import Delta
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as connect_async
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
@@ -124,11 +126,6 @@ class Conversation:
         asked.cached_message_hashes.extend(self._kept)
         return message.SerializeToString()
 
-    def write_step(self, step: int) -> None:
-        """Have the address and the links to other pages say a step, from 0, as a browser does at once."""
-        self.query = at_step(self.query, step)
-        self.links = {page: at_step(query, step) for page, query in self.links.items()}
-
     def take(self, data: bytes | str, result: Rerun) -> bool:
         """Note one message from the server; returns whether it ends the run.
 
@@ -199,12 +196,6 @@ class Conversation:
                 result.drawn[parts[2]] = widget.data
 
 
-def at_step(query: str, step: int) -> str:
-    """A query that says a step, from 0; the first one is not said."""
-    others = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "step"]
-    return urlencode([*others, ("step", str(step + 1))] if step else others)
-
-
 @dataclass(frozen=True)
 class Rest:
     """What a browser says when its reader has come to rest on a step."""
@@ -212,12 +203,6 @@ class Rest:
     state: WidgetState
     fragment_id: str
     alone: bool  # nothing has to be drawn for it: the browser has had the frames of all charts, and followed
-
-
-def has_steps(widgets: Mapping[str, Widget]) -> bool:
-    """Whether a reader can step on the page that is open: if nothing moves with the step, there are no controls."""
-    stepper = widgets.get(STEPPER)
-    return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
 
 
 def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str = "") -> Rest:
@@ -237,12 +222,6 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str
     } | ({} if asks else {"written": written})
     state = WidgetState(id=hears.id, json_value=json.dumps({"step": report}))
     return Rest(state, hears.fragment_id, alone=not asks)
-
-
-def frames_of(result: Rerun) -> list[str]:
-    """The paths behind the app's own of the frames of what was drawn, which a browser fetches when it is idle."""
-    follows = [json.loads(data)["payload"].get("follows", "still") for data in result.drawn.values()]
-    return [f"frames/{name}" for name in follows if name not in ("still", "server")]
 
 
 class RawClient:
@@ -302,6 +281,42 @@ class RawClient:
             pass
         result.seconds = time.perf_counter() - started
         return result
+
+
+class AsyncClient:
+    """One of many visitors who share a thread, with what a browser keeps of messages.
+
+    Attributes:
+        talk: With the server.
+    """
+
+    def __init__(self) -> None:
+        self.talk = Conversation(keeps_messages=True)
+        self._socket: ClientConnection | None = None
+
+    async def connect(self, url: str) -> None:
+        """Come."""
+        self._socket = await connect_async(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
+
+    async def rerun(
+        self, *states: WidgetState, page: str | None = None, query: str | None = None, fragment_id: str = ""
+    ) -> Rerun:
+        """Ask for one rerun as `RawClient.rerun` does, and wait until it has finished."""
+        if self._socket is None:
+            raise ConnectionError("The visitor has not opened the app.")
+        message, result = self.talk.request(page=page, query=query, states=states, fragment_id=fragment_id), Rerun()
+        started = time.perf_counter()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await self._socket.send(message)
+            while not self.talk.take(await self._socket.recv(), result):
+                pass
+        result.seconds = time.perf_counter() - started
+        return result
+
+    async def close(self) -> None:
+        """Leave."""
+        if self._socket is not None:
+            await self._socket.close()
 
 
 def stream_address(url: str) -> str:
