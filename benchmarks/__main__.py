@@ -3,7 +3,7 @@
     python -m benchmarks                       # the claims of the README
     python -m benchmarks decoding training     # some claims
     python -m benchmarks --list                # all that there are
-    python -m benchmarks decoding --only zh-en en-fr --turns 3
+    python -m benchmarks decoding --only zh-en gpt2 --turns 3
 
 It prints a Markdown table: medians of turns, ratios of the sides in the same turn with their range, and the number of
 turns. `--markdown FILE` also writes it to a file.

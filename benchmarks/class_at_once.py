@@ -77,7 +77,7 @@ async def _arrived(url: str, count: int) -> list[AsyncClient]:
 async def _translated(clients: Sequence[AsyncClient], own: Sequence[Iterator[str]]) -> list[float]:
     """The seconds that each waits for the page of the next sentence, which all type at once."""
     typed = [next(texts) for texts in own]
-    boxes = [client.talk.widgets["source"] for client in clients]
+    boxes = [client.widgets["source"] for client in clients]
     asked = [
         client.rerun(WidgetState(id=box.id, string_value=text), fragment_id=box.fragment_id)
         for client, box, text in zip(clients, boxes, typed, strict=True)

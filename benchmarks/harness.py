@@ -2,7 +2,7 @@
 
 A claim is a module with `measure(settings)`, which yields a `Comparison` for each row of its table. `turns` lets the
 sides of a comparison work one after the other in the same minutes, because a busy machine changes. A side whose
-memory, imports or threads matter has its own process, a `Worker`. `app` serves the app or a script on a free port with
+memory, imports or threads matter has its own process, a `worker`. `app` serves the app or a script on a free port with
 a client (`raw_client`), `chromium` starts a browser. CPU and memory come from /proc, so this needs Linux.
 """
 
@@ -22,8 +22,7 @@ from datetime import date
 from importlib import import_module, metadata
 from pathlib import Path
 from statistics import median
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from benchmarks.raw_client import RawClient
 from tools.browser import REMEDY, find_browser
@@ -39,6 +38,7 @@ EMPTY_APP = f"{IMPORTS}\nimport streamlit as st\n\nst.text('empty')\n"
 """A page with nothing on it, in a process that holds what the app imports: what Streamlit costs by itself."""
 BROWSER_FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 VERSIONS = ("torch", "streamlit", "transformers", "ctranslate2", "bertviz")  # of the programs that are compared
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -69,11 +69,7 @@ class Settings:
         return self.turns or self.n(usual, 1)
 
     def chosen(self, names: Sequence[str], usual: Sequence[str] = ()) -> tuple[str, ...]:
-        """Those of some names that the command line asks for; `usual` (or all) if it says nothing.
-
-        Raises:
-            SystemExit: One is not among them.
-        """
+        """Those of some names that the command line asks for; `usual` (or all) if it says nothing."""
         if unknown := set(self.only) - set(names):
             raise SystemExit(f"{', '.join(sorted(unknown))}: there is only {', '.join(names)}.")
         return self.only or tuple(usual or names)
@@ -99,6 +95,7 @@ class Comparison:
         peer: Those of whom we compare with, in the same turns; empty if there is nobody.
         peer_name: Who that is.
         unit: Of both.
+        rate: They are rates: more is better.
         more: The ratio says how many times as fast (or as small) ours is, not how many times as long it takes.
         aim: In words.
     """
@@ -108,13 +105,15 @@ class Comparison:
     peer: Sequence[float] = ()
     peer_name: str = ""
     unit: str = "s"
+    rate: bool = False
     more: bool = False
     aim: str = ""
 
     def ratios(self) -> list[float]:
         """The ratio of each turn."""
         pairs = zip(self.ours, self.peer, strict=True) if self.peer else ()
-        return [(theirs / mine if self.more else mine / theirs) if mine and theirs else 1.0 for mine, theirs in pairs]
+        turned = self.more != self.rate
+        return [(theirs / mine if turned else mine / theirs) if mine and theirs else 1.0 for mine, theirs in pairs]
 
     def row(self) -> str:
         """A row of Markdown."""
@@ -158,17 +157,14 @@ def _processor() -> str:
     return f"{name} ({'with' if 'amx_bf16' in flags.split() else 'without'} a matrix unit)"
 
 
-def turns(sides: Mapping[str, Callable[[], T]], count: int, *, warm_up: int = 0) -> dict[str, list[T]]:
-    """What each side gives in each turn; every other turn goes backwards, so that no side always follows the same.
+def turns(sides: Mapping[K, Callable[[], T]], count: int, *, warm_up: int = 0) -> dict[K, list[T]]:
+    """What each side gives in each turn that counts, after those that do not.
 
-    Args:
-        sides: What works, by name.
-        count: Turns that count.
-        warm_up: Turns before them that do not.
+    Every other turn goes backwards, so that no side always follows the same one.
     """
-    found: dict[str, list[T]] = {name: [] for name in sides}
+    found: dict[K, list[T]] = {name: [] for name in sides}
     for turn in range(-warm_up, count):
-        for name in sides if turn % 2 == 0 else reversed(sides):
+        for name in sides if turn % 2 == 0 else reversed(list(sides)):
             said = sides[name]()
             if turn >= 0:
                 found[name].append(said)
@@ -204,56 +200,33 @@ class Reply(NamedTuple):
     peak_mb: float
 
 
-class Worker:
-    """A side in its own process: `side(name, given)` of a module of benchmarks returns what answers its questions.
+@contextlib.contextmanager
+def worker(module: str, side: str, given: object = None) -> Iterator[Callable[[object], Reply]]:
+    """A side in its own process: what asks it, and waits for its answer; questions and answers are JSON.
 
-    Args:
-        module: The name of the module.
-        side: Which of its sides.
-        given: What the side is told at the start, as JSON.
-        environment: Variables of its own.
+    `side(name, given)` of a module of benchmarks returns the function that answers there. A RuntimeError of a side that
+    has failed has the end of what it said.
     """
+    command = [sys.executable, "-m", "benchmarks.harness", module, side, json.dumps(given)]
+    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+    ) as process:  # fmt: skip
 
-    def __init__(
-        self, module: str, side: str, given: object = None, *, environment: Mapping[str, str] | None = None
-    ) -> None:
-        command = [sys.executable, "-m", "benchmarks.harness", module, side, json.dumps(given)]
-        environment = {**os.environ, **(environment or {})}
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  # as long as the process
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
-        )  # fmt: skip
+        def ask(question: object) -> Reply:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(question) + "\n")
+                process.stdin.flush()
+            if answer := process.stdout.readline():
+                return Reply(*json.loads(answer))
+            log.seek(0)
+            raise RuntimeError(f"{side} of {module} has failed: {log.read()[-2000:]}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def ask(self, question: object = None) -> Reply:
-        """Ask, and wait for the answer.
-
-        Raises:
-            RuntimeError: The side has failed; the message has the end of what it said.
-        """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(question) + "\n")
-            self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
-            self._log.seek(0)
-            raise RuntimeError(f"{self._process.args[2:5]!r} has failed: {self._log.read()[-2000:]}")  # type: ignore[index]
-        return Reply(*json.loads(answer))
-
-    def close(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
+        try:
+            yield ask
+        finally:
+            process.kill()
 
 
 def _answer(module: str, side: str, given: str) -> None:

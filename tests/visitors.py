@@ -99,8 +99,7 @@ class Visitor:
         self.number, self._weights = number, WEIGHTS | ({CHANGE: OFTEN} if changing else {})
         self._own, self._n_layers, self._n_heads = own, n_layers, n_heads
         self._random = random.Random(seed * 1000 + number)
-        self._client = AsyncClient()
-        self._talk = self._client.talk
+        self._talk = AsyncClient()
         self._page, self._sentence, self._step, self._layer, self._changes = 0, "", 0, "", ""
         self._port: int = 0
         self._frames = list[str]()  # not fetched yet
@@ -111,7 +110,7 @@ class Visitor:
 
         async def ask() -> Rerun:
             self._port = urlsplit(url).port or 0
-            await self._client.connect(url)
+            await self._talk.connect(url)
             return await self._rerun(page=PAGES[0], query=query)
 
         return await self._timed("open", ask)
@@ -148,7 +147,7 @@ class Visitor:
 
     async def close(self) -> None:
         """Leave."""
-        await self._client.close()
+        await self._talk.close()
 
     @property
     def page(self) -> str:
@@ -192,7 +191,7 @@ class Visitor:
         if rest := self._untold:  # ahead of what the visitor does next
             self._untold = None
             await self._rerun(rest.state, fragment_id=rest.fragment_id)
-        result = await self._client.rerun(*states, page=page, query=query, fragment_id=fragment_id)
+        result = await self._talk.rerun(*states, page=page, query=query, fragment_id=fragment_id)
         self._frames = (self._frames if fragment_id else []) + frames_of(result)
         return result
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.load import ROUND, Judge, percentile
+from benchmarks.class_at_once import SENTENCES, sentences
+from benchmarks.harness import percentile
 from benchmarks.raw_client import RawClient, Rerun
-from benchmarks.visitors import PAGES, SENTENCES, WEIGHTS, Answer, Visitor, foreign, sentences
+from tests.visitors import PAGES, ROUND, WEIGHTS, Answer, Judge, Visitor, foreign
 from tools.serve import Server, serve
 from transformer.checkpoint.load import Checkpoint, load
 
