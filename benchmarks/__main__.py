@@ -6,7 +6,7 @@
     python -m benchmarks decoding --only zh-en gpt2 --turns 3
 
 It prints a Markdown table: medians of turns, ratios of the sides in the same turn with their range, and the number of
-turns. `--markdown FILE` also writes it to a file.
+turns. `--markdown FILE` writes the rows that the README has, one for each of its claims.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="checkpoints, models or mistakes")
     parser.add_argument("--folder", type=Path, help="where a claim keeps or finds files")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where training learns")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table there")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of the README there")
     options = parser.parse_args(given)
     if unknown := [name for name in options.claims if name not in CLAIMS]:
         parser.error(f"there is no claim {', '.join(unknown)}; there are {', '.join(CLAIMS)}")
@@ -51,15 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings(
         quick=options.quick, turns=options.turns, only=tuple(options.only), folder=options.folder, device=options.device
     )
-    said, began = machine(shlex.join(["python", "-m", "benchmarks", *given])), time.monotonic()
+    shown = [word for word in given if word not in ("--markdown", str(options.markdown))]
+    said, began = machine(shlex.join(["python", "-m", "benchmarks", *shown])), time.monotonic()
     rows: list[Comparison] = []
     for name in options.claims or README:
         print(f"{name} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
         rows += import_module(f"benchmarks.{name}").measure(settings)
-    text = f"{said}\n\n{table(rows)}\n"
-    print(text)
+    print(f"{said}\n\n{table(rows)}")
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     if options.markdown is not None:
+        text = f"{said}\n\n{table([row for row in rows if row.headline])}\n"
         options.markdown.write_text(text, encoding="utf-8")
 
 

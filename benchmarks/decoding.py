@@ -68,6 +68,7 @@ def _compared(name: str, workers: dict[str, Ask], batch: int, settings: Settings
             yield Comparison(
                 what=f"{what} of {name}, {batch} at once, per token", ours=mine, peer=theirs, peer_name=peer_name,
                 unit="ms", more=True, aim=f"{aims[batch]} times as fast" if batch in aims else "",
+                headline=name == same_model.TRAINED and ours == "trace" and batch == 1,
             )  # fmt: skip
 
 

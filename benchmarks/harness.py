@@ -96,8 +96,9 @@ class Comparison:
         peer_name: Who that is.
         unit: Of both.
         rate: They are rates: more is better.
-        more: The ratio says how many times as fast (or as small) ours is, not how many times as long it takes.
+        more: The ratio says how many times as fast ours is, not how many times as long it takes.
         aim: In words.
+        headline: It is the row of its claim in the README.
     """
 
     what: str
@@ -108,6 +109,7 @@ class Comparison:
     rate: bool = False
     more: bool = False
     aim: str = ""
+    headline: bool = False
 
     def ratios(self) -> list[float]:
         """The ratio of each turn."""
@@ -120,7 +122,8 @@ class Comparison:
         theirs = f"{shown(median(self.peer), self.unit)}, {self.peer_name}" if self.peer else ""
         ratios, of = self.ratios(), self.ratios() or self.ours
         low, high = (f"{value:.2f}" if ratios else shown(value, self.unit) for value in (min(of), max(of)))
-        ratio = f"**{median(ratios):.2f}**" if ratios else ""
+        word = "fast" if self.more else "long" if self.unit in ("s", "ms") else "much"
+        ratio = f"**{median(ratios):.2f}** times as {word}" if ratios else ""
         cells = (self.what, shown(median(self.ours), self.unit), theirs, ratio, f"{low} to {high}", str(len(of)))
         return f"| {' | '.join((*cells, self.aim))} |"
 

@@ -52,6 +52,7 @@ def measure(settings: Settings) -> Iterator[Comparison]:
         yield Comparison(
             what=f"training in {precision}, target tokens a second", ours=found["ours"], peer=found["plain"],
             peer_name="a plain loop around torch's Transformer", unit="a s", rate=True, more=True, aim=aim,
+            headline=precision == "bf16",
         )  # fmt: skip
 
 

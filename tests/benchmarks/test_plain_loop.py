@@ -43,7 +43,7 @@ def _layer_parameters(prefix, layer):
 
 
 def test_with_equal_parameters_both_have_the_same_losses_before_and_after_a_step():
-    config = replace(CONFIG, dropout=0.0, d_model=32, d_ff=64, src_vocab_size=8000, tgt_vocab_size=8000)
+    config = replace(CONFIG, dropout=0.0, d_model=32, d_head=8, d_ff=64)
     torch.manual_seed(1)
     model, peer = Transformer(config), PlainTransformer(config)
     copy_parameters(model, peer)
