@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cache
@@ -19,7 +18,7 @@ import torch
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.harness import CHECKPOINTS, EMPTY_APP, Comparison, Settings, app, percentile, turns
-from benchmarks.raw_client import STEPPER, AsyncClient, Rerun
+from benchmarks.raw_client import STEPPER, AsyncClient, Rerun, payload
 from transformer.checkpoint.load import Checkpoint, load
 
 COUNTS = {30: "at most 0.8 s", 100: "at most 2.0 s"}  # with the aims for the last one
@@ -110,7 +109,7 @@ def _check(text: str, answer: Rerun) -> None:
     """
     torch.set_num_threads(1)  # as the server: where two pieces are equally probable, the last digit decides
     trace = _checkpoint().run(text)
-    run = json.loads(answer.drawn[STEPPER])["payload"]["run"] if STEPPER in answer.drawn else {}
+    run = payload(answer.drawn[STEPPER])["run"] if STEPPER in answer.drawn else {}
     shown = [[chip["piece"] for chip in run.get(side, ())] for side in ("source", "target")]
     if answer.errors or shown != [list(trace.src_tokens), list(trace.tgt_tokens)]:
         raise RuntimeError(f"{text} was answered with {shown} {answer.errors}")

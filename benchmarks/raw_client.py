@@ -16,8 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -184,6 +183,12 @@ class Conversation:
                 result.drawn[parts[2]] = widget.data
 
 
+def payload(data: str) -> dict[str, Any]:
+    """What a component was given to draw, of its JSON."""
+    found: dict[str, Any] = json.loads(data)["payload"]
+    return found
+
+
 @dataclass(frozen=True)
 class Rest:
     """What a browser says when its reader has come to rest on a step."""
@@ -198,9 +203,9 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str
 
     `written` is the address, which the browser writes by itself where nothing has to be drawn for the step.
     """
-    sent = {key: json.loads(widget.data)["payload"] for key, widget in widgets.items() if widget.data}
+    sent = {key: payload(widget.data) for key, widget in widgets.items() if widget.data}
     shown = sent[STEPPER]
-    asks = shown["asks"] or any(payload.get("follows") == "server" for payload in sent.values())
+    asks = shown["asks"] or any(one.get("follows") == "server" for one in sent.values())
     hears = widgets[STEPPER if asks else rest_key(STEPPER)]
     report = {
         "run_id": shown["run"]["run_id"],
@@ -222,9 +227,7 @@ class RawClient(Conversation):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def rerun(

@@ -23,7 +23,7 @@ import torch
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import WebSocketException
 
-from benchmarks.raw_client import STEPPER, AsyncClient, PageFailedError, Rerun, Rest, Widget, rest_on
+from benchmarks.raw_client import STEPPER, AsyncClient, PageFailedError, Rerun, Rest, Widget, payload, rest_on
 from glassformer.components.stepper_view import rest_key
 from tools.serve import HOST
 from transformer.checkpoint.load import Checkpoint
@@ -216,7 +216,7 @@ class Visitor:
 
     async def _go(self) -> Rerun:
         """Step where the charts follow by themselves, else ask for it as the stepper in a browser does."""
-        shown = json.loads(self._talk.widgets[STEPPER].data)["payload"]
+        shown = payload(self._talk.widgets[STEPPER].data)
         others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
         self._step = self._random.choice(others)
         written = at_step(self._talk.query, self._step)
@@ -310,7 +310,7 @@ def foreign(answer: Answer, trace: Trace, *, beside: Sequence[Trace] = ()) -> li
 
 
 def _payload(answer: Answer, key: str) -> dict[str, Any]:
-    return json.loads(answer.drawn[key])["payload"]
+    return payload(answer.drawn[key])
 
 
 def _axes(answer: Answer, key: str) -> Iterator[list[str]]:
@@ -334,12 +334,12 @@ def at_step(query: str, step: int) -> str:
 def has_steps(widgets: Mapping[str, Widget]) -> bool:
     """Whether a reader can step on the page that is open: if nothing moves with the step, there are no controls."""
     stepper = widgets.get(STEPPER)
-    return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
+    return stepper is not None and not payload(stepper.data)["run"]["still"]
 
 
 def frames_of(result: Rerun) -> list[str]:
     """The paths behind the app's own of the frames of what was drawn, which a browser fetches when it is idle."""
-    follows = [json.loads(data)["payload"].get("follows", "still") for data in result.drawn.values()]
+    follows = [payload(data).get("follows", "still") for data in result.drawn.values()]
     return [f"frames/{name}" for name in follows if name not in ("still", "server")]
 
 
