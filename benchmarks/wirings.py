@@ -31,9 +31,9 @@ def measure(settings: Settings) -> Iterator[Comparison]:
     torch.set_num_threads(1)
     found, seconds = {kind: list[str]() for kind in KINDS}, list[float]()
     with settings.work() as folder:
-        make_all(folder, settings.only or (("heads-split", "healthy 0") if settings.quick else ()), settings.n(5, 1))
+        make_all(folder, settings.only or (("heads-split", "healthy 3") if settings.quick else ()), settings.n(5, 1))
         for file in sorted(folder.glob("*/planted.json")):
-            if file.parent.name.startswith(tuple(settings.only or ("",))):
+            if file.parent.name.startswith(tuple(name.replace(" ", "_") for name in settings.only or ("",))):
                 kind, said, took = _judged(file.parent)
                 found[kind].append(said)
                 seconds.append(took)
