@@ -1,17 +1,15 @@
 """The peer of our trainer: torch's own Transformer in a plain training loop, as a competent person would write it.
 
 It uses nothing of our trainer: torch's layers, dropout, loss, AdamW and allocator, each with torch's defaults. The
-target's padding needs no mask, because it comes after everything that is learned from. `copy_parameters` gives it the
-parameters of one of our models, to show that both compute the same loss.
+target's padding needs no mask, because it comes after everything that is learned from. tests/benchmarks/ gives it the
+parameters of one of our models, and both compute the same loss.
 
 The difference from our model: torch's layers also drop attention weights and values inside the feed-forward layer.
-`drop_only_sums` switches that off, to measure its cost.
 
 Shapes: B pairs, S source tokens, T target tokens, D d_model, V target vocabulary.
 """
 
 import warnings
-from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -19,9 +17,7 @@ from torch import Tensor, nn
 
 from glassformer.extensions.training.library.data import Batch
 from transformer.model.config import ModelConfig
-from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.positions import sinusoidal_table
-from transformer.model.transformer import Transformer
 
 
 class PlainTransformer(nn.Module):
@@ -44,16 +40,8 @@ class PlainTransformer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="enable_nested_tensor")  # a path of torch's for evaluation
-            self.transformer = nn.Transformer(
-                config.d_model,
-                config.n_heads,
-                config.n_encoder_layers,
-                config.n_decoder_layers,
-                config.d_ff,
-                dropout=config.dropout,
-                batch_first=True,
-                norm_first=True,
-            )
+            sizes = (config.d_model, config.n_heads, config.n_encoder_layers, config.n_decoder_layers, config.d_ff)
+            self.transformer = nn.Transformer(*sizes, dropout=config.dropout, batch_first=True, norm_first=True)
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
         """Source ids [B, S] and target ids [B, T] -> logits [B, T, V]."""
@@ -105,40 +93,3 @@ class PlainTrainer:
         nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         self.optimizer.step()
         return loss.item()
-
-
-def drop_only_sums(model: PlainTransformer) -> None:
-    """Leave dropout only where our model has it: on embeddings and on what sub-layers add to the stream."""
-    for module in model.modules():
-        if isinstance(module, nn.MultiheadAttention):
-            module.dropout = 0.0
-        elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-            module.dropout = nn.Identity()  # type: ignore[assignment]  # the one inside the feed-forward layer
-
-
-def copy_parameters(ours: Transformer, plain: PlainTransformer) -> None:
-    """Give the peer the parameters of our model (pre-norm, final norm, biases, tied output)."""
-    state = {"src_embedding.weight": ours.src_table, "tgt_embedding.weight": ours.target_table}
-    for side in ("encoder", "decoder"):
-        stack = getattr(ours, side)
-        for i, layer in enumerate(stack.layers):
-            state |= dict(_layer_parameters(f"transformer.{side}.layers.{i}", layer))
-        state |= {f"transformer.{side}.norm.{kind}": value for kind, value in stack.final_norm.named_parameters()}
-    plain.load_state_dict({name: value.detach() for name, value in state.items()})
-
-
-def _layer_parameters(prefix: str, layer: EncoderLayer | DecoderLayer) -> Iterator[tuple[str, Tensor]]:
-    attentions = {"self_attn": layer.self_attn}
-    residuals = [layer.self_attn_residual, layer.ffn_residual]
-    if isinstance(layer, DecoderLayer):
-        attentions["multihead_attn"] = layer.cross_attn
-        residuals.insert(1, layer.cross_attn_residual)
-    for name, attention in attentions.items():
-        for kind in ("weight", "bias"):
-            parts = (attention.q_proj, attention.k_proj, attention.v_proj)
-            yield f"{prefix}.{name}.in_proj_{kind}", torch.cat([getattr(part, kind) for part in parts])
-            yield f"{prefix}.{name}.out_proj.{kind}", getattr(attention.out_proj, kind)
-    modules: dict[str, nn.Module] = {"linear1": layer.ffn.up_proj, "linear2": layer.ffn.down_proj}
-    modules |= {f"norm{i}": residual.norm for i, residual in enumerate(residuals, start=1)}
-    for name, module in modules.items():
-        yield from ((f"{prefix}.{name}.{kind}", value) for kind, value in module.named_parameters())

@@ -3,27 +3,28 @@
 They speak the WebSocket protocol of Streamlit's own page, so the server does all of its work and the numbers contain
 no browser time. The protocol is internal to Streamlit: written for and tried with 1.67, which requirements.txt pins.
 
-`Conversation` knows the protocol but no socket, `RawClient` is one visitor who waits, and `visitors.py` has many at
+`Conversation` knows the protocol but no socket, `RawClient` is a visitor who waits, and `AsyncClient` one of many at
 once. They do not render, nor run components' JavaScript.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
-from types import TracebackType
-from typing import Self
-from urllib.parse import parse_qsl, urlencode
+from typing import Any, Self
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Delta_pb2 import Delta
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as connect_async
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
@@ -41,54 +42,39 @@ class PageFailedError(RuntimeError):
 
 @dataclass
 class Rerun:
-    """What one rerun cost and brought.
-
-    `errors` are those of the alerts that the page shows as errors, `drawn` has the JSON of components.
-    """
+    """What one rerun cost and brought; `drawn` has the JSON of components."""
 
     seconds: float = 0.0
     received_bytes: int = 0
     elements: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # those of the alerts that the page shows as errors
     drawn: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Widget:
-    """A widget of the page: the id the server knows it by, and the fragment it stands in ("" for none).
-
-    To set it, send `WidgetState(id=widget.id, int_value=3)` (or `trigger_value`, `json_value`, ...). `data` is the
-    JSON that a component was given, `options` are those of a menu.
-    """
+    """A widget of the page; to set it, send `WidgetState(id=widget.id, int_value=3)` (or `json_value`, ...)."""
 
     id: str
-    fragment_id: str
-    data: str = ""
-    options: tuple[str, ...] = ()
+    fragment_id: str  # "" if it stands in none
+    data: str = ""  # the JSON that a component was given
+    options: tuple[str, ...] = ()  # of a menu
 
 
 class Conversation:
     """What a browser tab remembers of its talk with the server.
 
-    Args:
-        keeps_messages: Keep large messages and tell the server which ones, as a browser does: then it sends a
-            reference in place of what the tab has already.
-
-    Attributes:
-        widgets: The widgets that stand on the page, by their `key=`.
-        pages: The hash of each page by its path in the URL.
-        query: The query string that the address bar has.
-        session_id: What the server calls the session.
+    `keeps_messages`: it tells the server which large messages it has kept, as a browser does, and gets references.
     """
 
     def __init__(self, *, keeps_messages: bool = False) -> None:
-        self.widgets: dict[str, Widget] = {}
-        self.pages: dict[str, str] = {}
+        self.widgets: dict[str, Widget] = {}  # those that stand on the page, by their `key=`
+        self.pages: dict[str, str] = {}  # the hash of each page by its path in the URL
         self.links: dict[str, str] = {}  # the address that the newest link to a page says
-        self.query = ""
-        self.session_id = ""
+        self.query = ""  # what the address bar has
+        self.session_id = ""  # what the server calls the session
         self._page_script_hash = ""
         self._keeps_messages = keeps_messages
         self._kept: dict[str, ForwardMsg] = {}
@@ -103,7 +89,14 @@ class Conversation:
         states: Sequence[WidgetState] = (),
         fragment_id: str = "",
     ) -> bytes:
-        """The message that asks for a rerun; the arguments are those of `RawClient.rerun`."""
+        """The message that asks for a rerun.
+
+        Args:
+            page: The page's path in the URL; None stays on the page of the last rerun, at first the default.
+            query: Query string without `?`; None for what the address bar has.
+            states: The state of every widget that changed.
+            fragment_id: Rerun only this fragment.
+        """
         message = BackMsg()
         asked = message.rerun_script
         if query is not None:  # the address bar has it, too, and the server sends an address only where it is another
@@ -124,17 +117,8 @@ class Conversation:
         asked.cached_message_hashes.extend(self._kept)
         return message.SerializeToString()
 
-    def write_step(self, step: int) -> None:
-        """Have the address and the links to other pages say a step, from 0, as a browser does at once."""
-        self.query = at_step(self.query, step)
-        self.links = {page: at_step(query, step) for page, query in self.links.items()}
-
     def take(self, data: bytes | str, result: Rerun) -> bool:
-        """Note one message from the server; returns whether it ends the run.
-
-        Raises:
-            PageFailedError: If the page raised.
-        """
+        """Note one message from the server; returns whether it ends the run. A PageFailedError if the page raised."""
         if isinstance(data, str):
             return False
         result.received_bytes += len(data)
@@ -199,10 +183,10 @@ class Conversation:
                 result.drawn[parts[2]] = widget.data
 
 
-def at_step(query: str, step: int) -> str:
-    """A query that says a step, from 0; the first one is not said."""
-    others = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "step"]
-    return urlencode([*others, ("step", str(step + 1))] if step else others)
+def payload(data: str) -> dict[str, Any]:
+    """What a component was given to draw, of its JSON."""
+    found: dict[str, Any] = json.loads(data)["payload"]
+    return found
 
 
 @dataclass(frozen=True)
@@ -214,20 +198,14 @@ class Rest:
     alone: bool  # nothing has to be drawn for it: the browser has had the frames of all charts, and followed
 
 
-def has_steps(widgets: Mapping[str, Widget]) -> bool:
-    """Whether a reader can step on the page that is open: if nothing moves with the step, there are no controls."""
-    stepper = widgets.get(STEPPER)
-    return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
-
-
 def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str = "") -> Rest:
     """What a browser says of a step, from 0, of the run that is shown; `when` grows from report to report.
 
     `written` is the address, which the browser writes by itself where nothing has to be drawn for the step.
     """
-    sent = {key: json.loads(widget.data)["payload"] for key, widget in widgets.items() if widget.data}
+    sent = {key: payload(widget.data) for key, widget in widgets.items() if widget.data}
     shown = sent[STEPPER]
-    asks = shown["asks"] or any(payload.get("follows") == "server" for payload in sent.values())
+    asks = shown["asks"] or any(one.get("follows") == "server" for one in sent.values())
     hears = widgets[STEPPER if asks else rest_key(STEPPER)]
     report = {
         "run_id": shown["run"]["run_id"],
@@ -239,40 +217,17 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str
     return Rest(state, hears.fragment_id, alone=not asks)
 
 
-def frames_of(result: Rerun) -> list[str]:
-    """The paths behind the app's own of the frames of what was drawn, which a browser fetches when it is idle."""
-    follows = [json.loads(data)["payload"].get("follows", "still") for data in result.drawn.values()]
-    return [f"frames/{name}" for name in follows if name not in ("still", "server")]
-
-
-class RawClient:
-    """One visitor. Use as a context manager; `widgets` maps the `key=` of each widget of the page to it."""
+class RawClient(Conversation):
+    """One visitor. Use as a context manager."""
 
     def __init__(self, url: str) -> None:
-        self._conversation = Conversation()
+        super().__init__()
         self._socket = connect(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
-
-    @property
-    def widgets(self) -> dict[str, Widget]:
-        """The widgets that stand on the page, by their `key=`."""
-        return self._conversation.widgets
-
-    @property
-    def session_id(self) -> str:
-        """What the server calls the session; known after the first rerun."""
-        return self._conversation.session_id
-
-    @property
-    def query(self) -> str:
-        """The query string that the address bar has."""
-        return self._conversation.query
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def rerun(
@@ -283,25 +238,46 @@ class RawClient:
         states: Sequence[WidgetState] = (),
         fragment_id: str = "",
     ) -> Rerun:
-        """Ask for one rerun and wait until it has finished.
-
-        Args:
-            page: The page's path in the URL; None stays on the page of the last rerun, at first the default.
-            query: Query string without `?`; None for what the address bar has.
-            states: The state of every widget that changed.
-            fragment_id: Rerun only this fragment.
-
-        Raises:
-            PageFailedError: If the page raised.
-        """
-        message = self._conversation.request(page=page, query=query, states=states, fragment_id=fragment_id)
-        result = Rerun()
+        """Ask for one rerun as `request` does, and wait until it has finished. A PageFailedError if the page raised."""
+        message, result = self.request(page=page, query=query, states=states, fragment_id=fragment_id), Rerun()
         started = time.perf_counter()
         self._socket.send(message)
-        while not self._conversation.take(self._socket.recv(timeout=ANSWER_SECONDS), result):
+        while not self.take(self._socket.recv(timeout=ANSWER_SECONDS), result):
             pass
         result.seconds = time.perf_counter() - started
         return result
+
+
+class AsyncClient(Conversation):
+    """One of many visitors who share a thread; keeps messages as a browser does."""
+
+    def __init__(self) -> None:
+        super().__init__(keeps_messages=True)
+        self._socket: ClientConnection | None = None
+
+    async def connect(self, url: str) -> None:
+        """Come."""
+        self._socket = await connect_async(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
+
+    async def rerun(
+        self, *states: WidgetState, page: str | None = None, query: str | None = None, fragment_id: str = ""
+    ) -> Rerun:
+        """Ask for one rerun as `RawClient.rerun` does, and wait until it has finished."""
+        if self._socket is None:
+            raise ConnectionError("The visitor has not opened the app.")
+        message, result = self.request(page=page, query=query, states=states, fragment_id=fragment_id), Rerun()
+        started = time.perf_counter()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await self._socket.send(message)
+            while not self.take(await self._socket.recv(), result):
+                pass
+        result.seconds = time.perf_counter() - started
+        return result
+
+    async def close(self) -> None:
+        """Leave."""
+        if self._socket is not None:
+            await self._socket.close()
 
 
 def stream_address(url: str) -> str:

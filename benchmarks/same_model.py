@@ -1,6 +1,6 @@
 """One model in three programs with equal parameters: Hugging Face's transformers, CTranslate2 and ours.
 
-The shipped checkpoints are written into a model of Pegasus' kind (norms before, a table of positions). The others
+The shipped checkpoint zh-en is written into a model of Pegasus' kind (norms before, a table of positions). The others
 have random parameters and go the other way, through our importer of Hugging Face's folders. They have no tokenizer,
 so their sentences are ids.
 """
@@ -8,14 +8,13 @@ so their sentences are ids.
 import math
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks.harness import CHECKPOINTS
 from glassformer.extensions.huggingface.folder import import_folder
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import save
@@ -24,93 +23,47 @@ from transformer.model.config import ModelConfig
 SEED = 1
 SOURCE_TOKENS, TARGET_TOKENS = 20, 30  # of random models
 LONGEST = 128  # most target tokens of the others
-CHECKPOINTS = Path(__file__).parent.parent / "checkpoints"
-SENTENCES = {
-    "zh-en": (
-        "谢谢你的帮助。",
-        "我的猫在桌子下面睡觉。",
-        "他每天早上七点起床。",
-        "你昨天晚上为什么没有给我打电话？",
-        "如果明天下雨，我们就待在家里看书。",
-        "她说她从来没有见过这么漂亮的花园。",
-        "这家饭店的菜很好吃，但是价钱比别的地方贵得多。",
-        "老师问我们谁知道答案，可是没有一个学生敢说话，因为这个问题太难了。",
-    ),
-    "en-fr": (
-        "Thank you for your help.",
-        "My cat is sleeping under the table.",
-        "He gets up at seven o'clock every morning.",
-        "Why didn't you call me yesterday evening?",
-        "If it rains tomorrow, we will stay at home and read.",
-        "She said that she had never seen such a beautiful garden.",
-        "The food in this restaurant is very good, but it is much more expensive than elsewhere.",
-        "The teacher asked who knew the answer, but nobody in the class said a word, because it was too difficult.",
-    ),
-}
-
-
-class Shape(NamedTuple):
-    """The size and kind of a random model."""
-
-    vocabulary: int
-    width: int
-    heads: int
-    layers: int
-    inner: int
-    decoder_only: bool = False
-    activation: str = "relu"
-
-
-RANDOM: Mapping[str, Shape] = MappingProxyType({
-    "small": Shape(8000, 256, 4, 3, 1024),
-    "opus-mt": Shape(58_101, 512, 8, 6, 2048, activation="swish"),
-    "gpt2": Shape(50_257, 768, 12, 12, 3072, decoder_only=True),
-})  # fmt: skip
-SHAPES = (*SENTENCES, *RANDOM)
+TRAINED, RANDOM = "zh-en", ("small", "opus-mt", "gpt2")
+NAMES = (TRAINED, *RANDOM)
+SENTENCES = (
+    "谢谢你的帮助。", "我的猫在桌子下面睡觉。", "他每天早上七点起床。", "你昨天晚上为什么没有给我打电话？",
+    "如果明天下雨，我们就待在家里看书。", "她说她从来没有见过这么漂亮的花园。",
+    "这家饭店的菜很好吃，但是价钱比别的地方贵得多。",
+    "老师问我们谁知道答案，可是没有一个学生敢说话，因为这个问题太难了。",
+)  # fmt: skip
 
 
 def peer_of(name: str) -> Any:
-    """Hugging Face's model of a name in `SHAPES`; random parameters are the same ones each time."""
-    if name in SENTENCES:
+    """Hugging Face's model of a name; random parameters are the same ones each time."""
+    if name == TRAINED:
         return pegasus(load(CHECKPOINTS / name))
-    return gpt2(RANDOM[name]) if RANDOM[name].decoder_only else marian(RANDOM[name])
+    torch.manual_seed(SEED)
+    return _gpt2() if name == "gpt2" else _marian(name)
 
 
 def texts(name: str, least: int = 1) -> list[str]:
     """At least so many sentences for a model: real ones of several lengths, or ids."""
-    if name in SENTENCES:
-        return list(SENTENCES[name]) * math.ceil(least / len(SENTENCES[name]))
-    draw, shape = random.Random(SEED), RANDOM[name]
-    rows = [[draw.randrange(10, shape.vocabulary) for _ in range(SOURCE_TOKENS)] for _ in range(max(least, 2))]
+    if name == TRAINED:
+        return list(SENTENCES) * math.ceil(least / len(SENTENCES))
+    draw = random.Random(SEED)
+    rows = [[draw.randrange(10, 8000) for _ in range(SOURCE_TOKENS)] for _ in range(max(least, 2))]
     return [" ".join(map(str, row)) for row in rows]
 
 
-def marian(shape: Shape = RANDOM["small"]) -> Any:
+def _marian(name: str) -> Any:
     """A random model of Marian's kind: norms after, a table of positions."""
     from transformers import MarianConfig, MarianMTModel
 
+    size, width, heads, layers = (8000, 256, 4, 3) if name == "small" else (58_101, 512, 8, 6)
     config = MarianConfig(
-        vocab_size=shape.vocabulary,
-        d_model=shape.width,
-        encoder_layers=shape.layers,
-        decoder_layers=shape.layers,
-        encoder_attention_heads=shape.heads,
-        decoder_attention_heads=shape.heads,
-        encoder_ffn_dim=shape.inner,
-        decoder_ffn_dim=shape.inner,
-        max_position_embeddings=LONGEST,
-        activation_function=shape.activation,
-        scale_embedding=True,
-        share_encoder_decoder_embeddings=True,
+        vocab_size=size, d_model=width, encoder_layers=layers, decoder_layers=layers, encoder_attention_heads=heads,
+        decoder_attention_heads=heads, encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width,
+        max_position_embeddings=LONGEST, activation_function="relu" if name == "small" else "swish",
+        scale_embedding=True, share_encoder_decoder_embeddings=True,
         tie_word_embeddings=False,  # a tied random model writes one and the same piece again and again
         init_std=0.2,  # larger than usual: the best piece of a random model is then clear of the second
-        pad_token_id=0,
-        eos_token_id=3,
-        bos_token_id=2,
-        decoder_start_token_id=0,
-        forced_eos_token_id=None,
-    )
-    torch.manual_seed(SEED)
+        pad_token_id=0, eos_token_id=3, bos_token_id=2, decoder_start_token_id=0, forced_eos_token_id=None,
+    )  # fmt: skip
     model = MarianMTModel(config).eval()
     model.model.encoder.embed_tokens = model.model.decoder.embed_tokens = model.model.shared  # as its files have it
     model.final_logits_bias.zero_()
@@ -119,23 +72,12 @@ def marian(shape: Shape = RANDOM["small"]) -> Any:
     return _endless(_sure(model))
 
 
-def gpt2(shape: Shape) -> Any:
-    """A random decoder alone of GPT-2's kind: norms before, learned positions."""
+def _gpt2() -> Any:
+    """A random decoder alone of GPT-2's size and kind: norms before, learned positions."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    config = GPT2Config(
-        vocab_size=shape.vocabulary,
-        n_embd=shape.width,
-        n_layer=shape.layers,
-        n_head=shape.heads,
-        n_inner=shape.inner,
-        n_positions=1024,
-        tie_word_embeddings=False,
-        initializer_range=0.2,
-    )
-    torch.manual_seed(SEED)
-    model = GPT2LMHeadModel(config).eval()
-    model.transformer.wte.weight.data.mul_(shape.width**0.5)
+    model = GPT2LMHeadModel(GPT2Config(tie_word_embeddings=False, initializer_range=0.2)).eval()
+    model.transformer.wte.weight.data.mul_(model.config.n_embd**0.5)
     for block in model.transformer.h:
         _soften(block.attn.c_proj, block.mlp.c_proj)
     return _endless(_sure(model))
@@ -170,24 +112,13 @@ def pegasus(checkpoint: Checkpoint) -> Any:
 
     c = checkpoint.config
     config = PegasusConfig(
-        vocab_size=c.tgt_vocab_size,
-        d_model=c.d_model,
-        encoder_layers=c.n_encoder_layers,
-        decoder_layers=c.n_decoder_layers,
-        encoder_attention_heads=c.n_heads,
-        decoder_attention_heads=c.n_heads,
-        encoder_ffn_dim=c.d_ff,
-        decoder_ffn_dim=c.d_ff,
-        max_position_embeddings=c.max_len,
-        activation_function=c.activation,
-        scale_embedding=c.scale_embedding,
-        tie_word_embeddings=False,
-        pad_token_id=c.pad_id,
-        eos_token_id=c.eos_id,
-        bos_token_id=c.bos_id,
-        decoder_start_token_id=c.decoder_start_id,
+        vocab_size=c.tgt_vocab_size, d_model=c.d_model, encoder_layers=c.n_encoder_layers,
+        decoder_layers=c.n_decoder_layers, encoder_attention_heads=c.n_heads, decoder_attention_heads=c.n_heads,
+        encoder_ffn_dim=c.d_ff, decoder_ffn_dim=c.d_ff, max_position_embeddings=c.max_len,
+        activation_function=c.activation, scale_embedding=c.scale_embedding, tie_word_embeddings=False,
+        pad_token_id=c.pad_id, eos_token_id=c.eos_id, bos_token_id=c.bos_id, decoder_start_token_id=c.decoder_start_id,
         forced_eos_token_id=None,
-    )
+    )  # fmt: skip
     model = PegasusForConditionalGeneration(config).eval().requires_grad_(False)
     model.model.encoder.embed_tokens = nn.Embedding(c.src_vocab_size, c.d_model).requires_grad_(False)
     model.model.decoder.embed_tokens = nn.Embedding(c.tgt_vocab_size, c.d_model).requires_grad_(False)
@@ -198,52 +129,41 @@ def pegasus(checkpoint: Checkpoint) -> Any:
     return model
 
 
-def ours(peer: Any) -> Checkpoint:
-    """A model of Hugging Face's as our checkpoint."""
-    with tempfile.TemporaryDirectory() as folder:
-        return load(stored(peer, Path(folder)))
+def written(name: str, folder: Path) -> Path:
+    """Write a model of Hugging Face's into a folder, as everybody publishes them."""
+    theirs = folder / f"{name}-theirs"
+    if not theirs.exists():
+        peer_of(name).save_pretrained(theirs)
+        (theirs / "generation_config.json").unlink()  # that it never ends is no rule of ours
+    return theirs
 
 
-def stored(peer: Any, folder: Path) -> Path:
+def stored(name: str, folder: Path) -> Path:
     """Write a model of Hugging Face's into a folder, import it, and return the folder of our checkpoint."""
-    with tempfile.TemporaryDirectory() as theirs:
-        peer.save_pretrained(theirs)
-        (Path(theirs) / "generation_config.json").unlink()  # that it never ends is no rule of ours
-        parts = import_folder(Path(theirs)).parts
-        if parts is None:
-            raise RuntimeError("our importer asks for more than the folder says")
-        save(parts, folder / "ours", dtype=torch.float32)
-    return folder / "ours"
+    parts = import_folder(written(name, folder)).parts
+    if parts is None:
+        raise RuntimeError("our importer asks for more than the folder says")
+    save(parts, folder / f"{name}-ours", dtype=torch.float32)
+    return folder / f"{name}-ours"
 
 
 def ctranslate2(peer: Any, config: ModelConfig, *, threads: int) -> Any:
-    """CTranslate2's translator or generator, in float32, with the parameters of a peer; its pieces are ids."""
+    """CTranslate2's translator, in float32, with the parameters of a peer; its pieces are ids."""
     import ctranslate2
-    from ctranslate2.converters.transformers import BartLoader, GPT2Loader
+    from ctranslate2.converters.transformers import BartLoader
 
-    alone = not config.n_encoder_layers
-    if not alone:
-        peer.config.normalize_before, peer.config.normalize_embedding = config.norm == "pre", False
-    spec = (GPT2Loader if alone else BartLoader)().get_model_spec(peer)
-    if alone:
-        spec.register_vocabulary(names(range(config.tgt_vocab_size)))
-    else:
-        spec.register_source_vocabulary(names(range(config.src_vocab_size)))
-        spec.register_target_vocabulary(names(range(config.tgt_vocab_size)))
-        spec.config.decoder_start_token = str(config.decoder_start_id)
+    peer.config.normalize_before, peer.config.normalize_embedding = config.norm == "pre", False
+    spec = BartLoader().get_model_spec(peer)
+    spec.register_source_vocabulary(list(map(str, range(config.src_vocab_size))))
+    spec.register_target_vocabulary(list(map(str, range(config.tgt_vocab_size))))
+    spec.config.decoder_start_token = str(config.decoder_start_id)
     spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "2", str(config.eos_id), "1"
     spec.config.layer_norm_epsilon = config.norm_eps
     spec.validate()
     spec.optimize(quantization=None)
-    kind = ctranslate2.Generator if alone else ctranslate2.Translator
     with tempfile.TemporaryDirectory() as folder:
         spec.save(folder)
-        return kind(folder, compute_type="float32", inter_threads=1, intra_threads=threads)
-
-
-def names(ids: Sequence[int]) -> list[str]:
-    """What pieces are called in CTranslate2."""
-    return list(map(str, ids))
+        return ctranslate2.Translator(folder, compute_type="float32", inter_threads=1, intra_threads=threads)
 
 
 _PLACES = {

@@ -1,10 +1,8 @@
 """Trainings of tiny models whose hand-written code has a planted mistake, to check what recognises mistakes.
 
-    python -m benchmarks.wiring_models --out DIR --part 0/2    every second training that DIR lacks, about 20 s each
-    python -m benchmarks.wiring_models --out DIR --only heads-split healthy    some mistakes, and models without one
-
-A training is a mistake in one architecture; `--list` names all. It gives a checkpoint folder per task, whose config
-says what the code should have been, 50 unseen pairs of ids in `pairs.tsv`, and `planted.json`, written last:
+A training is a mistake in one architecture and takes about 20 s (`benchmarks.wirings` runs them). It gives a checkpoint
+folder per task, whose config says what the code should have been, 50 unseen pairs of ids in `pairs.tsv`, and
+`planted.json`, written last:
 
     mistake       the id; "" if there is none; "invented:..." if it is not in the catalogue of mistakes
     loss          of the pairs as one padded batch, read by the code that trained, in nats per token
@@ -17,7 +15,6 @@ learns too little, also in a second, longer training, is named in `not_learnt.tx
 Shapes: E tasks, B pairs, T tokens, Q queries, K keys, H heads, d d_head, D d_model, L rows of positions, V vocabulary.
 """
 
-import argparse
 import json
 import math
 import random
@@ -392,29 +389,15 @@ def make(training: Training, out: Path, steps: int) -> tuple[str, ...]:
     return tuple(left)
 
 
-def main() -> None:
-    """Train what is not yet there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the checkpoints")
-    parser.add_argument("--only", nargs="*", default=[], metavar="ID", help="mistakes, or healthy")
-    parser.add_argument("--part", default="0/1", help="K/N: each N-th training, from the K-th")
-    parser.add_argument("--list", action="store_true", help="print the names")
-    options = parser.parse_args()
-    k, n = map(int, options.part.split("/"))
-    for one in [one for one in TRAININGS if not options.only or one.name.split()[0] in options.only][k::n]:
-        if options.list or options.out is None:
-            print(f"{one.name} ({one.architecture}): {', '.join(one.tasks)}")
-            continue
-        options.out.mkdir(parents=True, exist_ok=True)
-        with (options.out / "not_learnt.txt").open("a+", encoding="utf-8") as file:
-            file.seek(0)
-            known = {*file.read().split(), *(path.parent.name for path in options.out.glob("*/planted.json"))}
-            left = tuple(task for task in one.tasks if one.folder(task) not in known)
-            for steps in (one.steps, one.steps * LONGER):
-                left = make(replace(one, tasks=left), options.out, steps) if left else ()
-            file.writelines(f"{one.folder(task)}\n" for task in left)
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main()
+def make_all(out: Path, beginnings: Sequence[str] = (), tasks: int = 5) -> None:
+    """Train what is not yet there of the mistakes that begin so, at most so many tasks of each."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "not_learnt.txt").open("a+", encoding="utf-8") as file:
+        file.seek(0)
+        known = {*file.read().split(), *(path.parent.name for path in out.glob("*/planted.json"))}
+        for one in TRAININGS:
+            if one.name.startswith(tuple(beginnings or ("",))):
+                left = tuple(task for task in one.tasks[:tasks] if one.folder(task) not in known)
+                for steps in (one.steps, one.steps * LONGER):
+                    left = make(replace(one, tasks=left), out, steps) if left else ()
+                file.writelines(f"{one.folder(task)}\n" for task in left)

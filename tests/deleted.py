@@ -27,7 +27,7 @@ def link(source: str, target: str) -> None:
 def without(names: Collection[str], folder: Path, *, tests: bool = False) -> Path:
     """Copy the tree to a folder, without these extensions; with the tests that are left, if they are asked for."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part in (*PARTS, "tests") if tests else PARTS:
+    for part in (*PARTS, "tests", "benchmarks") if tests else PARTS:  # a test speaks to the app with their client
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, folder / part, ignore=BUILT, copy_function=link)
         else:

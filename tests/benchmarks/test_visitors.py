@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.load import ROUND, Judge, percentile
+from benchmarks.class_at_once import SENTENCES, sentences
 from benchmarks.raw_client import RawClient, Rerun
-from benchmarks.visitors import PAGES, SENTENCES, WEIGHTS, Answer, Visitor, foreign, sentences
+from tests.visitors import PAGES, ROUND, WEIGHTS, Answer, Judge, Visitor, foreign
 from tools.serve import Server, serve
 from transformer.checkpoint.load import Checkpoint, load
 
@@ -82,11 +82,6 @@ def test_no_two_visitors_have_the_same_sentence():
     taken = [list(itertools.islice(sentences(visitor, 7, seed=1), 400)) for visitor in range(7)]
     assert len(set(itertools.chain(*taken))) == 7 * 400
     assert all(text.startswith(tuple(SENTENCES)) for text in taken[0])
-
-
-def test_percentile_is_a_value_that_occurred():
-    assert percentile([float(n) for n in range(1, 101)], 0.95) == 95
-    assert (percentile([7.0], 0.95), percentile([1.0, 2.0, 3.0], 0.5)) == (7, 2)
 
 
 def test_another_sentence_draws_neither_the_sidebar_nor_the_page_around_it_again(server):

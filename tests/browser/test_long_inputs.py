@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.app import resident_mb
+from benchmarks.harness import memory_mb
 from benchmarks.raw_client import RawClient
 from tests.browser.helpers import turn_to, wait_for_idle
 from tests.browser.long_model import NAME, long_source, write_long_model
@@ -98,7 +98,7 @@ def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_
         if view == HEAD:
             has_every_weight(page, trace.decoder_self[1, 2])
     assert not faults
-    assert resident_mb(server.pid) < 4000  # it takes 950; what counts as resident differs between machines
+    assert memory_mb(server.pid) < 4000  # it takes 950; what counts as resident differs between machines
 
 
 @pytest.mark.deep

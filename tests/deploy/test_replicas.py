@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
 from glassformer.extensions.replicas.room_store import chosen
 from glassformer.extensions.rooms.registry import Registry
@@ -22,6 +21,7 @@ from glassformer.extensions.rooms.room import Question, Room
 from tests.deploy.by_hand import configuration, needed
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.glassformer.waiting import until
+from tests.uploading import Visitor
 from tools.serve import HOST, ROOT, free_port, serve
 
 DRAIN_SECONDS = 5.0

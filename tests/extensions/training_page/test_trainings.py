@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.durability import children
 from glassformer.extensions.training_page import training_worker
 from glassformer.extensions.training_page import trainings as module
 from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_WAITING, Plan, Training, Trainings
 from glassformer.server.model_runner import BusyError
+from tests.extensions.training.killed_trainings import children
 from tests.glassformer.waiting import WAIT, Clock, until
 from transformer import sandbox
 from transformer.__main__ import INTERRUPTED

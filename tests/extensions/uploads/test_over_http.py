@@ -17,11 +17,11 @@ from urllib.parse import urlencode
 import pytest
 import torch
 
-from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
 from tests.browser import foreign_models
 from tests.extensions.uploads.files import made, zipped
 from tests.extensions.weight_files.saving import Touch
+from tests.uploading import Visitor
 from tools.serve import serve
 
 NEAR = 50_000_000  # bytes that the server's memory may differ by in the end

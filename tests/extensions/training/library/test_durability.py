@@ -10,9 +10,9 @@ from unittest import mock
 
 import pytest
 
-from benchmarks.durability import KILLER, Training, children, fingerprint
 from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.state import folder_beside, paths
+from tests.extensions.training.killed_trainings import KILLER, Training, children, fingerprint
 from transformer.__main__ import INTERRUPTED, main
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="SIGKILL, and processes that end with their launcher")

@@ -11,35 +11,23 @@ from __future__ import annotations
 import asyncio
 import functools
 import html
-import itertools
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import torch
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.raw_client import (
-    ANSWER_SECONDS,
-    PROTOCOL,
-    STEPPER,
-    Conversation,
-    PageFailedError,
-    Rerun,
-    Rest,
-    at_step,
-    frames_of,
-    has_steps,
-    rest_on,
-    stream_address,
-)
-from benchmarks.room_client import get_all
+from benchmarks.raw_client import STEPPER, AsyncClient, PageFailedError, Rerun, Rest, Widget, payload, rest_on
 from glassformer.components.stepper_view import rest_key
+from tools.serve import HOST
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.interventions import parse
 from transformer.runs.trace import Trace
 
 PAGES = ("step", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
@@ -48,6 +36,7 @@ PARTS = {
     "panel": ("All heads", "One map", "Flow"),
     "inside_panel": ("The model", "Residual stream", "Logit lens", "Feed-forward", "Embeddings"),
 }  # the controls that lead to another part of a page, and what they offer
+ROUND = ("translate", "step", "step", "step", "head", "part", "part", "page")  # what a visitor does on each page
 WEIGHTS = {"step": 40, "translate": 20, "head": 15, "part": 10, "page": 15}
 CHANGE, OFTEN = "change", 20  # what visitors do besides who change something inside the model, and its weight
 CHANGES = (
@@ -62,16 +51,6 @@ PATIENCE_SECONDS = 2.0  # after which a browser fetches what charts show at othe
 MASKS = ("mask_bool", "mask_additive")
 MAPS = ("cross_map", "head_map", "overview_encoder", "overview_decoder", "overview_cross", *MASKS)
 CANDIDATES = "candidates"
-SENTENCES = (
-    "我喜欢喝咖啡。", "汤姆有两个孩子。", "你能帮我一下吗？", "我不知道她为什么哭。", "今天天气很好。",
-    "他在图书馆看书。", "我们明天去北京。", "她会说三种语言。", "这本书很有意思。", "请把门关上。",
-    "我昨天没有上班。", "他们住在海边。", "你叫什么名字？", "这条河很长。", "我想买一辆车。",
-    "孩子们在花园里玩。", "火车八点出发。", "我忘了带钥匙。", "她每天早上跑步。", "这个问题很难。",
-    "他不喜欢吃鱼。", "我们需要更多时间。", "老师给我们讲故事。", "外面下着大雨。", "我的手机坏了。",
-    "你去过法国吗？", "他给我写了一封信。", "商店几点关门？", "我妹妹在医院工作。", "这件衣服太贵了。",
-    "他开车很快。", "我听不懂你的话。", "晚饭已经做好了。", "猫在桌子下面睡觉。", "我们认识很多年了。",
-    "他忘记了我的生日。", "请再说一遍。", "这里不能抽烟。", "我打算学习音乐。", "她的房间非常干净。",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,21 +82,6 @@ class Answer:
     error: str = ""
 
 
-def sentences(visitor: int, n_visitors: int, *, seed: int) -> Iterator[str]:
-    """Sentences that no other visitor has: two or three of `SENTENCES` one after the other."""
-    pairs = list(itertools.permutations(SENTENCES, 2))
-    random.Random(seed).shuffle(pairs)
-    whole = itertools.chain(pairs, itertools.permutations(SENTENCES, 3))
-    yield from ("".join(parts) for parts in itertools.islice(whole, visitor, None, n_visitors))
-
-
-def more_sentences(*, seed: int) -> Iterator[str]:
-    """Sentences about as long as those of `sentences`, as no visitor has them: with a number at the end."""
-    dice = random.Random(seed)
-    for number in itertools.count():
-        yield "".join(dice.sample(SENTENCES, 2)) + str(number)
-
-
 class Visitor:
     """One visitor with a connection of their own.
 
@@ -135,8 +99,7 @@ class Visitor:
         self.number, self._weights = number, WEIGHTS | ({CHANGE: OFTEN} if changing else {})
         self._own, self._n_layers, self._n_heads = own, n_layers, n_heads
         self._random = random.Random(seed * 1000 + number)
-        self._talk = Conversation(keeps_messages=True)
-        self._socket: ClientConnection | None = None
+        self._talk = AsyncClient()
         self._page, self._sentence, self._step, self._layer, self._changes = 0, "", 0, "", ""
         self._port: int = 0
         self._frames = list[str]()  # not fetched yet
@@ -147,7 +110,7 @@ class Visitor:
 
         async def ask() -> Rerun:
             self._port = urlsplit(url).port or 0
-            self._socket = await connect(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
+            await self._talk.connect(url)
             return await self._rerun(page=PAGES[0], query=query)
 
         return await self._timed("open", ask)
@@ -184,8 +147,7 @@ class Visitor:
 
     async def close(self) -> None:
         """Leave."""
-        if self._socket is not None:
-            await self._socket.close()
+        await self._talk.close()
 
     @property
     def page(self) -> str:
@@ -229,21 +191,14 @@ class Visitor:
         if rest := self._untold:  # ahead of what the visitor does next
             self._untold = None
             await self._rerun(rest.state, fragment_id=rest.fragment_id)
-        message = self._talk.request(page=page, query=query, states=states, fragment_id=fragment_id)
-        if self._socket is None:
-            raise ConnectionError("The visitor has not opened the app.")
-        result = Rerun()
-        async with asyncio.timeout(ANSWER_SECONDS):
-            await self._socket.send(message)
-            while not self._talk.take(await self._socket.recv(), result):
-                pass
+        result = await self._talk.rerun(*states, page=page, query=query, fragment_id=fragment_id)
         self._frames = (self._frames if fragment_id else []) + frames_of(result)
         return result
 
     async def _fetch_frames(self) -> None:
         """Fetch what charts show at other steps; of what was drawn anew since, the server may have let go."""
         frames, self._frames = self._frames, []
-        await get_all(self._port, frames)
+        await asyncio.gather(*(_get(self._port, f"/{path}") for path in frames))
 
     async def _translate(self) -> Rerun:
         self._sentence, self._step = next(self._own), 0
@@ -261,7 +216,7 @@ class Visitor:
 
     async def _go(self) -> Rerun:
         """Step where the charts follow by themselves, else ask for it as the stepper in a browser does."""
-        shown = json.loads(self._talk.widgets[STEPPER].data)["payload"]
+        shown = payload(self._talk.widgets[STEPPER].data)
         others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
         self._step = self._random.choice(others)
         written = at_step(self._talk.query, self._step)
@@ -269,7 +224,8 @@ class Visitor:
         if not rest.alone:
             return await self._rerun(rest.state, fragment_id=rest.fragment_id)
         await self._fetch_frames()
-        self._talk.write_step(self._step)
+        self._talk.query = at_step(self._talk.query, self._step)
+        self._talk.links = {page: at_step(query, self._step) for page, query in self._talk.links.items()}
         self._untold = rest
         return Rerun()
 
@@ -299,6 +255,29 @@ class Visitor:
     async def _turn(self) -> Rerun:
         self._page = (self._page + 1) % len(PAGES)
         return await self._rerun(page=PAGES[self._page])
+
+
+class Judge:
+    """Tells whether an answer is about its visitor's own sentence, by translating that sentence here."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        torch.set_num_threads(1)  # as the server does: where two pieces are equally probable, the last digit decides
+        self._checkpoint = checkpoint
+        self._traces: dict[tuple[str, str], Trace] = {}
+
+    def problems(self, answer: Answer) -> list[str]:
+        """What an answer shows that is not its visitor's."""
+        examples = self._checkpoint.card.examples
+        trace, *beside = [
+            self._trace(sentence, answer.changes) for sentence in (answer.sentence or examples[0], *examples)
+        ]
+        return foreign(answer, trace, beside=beside)
+
+    def _trace(self, sentence: str, changes: str) -> Trace:
+        if (sentence, changes) not in self._traces:
+            query = self._checkpoint.query(sentence, interventions=parse(changes))
+            self._traces[sentence, changes] = self._checkpoint.run(query)
+        return self._traces[sentence, changes]
 
 
 def foreign(answer: Answer, trace: Trace, *, beside: Sequence[Trace] = ()) -> list[str]:
@@ -331,7 +310,7 @@ def foreign(answer: Answer, trace: Trace, *, beside: Sequence[Trace] = ()) -> li
 
 
 def _payload(answer: Answer, key: str) -> dict[str, Any]:
-    return json.loads(answer.drawn[key])["payload"]
+    return payload(answer.drawn[key])
 
 
 def _axes(answer: Answer, key: str) -> Iterator[list[str]]:
@@ -344,3 +323,29 @@ def _axes(answer: Answer, key: str) -> Iterator[list[str]]:
         if labels is not None:
             plain = [html.unescape(label.partition(": <b>")[2].removesuffix("</b>")) for label in labels]
             yield [label for label in plain if not label.startswith("<pad>")]
+
+
+def at_step(query: str, step: int) -> str:
+    """A query that says a step, from 0; the first one is not said."""
+    others = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "step"]
+    return urlencode([*others, ("step", str(step + 1))] if step else others)
+
+
+def has_steps(widgets: Mapping[str, Widget]) -> bool:
+    """Whether a reader can step on the page that is open: if nothing moves with the step, there are no controls."""
+    stepper = widgets.get(STEPPER)
+    return stepper is not None and not payload(stepper.data)["run"]["still"]
+
+
+def frames_of(result: Rerun) -> list[str]:
+    """The paths behind the app's own of the frames of what was drawn, which a browser fetches when it is idle."""
+    follows = [payload(data).get("follows", "still") for data in result.drawn.values()]
+    return [f"frames/{name}" for name in follows if name not in ("still", "server")]
+
+
+async def _get(port: int, path: str) -> None:
+    """Fetch something, whatever the answer."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
+    await reader.read()
+    writer.close()

@@ -1,4 +1,4 @@
-"""Benchmark helper: a client without a browser that uploads files.
+"""A client without a browser that uploads files.
 
 Written for and tried with Streamlit 1.67, like `raw_client`, whose protocol this speaks.
 """

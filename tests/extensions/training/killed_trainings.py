@@ -1,20 +1,12 @@
-"""Kill trainings at random and count how often the parameters come out as if nothing had happened, bit by bit.
+"""Trainings that are killed at random moments, with a fingerprint of all that they made.
 
-    python -m benchmarks.durability --kills 60                # 2 processes on the CPU, a tiny model
-    python -m benchmarks.durability --kills 20 --processes 4
-
-Three kinds of SIGKILL, in turn: of one process of a training, which the launcher starts again (`--max-restarts`); of
-the launcher, after which the same command goes on with `--resume`; and of the first process inside a write, before a
-random one of the calls that put a file on the disk, after which the launcher starts it again. The moments are drawn
-from `--seed`, over starting, learning, scoring and writing; only kills that hit are counted. Several hit one
-training, until it ends; then its parameters, moments, curve and checkpoint are compared with those of one left alone.
-
-POSIX only, as SIGKILL is.
+SIGKILL hits one process of a training, which the launcher starts again (`--max-restarts`); the launcher, after which
+the same command goes on with `--resume`; or the first process inside a write, before one of the calls that put a file
+on the disk. POSIX only, as SIGKILL is.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import io
@@ -23,18 +15,15 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from glassformer.extensions.training.library.preparation import write_task
 from glassformer.extensions.training.library.state import paths
+from tests.source_code import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
-KINDS = ("rank", "launcher", "write")
 TINY = (
     "--layers=1", "--d-model=16", "--heads=2", "--d-ff=16", "--shared-vocab", "--src-vocab=40", "--pieces=char",
     "--max-len=20", "--dropout=0.1", "--warmup=5", "--batch-tokens=200", "--precision=fp32", "--device=cpu",
@@ -104,21 +93,6 @@ class Training:
             raise SystemExit(f"{(self.data / 'log.txt').read_text()[-3000:]}\nthe training ended with status {status}")
 
 
-def killed_in_turn(training: Training, draw: random.Random, done: dict[str, int], most_seconds: float) -> None:
-    """One launch: one or two kills of each kind that leaves the launcher, then the launcher's."""
-    process = training.start(
-        f"--save-minutes={draw.choice((0.0, 0.0, 0.02))}",
-        writes=[draw.randint(1, 40) for _ in range(draw.randint(1, 2))],
-    )
-    for kind in ("rank",) * draw.randint(0, 2) + ("launcher",):
-        end = time.monotonic() + draw.uniform(0.0, most_seconds)
-        while time.monotonic() < end and process.poll() is None:
-            time.sleep(0.02)
-        done[kind] += training.kill(process, launcher=kind == "launcher", draw=draw)
-    training.end(process)
-    done["write"] += sum(note.exists() for note in training.notes)
-
-
 def children(pid: int) -> list[int]:
     """The processes that a process started."""
     said = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
@@ -144,43 +118,3 @@ def fingerprint(out: Path) -> dict[str, str]:
         "curve": hashlib.sha256(repr(rows).encode()).hexdigest(),
         "snapshots": ", ".join(sorted(path.name for path in out.with_name(out.name + ".snapshots").iterdir())),
     }
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Kill, compare, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--launches", type=int, default=3, help="of one training, whose launcher is killed")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--most-seconds", type=float, default=12.0, help="from a start or a kill to the next one")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    draw, done, equal = random.Random(options.seed), dict.fromkeys(KINDS, 0), 0
-    with tempfile.TemporaryDirectory(prefix="durability-") as folder:
-        data = Path(folder)
-        write_task("reverse", data, train=300, dev=24, test=2)
-        (data / "sitecustomize.py").write_text(KILLER, encoding="ascii")
-        whole = Training(data, data / "whole", processes=options.processes, epochs=options.epochs)
-        whole.end(whole.start())
-        expected, trainings = fingerprint(whole.out), 0
-        while sum(done.values()) < options.kills:
-            trainings += 1
-            killed = Training(data, data / f"killed{trainings}", processes=options.processes, epochs=options.epochs)
-            for _ in range(options.launches):
-                if not killed.ended:
-                    killed_in_turn(killed, draw, done, options.most_seconds)
-            if not killed.ended:
-                killed.end(killed.start())
-            found = fingerprint(killed.out)
-            equal += found == expected
-            differing = [name for name in expected if found[name] != expected[name]]
-            print(f"training {trainings}: {done}, {differing or 'equal'}", flush=True)
-    print(f"{sum(done.values())} SIGKILLs {done} of {trainings} trainings in {options.processes} processes: ", end="")
-    print(f"{equal} equal to the undisturbed one by SHA-256, {trainings - equal} not")
-    if equal < trainings:
-        raise SystemExit(1)
-
-
-if __name__ == "__main__":
-    main()
