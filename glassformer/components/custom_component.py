@@ -1,15 +1,12 @@
 """Custom components: one script of all our modules, middleware that serves it and Plotly's, the Python wrapper.
 
-Plotly's script comes from the installed package: Python and the browser run the same version, and nothing is fetched
-from outside.
-
 Our modules are served as one script with a digest of its text in the name, so browsers may cache it permanently. One
 request per module delayed the first picture with an empty cache by 10 %, and the first picture of another component
 by 50 %. Streamlit sends inline scripts again with every element and every change of data, so it gets only a short
 loader.
 
 Nothing is written, so a read-only installation works. Streamlit's own file server opens and compresses a file at each
-request (140 ms of server time for Plotly's script, against 24 ms here) and has browsers revalidate at every visit.
+request and has browsers revalidate at every visit.
 """
 
 import asyncio
@@ -21,24 +18,21 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard
 
-import plotly
 import streamlit as st
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from glassformer import PACKAGE
 from glassformer.charts.theme import DARK_COLORS
+from glassformer.components.embedding import PLOTLY_FILE, packed, plotly_packed
 from glassformer.server.streamlit_private import page_selectors
 from glassformer.state import language
 from transformer.extensions import extensions
 from transformer.i18n import ENGLISH, said_throughout
 from transformer.i18n.catalogue import browser_words
-
-PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 
 COMPONENTS = {
     "plotly_view": "components/plotly/view.js",
@@ -123,10 +117,10 @@ def link() -> str:
     return f"<app/static/{script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
+@cache
 def served() -> dict[str, bytes]:
-    """What is served beside Streamlit's own scripts, by the names under `app/static`: our script and Plotly's."""
-    plotly_script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return {script_file(): script().encode(), PLOTLY_FILE: plotly_script}
+    """What is served beside Streamlit's own scripts, packed, by the names under `app/static`: ours and Plotly's."""
+    return {script_file(): packed(script()), PLOTLY_FILE: plotly_packed()}
 
 
 _MOUNT = "/app/static/"
@@ -144,7 +138,6 @@ class StaticScriptsMiddleware:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._names = (script_file(), PLOTLY_FILE)
-        self._packed: dict[str, bytes] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -152,18 +145,12 @@ class StaticScriptsMiddleware:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or name not in self._names:
             await self._app(scope, receive, send)
             return
-        if name not in self._packed:
-            self._packed[name] = await asyncio.to_thread(_pack, name)
-        body, headers = self._packed[name], [*_HEADERS, _PACKED]
+        body, headers = (await asyncio.to_thread(served))[name], [*_HEADERS, _PACKED]
         if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
             body, headers = await asyncio.to_thread(gzip.decompress, body), _HEADERS
         length = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
-
-
-def _pack(name: str) -> bytes:
-    return gzip.compress(served()[name], compresslevel=6, mtime=0)  # the same bytes at any time
 
 
 # ------------------------------------------------------------------------------------------------ in Python
