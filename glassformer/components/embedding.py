@@ -43,9 +43,9 @@ def embedded(script: str = _DRAW, *, run: str = "") -> str:
     return "\n".join([*elements, f"<script>{_UNPACK}</script>"])
 
 
-def packed(text: str) -> bytes:
+def packed(text: str | bytes) -> bytes:
     """A text as gzip, the same bytes at any time."""
-    return gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)
+    return gzip.compress(text.encode("utf-8", "replace") if isinstance(text, str) else text, 9, mtime=0)
 
 
 def chart_element(figure: "go.Figure", *, bar: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import time
@@ -40,7 +41,7 @@ def put_scripts(folder: Path) -> None:
     """The scripts of our components, as files for an app that has no server of ours."""
     folder.mkdir()
     for name, content in served().items():
-        (folder / name).write_bytes(content)
+        (folder / name).write_bytes(gzip.decompress(content))
 
 
 def require_browser() -> str:

@@ -29,7 +29,7 @@ def kinds():
 
 def test_both_halves_of_plotly_have_one_version_and_the_licence_is_beside_the_script():
     assert re.match(r"/\*\*\n\* plotly\.js \(cartesian - minified\) v(\S+)\n", script())[1] == get_plotlyjs_version()
-    assert PLOTLY_FILE == f"plotly-cartesian-{get_plotlyjs_version()}.min.js"
+    assert f"plotly-cartesian-{get_plotlyjs_version()}.min.js" == PLOTLY_FILE
     assert "MIT License" in (ROOT / "glassformer/components/plotly/vendored/LICENSE").read_text("utf-8")
 
 
