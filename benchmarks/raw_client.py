@@ -217,7 +217,7 @@ class Rest:
 def has_steps(widgets: Mapping[str, Widget]) -> bool:
     """Whether a reader can step on the page that is open: if nothing moves with the step, there are no controls."""
     stepper = widgets.get(STEPPER)
-    return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
+    return stepper is not None and not json.loads(stepper.data)[0]["run"]["still"]
 
 
 def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str = "") -> Rest:
@@ -225,7 +225,7 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str
 
     `written` is the address, which the browser writes by itself where nothing has to be drawn for the step.
     """
-    sent = {key: json.loads(widget.data)["payload"] for key, widget in widgets.items() if widget.data}
+    sent = {key: json.loads(widget.data)[0] for key, widget in widgets.items() if widget.data}
     shown = sent[STEPPER]
     asks = shown["asks"] or any(payload.get("follows") == "server" for payload in sent.values())
     hears = widgets[STEPPER if asks else rest_key(STEPPER)]
@@ -241,7 +241,7 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str
 
 def frames_of(result: Rerun) -> list[str]:
     """The paths behind the app's own of the frames of what was drawn, which a browser fetches when it is idle."""
-    follows = [json.loads(data)["payload"].get("follows", "still") for data in result.drawn.values()]
+    follows = [json.loads(data)[0].get("follows", "still") for data in result.drawn.values()]
     return [f"frames/{name}" for name in follows if name not in ("still", "server")]
 
 

@@ -215,7 +215,7 @@ class Class:
         """Open a room and have everybody join."""
         await self.teacher.rerun(page="room", query="")
         await self.teacher.click("room_open")
-        self.code = json.loads(self.teacher.talk.widgets["room_bar"].data)["payload"]["code"]
+        self.code = json.loads(self.teacher.talk.widgets["room_bar"].data)[0]["code"]
         self.students = [await self.student(self._seed * 1000 + number) for number in range(self._n)]
         await asyncio.gather(*(student.join() for student in self.students))
         self._following = [asyncio.create_task(student.follow()) for student in self.students]

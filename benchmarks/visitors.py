@@ -261,7 +261,7 @@ class Visitor:
 
     async def _go(self) -> Rerun:
         """Step where the charts follow by themselves, else ask for it as the stepper in a browser does."""
-        shown = json.loads(self._talk.widgets[STEPPER].data)["payload"]
+        shown = json.loads(self._talk.widgets[STEPPER].data)[0]
         others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
         self._step = self._random.choice(others)
         written = at_step(self._talk.query, self._step)
@@ -331,7 +331,7 @@ def foreign(answer: Answer, trace: Trace, *, beside: Sequence[Trace] = ()) -> li
 
 
 def _payload(answer: Answer, key: str) -> dict[str, Any]:
-    return json.loads(answer.drawn[key])["payload"]
+    return json.loads(answer.drawn[key])[0]
 
 
 def _axes(answer: Answer, key: str) -> Iterator[list[str]]:

@@ -82,8 +82,9 @@ def script() -> str:
     parts = {name: _as_function(name, text) for name, text in modules().items()}
     graph = {name: [_beside(name, path) for _, path in _IMPORT.findall(text)] for name, text in modules().items()}
     ordered = [parts[name] for name in TopologicalSorter(graph).static_order()]
-    exports = [f'export const {name} = modules["{module}"].component;\n' for name, module in COMPONENTS.items()]
-    return "\n".join(["const modules = {};\n", *ordered, *exports])
+    given = "({ data: [payload], ...more }) => component({ ...more, data: { payload } })"
+    exports = [f'export const {name} = called(modules["{module}"].component);\n' for name, module in COMPONENTS.items()]
+    return "\n".join(["const modules = {};\n", *ordered, f"const called = (component) => {given};\n", *exports])
 
 
 def _as_function(name: str, text: str) -> str:
@@ -141,17 +142,17 @@ class StaticScriptsMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        path = scope.get("path", "")
-        name = path.partition(_MOUNT)[2]
-        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or name not in self._names:
-            unpacks = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-            if unpacks and scope.get("method") == "GET" and _STREAMLITS.search(path):
-                await self._streamlits(scope, receive, send)
-            else:
-                await self._app(scope, receive, send)
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        name = scope["path"].partition(_MOUNT)[2]
+        unpacks = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        if name not in self._names:
+            packs = unpacks and scope["method"] == "GET" and _STREAMLITS.search(scope["path"])
+            await (self._streamlits if packs else self._app)(scope, receive, send)
             return
         body, headers = (await asyncio.to_thread(served))[name], [*_HEADERS, _PACKED]
-        if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
+        if not unpacks:
             body, headers = await asyncio.to_thread(gzip.decompress, body), _HEADERS
         length = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
@@ -198,14 +199,14 @@ class Element:
     def draw(self, payload: dict[str, Any], *, key: str, hears: Hears | None = None) -> Any:
         """Draw it; the key names its place on the page. Gives back what the browser said that caused this run.
 
-        Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language
-        than English a payload also holds `lang`, its tag, and `words`, which `common/i18n.js` describes.
+        Streamlit looks for tables in a dict, for which it imports pandas, so it gets a list, which `script` takes away.
+        For another language than English a payload also holds `lang`, its tag, and `words`: see `common/i18n.js`.
         """
         if (spoken := language.current()) != ENGLISH:
             payload = said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}
         # Streamlit only keeps state and returns events that have a callback.
         calls: dict[str, Any] = {f"on_{said}_change": call or (lambda: None) for said, call in (hears or {}).items()}
-        return self._mount(key=key, data={"payload": payload}, **calls)
+        return self._mount(key=key, data=[payload], **calls)
 
 
 def told(key: str, name: str) -> Any:

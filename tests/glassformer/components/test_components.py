@@ -1,5 +1,6 @@
 """What the browser gets of a page is plain, small and exact, scripts packed and kept; its reports are checked."""
 
+import asyncio
 import gzip
 import json
 import re
@@ -283,3 +284,13 @@ def test_a_script_of_streamlits_is_packed_once_if_its_name_changes_with_its_cont
 @pytest.mark.parametrize(("name", "method"), [("icon.svg", "GET"), (f"old{SCRIPT}", "GET"), (SCRIPT, "POST")])
 def test_all_else_is_left_to_the_app(name, method):
     assert fetched(name, method=method).text == "behind"
+
+
+def test_it_lets_the_server_start():
+    passed = []
+
+    async def behind(scope, receive, send):
+        passed.append(scope["type"])
+
+    asyncio.run(StaticScriptsMiddleware(behind)({"type": "lifespan"}, None, None))
+    assert passed == ["lifespan"]
