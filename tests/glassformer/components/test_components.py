@@ -15,13 +15,14 @@ from starlette.testclient import TestClient
 
 from glassformer import charts
 from glassformer.charts.heatmap import shortened
-from glassformer.components import custom_component
-from glassformer.components.custom_component import Element, StaticScriptsMiddleware
+from glassformer.components import custom_component, served_scripts
+from glassformer.components.custom_component import Element
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
 from glassformer.components.glossary_component import glossary_list, glossary_marks
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
+from glassformer.components.served_scripts import StaticScriptsMiddleware
 from glassformer.components.stepper_view import (
     SourceChip,
     StepperRun,
@@ -66,7 +67,7 @@ def test_a_loader_is_short_and_names_its_component_and_pages_fetch_our_script_ah
         assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
         assert "//" not in loader
         assert len(loader) < 800  # it is sent with every element
-    ours, plotly = custom_component.link().split(", ")
+    ours, plotly = served_scripts.link().split(", ")
     assert ours == f"<app/static/{custom_component.script_file()}>; rel=modulepreload; fetchpriority=low"
     assert plotly == f"<app/static/{custom_component.PLOTLY_FILE}>; rel=preload; as=script; fetchpriority=low"
 
@@ -238,7 +239,7 @@ def fetched(name, *, method="GET", base="", accepts="gzip, br", **headers):
 @pytest.mark.parametrize("name", [SCRIPT, custom_component.PLOTLY_FILE])
 def test_a_script_is_served_packed_and_to_be_kept(name, base):
     found = fetched(name, base=base)
-    assert found.content == gzip.decompress(custom_component.served()[name])
+    assert found.content == gzip.decompress(served_scripts.served()[name])
     assert found.headers["content-type"].startswith("text/javascript")
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-encoding"] == "gzip"
