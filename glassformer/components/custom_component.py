@@ -20,12 +20,13 @@ import streamlit as st
 
 from glassformer import PACKAGE
 from glassformer.charts.theme import DARK_COLORS
-from glassformer.components.embedding import PLOTLY_FILE
 from glassformer.server.streamlit_private import page_selectors
 from glassformer.state import language
 from transformer.extensions import extensions
 from transformer.i18n import ENGLISH, said_throughout
 from transformer.i18n.catalogue import browser_words
+
+PLOTLY_FILE = "plotly-cartesian-4.1.1.min.js"  # `embedding.py` says what it is
 
 COMPONENTS = {
     "plotly_view": "components/plotly/view.js",

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from glassformer import PACKAGE
+from glassformer.components.custom_component import PLOTLY_FILE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-PLOTLY_FILE: Final = "plotly-cartesian-4.1.1.min.js"
 
 _UNPACK: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _DRAW: Final = Path(__file__).with_name("embedded_charts.js").read_text(encoding="utf-8")

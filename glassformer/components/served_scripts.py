@@ -12,8 +12,8 @@ from functools import cache
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from glassformer.components.custom_component import script, script_file
-from glassformer.components.embedding import PLOTLY_FILE, packed, plotly_packed
+from glassformer.components.custom_component import PLOTLY_FILE, script, script_file
+from glassformer.components.embedding import packed, plotly_packed
 
 
 def link() -> str:

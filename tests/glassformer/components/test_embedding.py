@@ -9,7 +9,8 @@ import plotly.graph_objs as go
 from plotly.basedatatypes import BaseTraceType
 from plotly.offline import get_plotlyjs_version
 
-from glassformer.components.embedding import PLOTLY_FILE, plotly_packed
+from glassformer.components.custom_component import PLOTLY_FILE
+from glassformer.components.embedding import plotly_packed
 from tests.source_code import ROOT, sources
 
 NAMED = {name: getattr(go, name) for name in dir(go)}
