@@ -17,7 +17,7 @@ from importlib import import_module
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.custom_component import StaticScriptsMiddleware, link
+from glassformer.components.served_scripts import StaticScriptsMiddleware, link
 from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
 from glassformer.server import cross_origin, descriptors, render_lock, replicas, server_options, streamlit_private

@@ -185,7 +185,7 @@ class Conversation:
 
 def payload(data: str) -> dict[str, Any]:
     """What a component was given to draw, of its JSON."""
-    found: dict[str, Any] = json.loads(data)["payload"]
+    found: dict[str, Any] = json.loads(data)[0]
     return found
 
 

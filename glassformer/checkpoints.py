@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
 from glassformer.charts.theme import shortened
 from glassformer.frame.source_box import EXAMPLE_CHARACTERS
 from glassformer.runs import loading, sources
@@ -25,6 +23,8 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from transformer.checkpoint.load import Checkpoint
 
 

@@ -2,7 +2,7 @@
 
     python -m tools.gallery build/docs/gallery
 
-Each is about 2 MB, of which most is Plotly's script, so they are made with the site and are not in the repository.
+Each is about 1 MB, of which most is Plotly's script, so they are made with the site and are not in the repository.
 """
 
 import re

@@ -1,19 +1,11 @@
-"""Custom components: one script of all our modules, middleware that serves it and Plotly's, the Python wrapper.
-
-Plotly's script comes from the installed package: Python and the browser run the same version, and nothing is fetched
-from outside.
+"""Custom components: one script of all our modules, and the Python wrapper of each component.
 
 Our modules are served as one script with a digest of its text in the name, so browsers may cache it permanently. One
 request per module delayed the first picture with an empty cache by 10 %, and the first picture of another component
 by 50 %. Streamlit sends inline scripts again with every element and every change of data, so it gets only a short
 loader.
-
-Nothing is written, so a read-only installation works. Streamlit's own file server opens and compresses a file at each
-request (140 ms of server time for Plotly's script, against 24 ms here) and has browsers revalidate at every visit.
 """
 
-import asyncio
-import gzip
 import hashlib
 import json
 import os
@@ -21,14 +13,10 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard
 
-import plotly
 import streamlit as st
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from glassformer import PACKAGE
 from glassformer.charts.theme import DARK_COLORS
@@ -38,7 +26,7 @@ from transformer.extensions import extensions
 from transformer.i18n import ENGLISH, said_throughout
 from transformer.i18n.catalogue import browser_words
 
-PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
+PLOTLY_FILE = "plotly-cartesian-4.1.1.min.js"  # `embedding.py` says what it is
 
 COMPONENTS = {
     "plotly_view": "components/plotly/view.js",
@@ -88,8 +76,9 @@ def script() -> str:
     parts = {name: _as_function(name, text) for name, text in modules().items()}
     graph = {name: [_beside(name, path) for _, path in _IMPORT.findall(text)] for name, text in modules().items()}
     ordered = [parts[name] for name in TopologicalSorter(graph).static_order()]
-    exports = [f'export const {name} = modules["{module}"].component;\n' for name, module in COMPONENTS.items()]
-    return "\n".join(["const modules = {};\n", *ordered, *exports])
+    given = "({ data: [payload], ...more }) => component({ ...more, data: { payload } })"
+    exports = [f'export const {name} = called(modules["{module}"].component);\n' for name, module in COMPONENTS.items()]
+    return "\n".join(["const modules = {};\n", *ordered, f"const called = (component) => {given};\n", *exports])
 
 
 def _as_function(name: str, text: str) -> str:
@@ -114,58 +103,6 @@ def loader(name: str) -> str:
     return _COMMENT.sub("", read_asset(_LOADER)).replace("SCRIPT", script_file()).replace("NAME", name)
 
 
-def link() -> str:
-    """A `Link` header with which a browser prefetches our script.
-
-    It loads after Streamlit's own scripts, while those start. Plotly's is not prefetched: it is as large as all of
-    Streamlit's, and delayed everything else.
-    """
-    return f"<app/static/{script_file()}>; rel=modulepreload; fetchpriority=low"
-
-
-def served() -> dict[str, bytes]:
-    """What is served beside Streamlit's own scripts, by the names under `app/static`: our script and Plotly's."""
-    plotly_script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return {script_file(): script().encode(), PLOTLY_FILE: plotly_script}
-
-
-_MOUNT = "/app/static/"
-_HEADERS = [
-    (b"content-type", b"text/javascript; charset=utf-8"),
-    (b"vary", b"Accept-Encoding"),
-    (b"cache-control", b"public, max-age=31536000, immutable"),
-]
-_PACKED = (b"content-encoding", b"gzip")
-
-
-class StaticScriptsMiddleware:
-    """Answers for the two scripts, always with the whole, and leaves all else to the app."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._names = (script_file(), PLOTLY_FILE)
-        self._packed: dict[str, bytes] = {}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        name = scope.get("path", "").partition(_MOUNT)[2]
-        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or name not in self._names:
-            await self._app(scope, receive, send)
-            return
-        if name not in self._packed:
-            self._packed[name] = await asyncio.to_thread(_pack, name)
-        body, headers = self._packed[name], [*_HEADERS, _PACKED]
-        if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
-            body, headers = await asyncio.to_thread(gzip.decompress, body), _HEADERS
-        length = (b"content-length", str(len(body)).encode())
-        await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
-
-
-def _pack(name: str) -> bytes:
-    return gzip.compress(served()[name], compresslevel=6, mtime=0)  # the same bytes at any time
-
-
 # ------------------------------------------------------------------------------------------------ in Python
 
 Hears = Mapping[str, Callable[[], None] | None]
@@ -181,14 +118,14 @@ class Element:
     def draw(self, payload: dict[str, Any], *, key: str, hears: Hears | None = None) -> Any:
         """Draw it; the key names its place on the page. Gives back what the browser said that caused this run.
 
-        Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language
-        than English a payload also holds `lang`, its tag, and `words`, which `common/i18n.js` describes.
+        Streamlit looks for tables in a dict, for which it imports pandas, so it gets a list, which `script` takes away.
+        For another language than English a payload also holds `lang`, its tag, and `words`: see `common/i18n.js`.
         """
         if (spoken := language.current()) != ENGLISH:
             payload = said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}
         # Streamlit only keeps state and returns events that have a callback.
         calls: dict[str, Any] = {f"on_{said}_change": call or (lambda: None) for said, call in (hears or {}).items()}
-        return self._mount(key=key, data={"payload": payload}, **calls)
+        return self._mount(key=key, data=[payload], **calls)
 
 
 def told(key: str, name: str) -> Any:

@@ -1,9 +1,9 @@
 """Masks page: masks of a batch, one row before and after masking, live checks."""
 
-from functools import partial
-from typing import Any
+from __future__ import annotations
 
-import pandas as pd
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from glassformer.charts.theme import shortened
 from glassformer.masks import MasksLook, mask_pictures, mask_texts
@@ -35,6 +35,9 @@ from transformer.i18n import joined, say
 from transformer.i18n.sentence import written
 from transformer.model.attention_scores import plain_scores
 from transformer.runs.query import check_source
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BOX = "mask_companion_"
 CHECKS = "causality"  # the anchor of the checks

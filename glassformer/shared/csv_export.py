@@ -7,20 +7,24 @@ The format equals that of `glassformer/components/common/save.js`, for tables th
 order mark, RFC 4180, formulas neutralised, numbers that read back exactly.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 
 from transformer.i18n import said, said_throughout, say
 from transformer.runs.query import Greedy, Query
 from transformer.text.cells import cell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Table = Callable[[], Mapping[str, Any]]
 """Makes the columns of a table by their names, which are sentences; called when it is saved, without a session."""
@@ -78,10 +82,12 @@ def slug(text: str, most: int) -> str:
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
     """A table as CSV."""
+    from pandas.api.types import is_numeric_dtype  # here, as `i18n.frame` says
+
     safe = table.rename(columns=_safe)
     for place in range(safe.shape[1]):
         column = safe.iloc[:, place]
-        if not pd.api.types.is_numeric_dtype(column):
+        if not is_numeric_dtype(column):
             safe.isetitem(place, column.map(_safe).to_numpy())
     text: str = safe.replace([np.inf, -np.inf], np.nan).to_csv(index=False, lineterminator="\r\n")
     return b"\xef\xbb\xbf" + text.encode("utf-8", "replace")
@@ -93,6 +99,8 @@ def saved(make: Table, origin: Origin, language: str) -> Callable[[], bytes]:
 
 
 def _written(make: Table, origin: Origin, language: str) -> bytes:
+    import pandas as pd
+
     columns = {name: _in_language(values, language) for name, values in make().items()}
     table = pd.DataFrame(said_throughout(columns, language))
     return csv_bytes(with_origin(table, origin, language))
@@ -107,6 +115,8 @@ def _in_language(values: Any, language: str) -> Any:
 
 def with_origin(table: pd.DataFrame, origin: Origin, language: str) -> pd.DataFrame:
     """A table with columns before its own that say what it is of."""
+    import pandas as pd
+
     about = {said(name, language): value for name, value in origin.columns().items()}
     return pd.concat([pd.DataFrame(about, index=table.index), table], axis="columns")
 

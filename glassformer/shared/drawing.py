@@ -1,5 +1,7 @@
 """Drawing helpers: charts and their clicks, notes, columns, CSV buttons, escaped Markdown, a button for long work."""
 
+from __future__ import annotations
+
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Literal, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from glassformer.charts.theme import Spec
 from glassformer.components.plotly_component import figure_json, last_click, plotly_view
@@ -21,6 +21,9 @@ from glassformer.state import session
 from glassformer.state.language import current
 from glassformer.state.view import MAIN, SECOND, Click
 from transformer.i18n import joined, say, through
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _Opened = TypeVar("_Opened")
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")

@@ -17,8 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
-import pyarrow as pa
 import streamlit
 
 from glassformer.server.render_lock import RENDER_LOCK
@@ -26,6 +24,8 @@ from glassformer.state.language import current
 from transformer.i18n import ENGLISH, Sentence, languages, said, said_throughout
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
     import streamlit as st
 
 
@@ -153,6 +153,8 @@ def here(said_later: _Text, language: str = "") -> _Text:
 
 def frame(data: Any, *, columns: Sequence[str] | None = None, index: Sequence[str] | None = None) -> pd.DataFrame:
     """A table whose cells, columns and index are in the session's language; draw it, never cache it."""
+    import pandas as pd  # here, because it takes 70 MB and half a second, and the first page has no such table
+
     names, rows = (None if one is None else here(list(one)) for one in (columns, index))
     return pd.DataFrame(here(data), columns=names, index=rows)
 
@@ -169,6 +171,8 @@ def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
 
 @lru_cache(maxsize=_PACKED)
 def _packed(columns: tuple[tuple[str, tuple[Any, ...]], ...]) -> pa.Table:
+    import pyarrow as pa  # here, as pandas above
+
     return pa.table({name: [str(cell) if isinstance(cell, str) else cell for cell in cells] for name, cells in columns})
 
 

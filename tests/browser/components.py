@@ -10,7 +10,7 @@ from tests.browser.idle import wait_for_rest
 from tools.serve import Server
 
 APP = Path(__file__).parent / "component_app.py"
-FIRST_CHART_MS = 60_000  # Plotly's script is 4.8 MB, and the machine may be busy
+FIRST_CHART_MS = 60_000  # Plotly's script is 1.5 MB, and the machine may be busy
 CELLS = ".gf-chart:has([aria-label='An attention map.'])"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import time
@@ -12,7 +13,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from glassformer.components.custom_component import served
+from glassformer.components.served_scripts import served
 from tests.browser.idle import POLL_MS, wait_for_idle, wait_for_rest
 from tools.browser import REMEDY, find_browser
 
@@ -40,7 +41,7 @@ def put_scripts(folder: Path) -> None:
     """The scripts of our components, as files for an app that has no server of ours."""
     folder.mkdir()
     for name, content in served().items():
-        (folder / name).write_bytes(content)
+        (folder / name).write_bytes(gzip.decompress(content))
 
 
 def require_browser() -> str:

@@ -24,7 +24,7 @@ def payload(test: AppTest, key: str) -> dict[str, Any]:
     """The data that a component of ours got."""
     found = [element for element in test.get("bidi_component") if element.key == key]
     assert found, f"there is no component {key}"
-    data: dict[str, Any] = json.loads(found[0].proto.json)["payload"]
+    data: dict[str, Any] = json.loads(found[0].proto.json)[0]
     return data
 
 
@@ -123,7 +123,7 @@ HELPED = ("markdown", "caption", "latex", "heading", "subheader", "button")
 
 def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
     """What the page says in Markdown, captions and next to charts, or in other elements, without the escapes."""
-    charts = [json.loads(element.proto.json)["payload"].get("said") or {} for element in test.get("bidi_component")]
+    charts = [json.loads(element.proto.json)[0].get("said") or {} for element in test.get("bidi_component")]
     beside = [line for said in charts for part in ("above", "below") if (line := said.get(part))]
     lines = [element.value.replace("\\", "") for kind in kinds for element in test.get(kind)]
     if "markdown" in kinds:  # what is behind a question mark is said, too

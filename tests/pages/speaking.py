@@ -35,7 +35,7 @@ def texts_of_page(test: AppTest) -> list[str]:
 def _of_node(node: Any) -> Iterator[str]:
     proto = getattr(node, "proto", None)
     if getattr(node, "type", "") == "bidi_component":
-        yield from _of_component(json.loads(node.proto.json)["payload"])
+        yield from _of_component(json.loads(node.proto.json)[0])
     elif getattr(node, "type", "") in ("arrow_data_frame", "arrow_table", "dataframe", "table"):
         yield from _of_table(node)
     elif isinstance(proto, Message) and getattr(node, "type", "") != "html":  # which holds rules of ours

@@ -65,7 +65,7 @@ def elements(found):
 
 
 def payload(element):
-    return json.loads(element.proto.json)["payload"] if element.type == "bidi_component" else {}
+    return json.loads(element.proto.json)[0] if element.type == "bidi_component" else {}
 
 
 def seen(element):

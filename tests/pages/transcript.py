@@ -185,7 +185,7 @@ def _table(kind: str, proto: Any) -> Iterator[str]:
 
 def _component(proto: Any) -> Iterator[str]:
     name = proto.component_name.removeprefix("glassformer_")
-    data = json.loads(proto.json or "{}").get("payload", {})
+    data = json.loads(proto.json or "[{}]")[0]
     if "figure" in data:
         yield from _chart(json.loads(data["figure"]))
         for key in ("alt", "caption", "said"):

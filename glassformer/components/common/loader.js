@@ -4,7 +4,7 @@
 // It is sent again with every element and every change of data, so it is short, imports nothing, and
 // `custom_component.py` leaves its comments out and puts the names for SCRIPT and NAME.
 
-/** @import { Component, Spoken } from "./payloads.js" */
+/** @import { Sent } from "./payloads.js" */
 
 /** @type {Promise<any> | undefined} */
 let loading;
@@ -18,13 +18,13 @@ function load() {
   return loading;
 }
 
-/** @param {Component<Spoken>} component */
+/** @param {Sent} component */
 export default function (component) {
   /** @type {(() => void) | undefined} */
   let cleanup;
   let overtaken = false;
   /** @param {string} sentence */
-  const say = (sentence) => String(component.data.payload.words?.[sentence] ?? sentence);
+  const say = (sentence) => String(component.data[0].words?.[sentence] ?? sentence);
   load().then(
     (script) => { if (!overtaken) cleanup = script.NAME(component); },
     () => { component.parentElement.textContent = say("A script did not load. Reload the page to try again."); },

@@ -97,7 +97,10 @@ function start(part, parent) {
   parent.append(root);
   const sizes = new ResizeObserver(() => part.resized?.(view));
   for (const element of part.watched?.(view) ?? []) sizes.observe(element);
-  document.fonts.ready.then(() => signal.aborted || part.fontsCame?.(view));
+  // At the next frame: Chromium lays out the page before it tells, and then each component would lay it out once more.
+  if (part.fontsCame) {
+    requestAnimationFrame(() => document.fonts.ready.then(() => signal.aborted || part.fontsCame?.(view)));
+  }
   document.addEventListener(STEP_EVENT, () => part.stepped?.(view), { signal });
   document.addEventListener(PRESENT_EVENT, () => part.scaled?.(view), { signal });
   const end = () => {

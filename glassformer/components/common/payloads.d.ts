@@ -10,7 +10,10 @@ export interface Spoken {
   lang?: string;
 }
 
-/** What Streamlit calls a component with. */
+/** What Streamlit calls a component with: the payload is in a list (`Element.draw` of `custom_component.py`). */
+export type Sent = Omit<Component<Spoken>, "data"> & { data: Spoken[] };
+
+/** What a component of ours is called with. */
 export interface Component<Payload extends Spoken> {
   data: { payload: Payload };
   parentElement: HTMLElement;

@@ -6,8 +6,8 @@ import { PLOTLY_FILE } from "../common/served.js";
 /** @import { Plotly } from "./types.js" */
 
 const ADDRESS = new URL(PLOTLY_FILE, import.meta.url).href;
-// Fetched at once, while the page is still being made; run when a chart asks for it. A saved run has it in its file.
-if (!window.glassformerRun) document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "script", href: ADDRESS }));
+// Most pages have a chart: it is run as soon as the browser has nothing to do, while the page is still being made.
+if (!window.glassformerRun) (window.requestIdleCallback ?? setTimeout)(() => { loadPlotly().catch(() => {}); });
 
 /** @returns {Promise<Plotly>} */
 export function loadPlotly() {

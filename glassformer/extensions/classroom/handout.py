@@ -12,9 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from plotly.offline import get_plotlyjs
-
 from glassformer.charts.theme import Spec, figure_in
+from glassformer.components.embedding import chart_element, embedded
 from glassformer.extensions.classroom import lesson_questions
 from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.teaching_links import PAGE_NAMES, whole
@@ -33,7 +32,6 @@ from transformer.runs.trace import Trace
 declare_all()
 
 _STYLE: Final = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
-_DRAW: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _TAGS: Final = {"zh": "zh-CN"}
 
 
@@ -80,8 +78,8 @@ def handout(
             body.append(f'<p class="about">{told(say("Output: {output}", output=output))}</p>')
         body += [half.answer(number, sheet) for number, sheet in enumerate(sheets, 1)]
         body.append("</div>")
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
-    page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    page = f"<head>{head}</head><body>{''.join(body)}{embedded()}</body>"
     return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
 
 
@@ -137,10 +135,9 @@ class _Half:
         if (written := self._written(spec)) in self._seen:
             return ""
         self._seen.add(written)
-        chart = f'<div class="chart"><script type="application/json">{written}</script></div>'
         words = spec.get("said") or {}
         above, below = (f"<p>{self.told(words[part])}</p>" if words.get(part) else "" for part in ("above", "below"))
-        return above + chart + self._table(words.get("table")) + below
+        return above + written + self._table(words.get("table")) + below
 
     def _table(self, table: Mapping[str, Any] | None) -> str:
         if table is None:
@@ -150,8 +147,7 @@ class _Half:
 
     def _written(self, spec: Spec) -> str:
         if id(spec) not in self._made:
-            text = str(figure_in(spec, self._language).to_json())
-            self._made[id(spec)] = text.replace("<", "\\u003c")  # no text ends the script
+            self._made[id(spec)] = chart_element(figure_in(spec, self._language))
         return self._made[id(spec)]
 
 

@@ -22,6 +22,7 @@ import plotly.graph_objects as go
 
 from glassformer.charts.grid import unpacked
 from glassformer.charts.theme import Spec, figure_in
+from glassformer.components.embedding import chart_element, embedded
 from glassformer.extensions.saving.recorded_checkpoint import recorded_of
 from glassformer.extensions.saving.saved_run import SavedRunContent, file_of
 from glassformer.extensions.saving.text_pictures import WRITERS
@@ -145,14 +146,12 @@ class MapsInNotebook:
     plots: Sequence[Plot]
 
     def _repr_html_(self) -> str:
-        parts, script = [], True
+        parts = []
         for plot in self.plots:
-            figure = figure_of(plot.spec, ENGLISH)
-            drawn = figure.to_html(full_html=False, include_plotlyjs=script, config={"displaylogo": False})
             alt = escape(said(plot.alt, ENGLISH), quote=True)
+            drawn = chart_element(figure_of(plot.spec, ENGLISH), bar=True)
             parts.append(f'<div role="img" aria-label="{alt}">{drawn}</div>')
-            script = False
-        page = f'<body style="font-family:sans-serif;margin:0">{"".join(parts)}</body>'
+        page = f'<body style="font-family:sans-serif;margin:0">{"".join(parts)}{embedded()}</body>'
         alts = "".join(f"<p>{escape(said(plot.alt, ENGLISH))}</p>" for plot in self.plots)
         return _framed(escape(said(say("Attention maps"), ENGLISH)), page, alts)
 

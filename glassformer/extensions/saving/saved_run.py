@@ -1,27 +1,22 @@
 """Runs saved as self-contained HTML files, and the menu below a run that saves it.
 
 The pictures are those of one page, or of all pages with a stepper, with their frames and in every language of the app.
-Scripts and data are compressed with gzip, which browsers unpack: Plotly's script would be two thirds of the file.
-
 Left out, but listed, are pictures that need the model at each step or would make the file too large, and parts of a
 page that are not pictures. All text is inserted as JSON and displayed as text.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as but
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from plotly.offline import get_plotlyjs
-
 from glassformer.components.custom_component import read_asset, script
+from glassformer.components.embedding import embedded
 from glassformer.components.stepper_view import StepperRun
 from glassformer.extensions.saving.run_source import show_only
 from glassformer.frame.sentence_stepper import SAVES
@@ -191,20 +186,7 @@ def file_of(*shown: SavedRunContent) -> str:
             for side, slot in zip(sides, reversed(SLOTS), strict=True):
                 side["stepper"]["moves"] = f"{slot}{STEPPER}"
     page = read_asset("extensions/saving/components/bundle/page.html")
-    parts = {"PLOTLY": _plotly(), "RUN": packed(json.dumps(told, ensure_ascii=False)), "SCRIPT": packed(script())}
-    for name, text in parts.items():
-        page = page.replace(f">{name}<", f">{text}<")
-    return page
-
-
-def packed(text: str) -> str:
-    """Text as gzip and base64."""
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode("ascii")
-
-
-@cache
-def _plotly() -> str:
-    return packed(get_plotlyjs())
+    return page.replace("EMBEDDED", embedded(script(), run=json.dumps(told, ensure_ascii=False)))
 
 
 def origin(run: ViewedRun) -> Origin:

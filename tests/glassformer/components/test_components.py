@@ -1,5 +1,7 @@
 """What the browser gets of a page is plain, small and exact, scripts packed and kept; its reports are checked."""
 
+import asyncio
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -13,13 +15,14 @@ from starlette.testclient import TestClient
 
 from glassformer import charts
 from glassformer.charts.heatmap import shortened
-from glassformer.components import custom_component
-from glassformer.components.custom_component import Element, StaticScriptsMiddleware
+from glassformer.components import custom_component, served_scripts
+from glassformer.components.custom_component import Element
 from glassformer.components.flow_component import flow_view
 from glassformer.components.flow_data import Flow
 from glassformer.components.glossary_component import glossary_list, glossary_marks
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.components.plotly_component import figure_json, parse_click, plotly_view
+from glassformer.components.served_scripts import StaticScriptsMiddleware
 from glassformer.components.stepper_view import (
     SourceChip,
     StepperRun,
@@ -64,10 +67,9 @@ def test_a_loader_is_short_and_names_its_component_and_pages_fetch_our_script_ah
         assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
         assert "//" not in loader
         assert len(loader) < 800  # it is sent with every element
-    assert (
-        custom_component.link()
-        == f"<app/static/{custom_component.script_file()}>; rel=modulepreload; fetchpriority=low"
-    )
+    ours, plotly = served_scripts.link().split(", ")
+    assert ours == f"<app/static/{custom_component.script_file()}>; rel=modulepreload; fetchpriority=low"
+    assert plotly == f"<app/static/{custom_component.PLOTLY_FILE}>; rel=preload; as=script; fetchpriority=low"
 
 
 def ignore():
@@ -237,7 +239,7 @@ def fetched(name, *, method="GET", base="", accepts="gzip, br", **headers):
 @pytest.mark.parametrize("name", [SCRIPT, custom_component.PLOTLY_FILE])
 def test_a_script_is_served_packed_and_to_be_kept(name, base):
     found = fetched(name, base=base)
-    assert found.content == custom_component.served()[name]
+    assert found.content == gzip.decompress(served_scripts.served()[name])
     assert found.headers["content-type"].startswith("text/javascript")
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-encoding"] == "gzip"
@@ -253,6 +255,43 @@ def test_who_cannot_unpack_gets_it_as_it_is_a_part_is_the_whole_and_a_head_has_n
     assert (head.content, int(head.headers["content-length"])) == (b"", len(custom_component.script().encode()))
 
 
+def streamlits(path, *, accepts="gzip", status=200, cache="public, immutable", times=1, **headers):
+    """Answers for a file of Streamlit's, and how often Streamlit was asked for it."""
+    asked = []
+
+    async def behind(scope, receive, send):
+        asked.append(scope["path"])
+        answer = PlainTextResponse("let a;" * 100, status, headers={"cache-control": cache, "etag": "one"})
+        await answer(scope, receive, send)
+
+    client = TestClient(StaticScriptsMiddleware(behind))
+    return [client.get(path, headers={"accept-encoding": accepts, **headers}) for _ in range(times)], len(asked)
+
+
+def test_a_script_of_streamlits_is_packed_once_if_its_name_changes_with_its_content():
+    answers, n_asked = streamlits("/below/static/js/index.a1.js", times=3)
+    assert n_asked == 1
+    for one in answers:
+        assert one.text == "let a;" * 100
+        assert int(one.headers["content-length"]) < 100
+        assert (one.headers["content-encoding"], one.headers["cache-control"]) == ("gzip", "public, immutable")
+    for options in ({"accepts": "br"}, {"cache": "no-cache"}, {"status": 304}, {"status": 404}):
+        (one, other), n_asked = streamlits("/static/css/index.a1.css", times=2, **options)
+        assert n_asked == 2
+        assert one.status_code == other.status_code == options.get("status", 200)
+        assert (one.headers.get("content-encoding"), one.headers["etag"]) == (None, "one")
+
+
 @pytest.mark.parametrize(("name", "method"), [("icon.svg", "GET"), (f"old{SCRIPT}", "GET"), (SCRIPT, "POST")])
 def test_all_else_is_left_to_the_app(name, method):
     assert fetched(name, method=method).text == "behind"
+
+
+def test_it_lets_the_server_start():
+    passed = []
+
+    async def behind(scope, receive, send):
+        passed.append(scope["type"])
+
+    asyncio.run(StaticScriptsMiddleware(behind)({"type": "lifespan"}, None, None))
+    assert passed == ["lifespan"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import transformer
+from glassformer.components import embedding
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import notebook, saved_run
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
@@ -126,7 +127,7 @@ def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images, tmp_path, ca
 
 
 def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(saved_run, "_plotly", lambda: "PLOTLY")
+    monkeypatch.setattr(embedding, "plotly_packed", bytes)
     monkeypatch.setattr(saved_run, "script", str)
     picture = PICTURES["candidates"]
     run = look(picture, opened("reverse"), "reverse")
@@ -255,7 +256,8 @@ def test_maps_show_themselves():
         target=["x", "y"],
     )
     [page] = [Elements(maps._repr_html_()).only("iframe")["srcdoc"]]
-    assert page.count("Plotly.newPlot") == 2
+    assert page.count('class="chart"') == 2
+    assert len(page) < 900_000
     assert "<b>" not in page.replace("\\u003cb\\u003e", "").replace("&lt;b&gt;", "")
     one = Elements(maps.show("attention.head", kind="cross", layer=0, head=1)._repr_html_()).only("iframe")["srcdoc"]
     assert "Cross-attention: layer 1, head 2" in one
