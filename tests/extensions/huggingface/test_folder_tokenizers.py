@@ -143,7 +143,11 @@ DAMAGED = [
     ({"added_tokens.json": {str(i): i for i in range(5_001)}}, {}, "has 5,001 added tokens; the limit is 5,000"),
     ({"special_tokens_map.json": b"{"}, {}, "special_tokens_map.json: it is not JSON"),
     ({}, {"added_tokens_decoder": {"7": 3}}, r"added_tokens_decoder.7: expected a JSON object, found 3"),
-    ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "added token '': content: found '', expected a string of 1 to 512"),
+    (
+        {},
+        {"added_tokens_decoder": {"7": {"content": ""}}},
+        "added token '': content: found '', expected a string of 1 to 512",
+    ),
     ({}, {"added_tokens_decoder": {"7": {"content": "a", "lstrip": 1}}}, "lstrip: found 1, expected true"),
 ]
 
