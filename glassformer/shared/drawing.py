@@ -86,7 +86,7 @@ def codes(*labelled: tuple[str, str]) -> None:
 
     def one(label: str, code: str) -> None:
         st.caption(label)
-        st.code(code.strip(), language="python")
+        st.code(code, language="python")
 
     beside(*(partial(one, *pair) for pair in labelled), gap="medium")
 
