@@ -431,6 +431,13 @@ def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
     return found
 
 
+def _listed(spelling: Spelling, key: str, around: Around) -> tuple[int, ...]:
+    found = _numbers(spelling, key, around)
+    if not all(one.is_integer() and 1 <= one <= spelling.most for one in found):
+        raise QueryError("Type whole numbers from 1 to {most:,}, for example 3 17.", most=int(spelling.most))
+    return tuple(int(one) - 1 for one in found)
+
+
 _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "attention": _attention,
     "layer": lambda one, key, of: _places(one, key, of.attention.n_layers, of.view.layer),
@@ -447,4 +454,5 @@ _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "yes": lambda one, key, of: bool(st.toggle(one.label, value=one.default, key=key)),
     "text": _text,
     "numbers": _numbers,
+    "places": _listed,
 }

@@ -141,6 +141,7 @@ class LocalWindow(AttentionChange):
     width: int = whole(say("Tokens on each side"), 0, MOST, 1)  # how many, to each side
 
     word = "window"
+    swept = "width"
     group = "masks"
     title = say("A local window")
     about = say(

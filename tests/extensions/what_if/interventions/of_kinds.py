@@ -23,6 +23,7 @@ def values_of(spelling: Spelling):
     return {
         "number": numbers,
         "numbers": st.lists(numbers, min_size=1, max_size=MOST_LISTED),
+        "places": st.lists(st.integers(0, int(spelling.most) - 1), min_size=1, max_size=MOST_LISTED),
         "yes": st.booleans(),
         "text": st.text(min_size=1, max_size=MOST_TEXT).filter(str.strip),
     }.get(spelling.what, st.integers(int(spelling.least), int(spelling.most)))
@@ -54,6 +55,7 @@ def example(kind, checkpoint, text):
             "target_piece": written,
             "text": text,
             "numbers": (1.0, 0.5),
+            "places": (2, 0),
         }
         if spelling.what in own and "all" not in spelling.options:
             found[field.name] = own[spelling.what]

@@ -1,0 +1,305 @@
+"""Changes that make a model smaller or cheaper: neurons, width, rank, projected keys, half precision, one map for all.
+
+    neurons     activations of chosen neurons are 0
+    width       a share of the neurons, or of the dimensions of each head, stays: the first, strongest or random ones
+    ffrank      W ≈ U_r S_r V_r^T, the closest matrix of rank r
+    projected   softmax(q (E K)^T / sqrt(d_head)) (E V), where E [r, n] makes r rows of the n keys that a query may see
+    half        scores and weights are rounded to float16, in which -1e9 is minus infinity
+    averaged    every head has the mean of all heads' maps
+
+The strength of a neuron is the length of its weights before it times that of those behind it; of a dimension of a
+head it is the same product, of W_Q and W_K, and of W_V and W_O.
+
+Source: He et al., "Reshaping Deep Neural Network for Fast Decoding by Node-Pruning" (2014), section 3, for strengths
+by weights; Eckart and Young (1936), for the closest matrix of a rank; Wang et al., "Linformer" (2020), section 4, for
+projected keys and values, one projection for all heads and layers, and means instead of it; Micikevicius et al., "Mixed
+Precision Training" (2018), section 3, for float16.
+
+Shapes: B batch, H heads, G key-value heads, Q queries, K keys, d d_head, D d_model, F d_ff, r rows.
+"""
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from glassformer.extensions.what_if.interventions.layer_changes import drawn, once
+from glassformer.extensions.what_if.interventions.score_changes import FillChange, ScoringChange
+from transformer.i18n import say
+from transformer.model.anatomy import anatomy
+from transformer.model.attention_scores import Scoring, scaled_product
+from transformer.model.config import MAX_WIDTH, ModelConfig
+from transformer.model.module import widened
+from transformer.model.sites import sites
+from transformer.model.taps import Hook, Replacer, Rewirer
+from transformer.runs.interventions.base import InterventionContext, InterventionError
+from transformer.runs.interventions.fields import choice, number, places, whole
+from transformer.runs.interventions.targets import ALL, AttentionChange, LayerChange, open_cells
+
+MAX_SEED: Final = 2**31 - 1
+
+
+class NeuronsOff(LayerChange, kw_only=True):
+    neurons: tuple[int, ...] = places(say("Neurons"), 8 * MAX_WIDTH)  # which, from 0
+
+    word = "neurons"
+    title = say("Neurons write nothing")
+    about = say(
+        "The activations of these neurons of the feed-forward network are set to 0, so nothing of them reaches W₂. "
+        "The page Inside shows which neurons are active."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if max(self.neurons) >= (least := min(config.of(name).d_ff for name in self.stacks(config))):
+            raise InterventionError(
+                "{change} names neuron {n:,}, but this part of the model has only neurons 1 to {most:,}.",
+                change=str(self),
+                n=max(self.neurons) + 1,
+                most=least,
+            )
+
+    def told(self) -> str:
+        named = ", ".join(str(one + 1) for one in self.neurons)
+        return say("{place}: neurons that write nothing: {neurons}", place=self.name, neurons=named)
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        patterns = self.patterns(ground.config, "ffn.activation")
+        return (Replacer(dict.fromkeys(patterns, self._off), causal=True),)
+
+    def _off(self, activation: Tensor) -> Tensor:
+        return activation.index_fill(-1, torch.tensor(self.neurons, device=activation.device), 0.0)
+
+
+PARTS: Final[dict[str, str]] = {"ffn": say("Neurons of feed-forward"), "heads": say("Dimensions of each head")}
+STAYS: Final[dict[str, str]] = {
+    "strongest": say("The strongest stay"),
+    "first": say("The first stay"),
+    "random": say("Random ones stay"),
+}
+
+
+class Narrower(LayerChange):
+    part: str = choice(say("What is cut"), PARTS, "ffn", target=True)
+    share: float = number(say("Share that stays"), 0, 1, 0.5)
+    how: str = choice(say("Which stay"), STAYS, "strongest")
+    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # of random ones
+
+    word = "width"
+    swept = "share"
+    title = say("A narrower network")
+    about = say(
+        "Only a share of the neurons, or of each head's dimensions, stays; the others are 0, as if their rows and "
+        "columns were cut from the matrices. The strongest have the longest weights before and behind them (He et "
+        "al., 2014, section 3). The score scale stays as it is."
+    )
+
+    def told(self) -> str:
+        return say(
+            "{place}: {share:.0%} left ({part}; {how})",
+            place=self.name, share=self.share, part=PARTS[self.part], how=STAYS[self.how],
+        )  # fmt: skip
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        changes, there = dict[str, Callable[[Tensor], Tensor]](), sites(ground.config)
+        depths = [(one, anatomy(ground.config).stack(one).n_layers) for one in self.stacks(ground.config)]
+        for stack, layer in ((stack, n) for stack, depth in depths for n in range(depth) if self.layer in (None, n)):
+            if self.part == "ffn":
+                changes[f"{stack}.{layer}.ffn.activation"] = partial(torch.mul, self._neurons(ground, stack, layer))
+                continue
+            for one in anatomy(ground.config).attentions:
+                if one.stack == stack:
+                    scored, written = self._dimensions(ground, one.place(layer))  # [G, 1, d]
+                    shared = ground.config.of(one.stack).n_heads // len(scored)
+                    for name, stays in (
+                        ("queries", scored.repeat_interleave(shared, 0)), ("keys", scored), ("values", written)
+                    ):  # fmt: skip
+                        before = one.site(layer, f"projected_{name}")  # where they are not turned or normed yet
+                        changes[before if before in there else one.site(layer, name)] = partial(torch.mul, stays)
+        return (Replacer(changes, causal=True),)
+
+    def _neurons(self, ground: InterventionContext, stack: str, layer: int) -> Tensor:
+        """1 for each neuron that stays and 0 for others [F]."""
+        place, names = f"{stack}.layers.{layer}.ffn", ["up_proj", *["gate_proj"] * ground.config.gated]
+        before = torch.stack([_weight(ground, f"{place}.{name}").square().sum(1) for name in names]).sum(0)
+        return self._staying(before * _weight(ground, f"{place}.down_proj").square().sum(0), place)
+
+    def _dimensions(self, ground: InterventionContext, place: str) -> tuple[Tensor, Tensor]:
+        """The same for dimensions of queries and keys, and of values [G, 1, d]."""
+        stack, layer, name = place.split(".")
+        config, module = ground.config.of(stack), f"{stack}.layers.{layer}.{name}"
+        size = (config.n_kv_heads, -1, config.d_head)  # several heads of queries share one of keys
+
+        def length(matrix: str, rows: int) -> Tensor:
+            return _weight(ground, f"{module}.{matrix}").square().sum(rows).view(size).sum(1, keepdim=True)
+
+        scored = self._staying(length("q_proj", 1) * length("k_proj", 1), f"{module} scores")
+        return scored, self._staying(length("v_proj", 1) * length("out_proj", 0), f"{module} values")
+
+    def _staying(self, strengths: Tensor, place: str) -> Tensor:
+        """1 for the share of the last axis that stays."""
+        width = strengths.size(-1)
+        if self.how == "first":
+            strengths = torch.arange(width, 0, -1, device=strengths.device).expand_as(strengths)
+        elif self.how == "random":
+            generator = torch.Generator().manual_seed(zlib.crc32(f"{self.seed} {place}".encode()))
+            order = torch.rand(strengths.shape, dtype=torch.float64, generator=generator)
+            strengths = order.to(strengths.device)
+        stays = strengths.argsort(dim=-1, descending=True, stable=True)[..., : round(self.share * width)]
+        return torch.zeros_like(strengths, dtype=torch.bool).scatter(-1, stays, True)
+
+
+def _weight(ground: InterventionContext, name: str) -> Tensor:
+    return widened(ground.parameter(f"{name}.weight").detach())
+
+
+class LowRankFeedForward(LayerChange):
+    rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 8)
+
+    word = "ffrank"
+    swept = "rank"
+    title = say("Low-rank feed-forward")
+    about = say(
+        "Each matrix of the feed-forward network is replaced by the closest one of this rank (singular value "
+        "decomposition; Eckart and Young, 1936). It is then a product of two narrow matrices."
+    )
+
+    def told(self) -> str:
+        return say("{place}: feed-forward matrices of rank {rank:,}", place=self.name, rank=self.rank)
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        patterns = self.patterns(ground.config, "ffn.*proj.weight")
+        return (Rewirer(dict.fromkeys(patterns, once(partial(nearest, rank=self.rank)))),)
+
+
+def nearest(matrix: Tensor, *, rank: int) -> Tensor:
+    """The closest matrix of this rank."""
+    if rank >= min(matrix.shape):
+        return matrix
+    left, sizes, right = torch.linalg.svd(widened(matrix.detach()), full_matrices=False)
+    return (left[:, :rank] * sizes[:rank]) @ right[:rank]
+
+
+ROWS: Final[dict[str, str]] = {"mean": say("Means of neighbouring tokens"), "random": say("Random projection")}
+
+
+class ProjectedKeys(ScoringChange):
+    rows: int = whole(say("Rows"), 1, 4096, 4)  # how many
+    how: str = choice(say("Projection"), ROWS, "mean")
+    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # of random ones
+
+    word = "projected"
+    swept = "rows"
+    title = say("Projected keys and values")
+    about = say(
+        "The keys and the values that a query may see are projected along the sequence to this many rows, and "
+        "attention has weights for these rows only (Wang et al., 2020, section 4). A Linformer learns its "
+        "projection; here it is random, or each row is the mean of neighbouring tokens, which changes nothing once "
+        "there are as many rows as tokens. The map shows the weight that each token gets through the rows."
+    )
+
+    def told(self) -> str:
+        return say(
+            "{attention}: keys and values projected to rows: {rows:,} ({how})",
+            attention=self.name, rows=self.rows, how=ROWS[self.how],
+        )  # fmt: skip
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        return self.rewired(ground, lambda how: replace(how, weigh=self._weights))
+
+    def _weights(self, how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """What each key [B, H, Q, K] weighs through the rows."""
+        seen = open_cells(mask, scores)
+        scores = scores.masked_fill(~seen, 0.0)
+        if self.how == "random":
+            projection = projection_of(scores.size(-1), self.rows, self.seed).to(scores)  # [K, r]
+            return ((scores @ projection).softmax(-1) @ projection.T).masked_fill(~seen, 0.0)
+        place, count = seen.cumsum(-1) - 1, seen.sum(-1, keepdim=True)
+        row = place.clamp(min=0) * self.rows // count.clamp(min=self.rows)  # of each key, from 0
+        empty = scores.new_zeros(*scores.shape[:-1], self.rows)  # [B, H, Q, r]
+        sizes = empty.scatter_add(-1, row, seen.to(scores.dtype))
+        means = empty.scatter_add(-1, row, scores) / sizes.clamp(min=1)
+        weights = means.masked_fill(sizes == 0, -torch.inf).softmax(-1) / sizes.clamp(min=1)
+        return weights.gather(-1, row).masked_fill(~seen, 0.0)
+
+
+def projection_of(n_keys: int, n_rows: int, seed: int) -> Tensor:
+    """Normally distributed numbers of variance 1 / rows, float64 [K, r]; those of a key depend on its place alone."""
+    blocks = [drawn("projection", block, n_rows, seed) for block in range(-(-n_keys // 32))]
+    uniform = torch.cat(blocks)[:n_keys].clamp(min=torch.finfo(torch.float64).tiny)
+    return torch.special.ndtri(uniform) / math.sqrt(n_rows)
+
+
+class HalfPrecision(FillChange):
+    fill: float = number(say("Fill value"), -1e9, 0, -1e9)
+
+    word = "half"
+    title = say("Scores in half precision")
+    about = say(
+        "Queries, keys, scores and weights are rounded to float16, whose largest number is 65,504. A fill value of "
+        "−1e9 becomes −∞ there, so rows whose keys are all closed become NaN; with −1e4 they get equal weights. (In "
+        "PyTorch, `masked_fill` refuses −1e9 in float16 with an error; code that adds it to the scores does not.)"
+    )
+
+    @property
+    def filled(self) -> float:
+        """The fill value as float16 has it."""
+        return float(torch.tensor(self.fill, dtype=torch.float64).to(torch.float16))
+
+    def told(self) -> str:
+        if math.isinf(self.filled):
+            return say(
+                "{attention}: scores in float16, where the fill value {fill:g} is −∞",
+                attention=self.name, fill=self.fill,
+            )  # fmt: skip
+        return say("{attention}: scores in float16, closed ones are {fill:g}", attention=self.name, fill=self.filled)
+
+    def closed_score(self, kind: Any, own: float | None) -> float | None:
+        if self.where not in (ALL, kind):
+            return own
+        return None if math.isinf(self.filled) else self.filled
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        """Rounds what is computed; keys after a query get weight if the fill value stays finite."""
+        change = partial(replace, similarity=_half_product, weigh=self._weights)
+        return self.rewired(ground, change, causal=math.isinf(self.filled))
+
+    def _weights(self, how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
+        scores = halved(scores)
+        return halved((scores if mask is None else scores.where(mask, self.filled)).softmax(-1))
+
+
+def halved(values: Tensor) -> Tensor:
+    """Rounded to float16, in their own type."""
+    return values.to(torch.float16).to(values.dtype)
+
+
+def _half_product(q: Tensor, k: Tensor, scale: float) -> Tensor:
+    """Rounded after each operation; the sum of a product is exact, as on a GPU that adds in 32 bits."""
+    product = halved(scaled_product(halved(q).double(), halved(k).double(), 1.0))
+    return halved(product * scale).to(q.dtype)
+
+
+class OneMap(AttentionChange):
+    word = "averaged"
+    title = say("One map for all heads")
+    about = say(
+        "In each layer, every head looks where all heads look on average, so heads differ only in what they take from "
+        "there (W_V)."
+    )
+
+    def told(self) -> str:
+        return say("{attention}: one map for all heads, the mean of their maps", attention=self.name)
+
+    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
+        chosen = self.chosen(ground.config)
+        return (Replacer({one.site("*", "weights"): _mean_map for one in chosen}, causal=True),)
+
+
+def _mean_map(weights: Tensor) -> Tensor:
+    return weights.mean(1, keepdim=True).expand_as(weights)
