@@ -3,7 +3,7 @@
     neurons     activations of chosen neurons are 0
     width       a share of the neurons, or of the dimensions of each head, stays: the first, strongest or random ones
     ffrank      W ≈ U_r S_r V_r^T, the closest matrix of rank r
-    projected   softmax(q (E K)^T / sqrt(d_head)) (E V), where E [r, n] makes r rows of the n keys that a query may see
+    projected   softmax(q (E K)^T / sqrt(d_head)) (E V), where E [r, n] takes means of neighbours of the n keys
     half        scores and weights are rounded to float16, in which -1e9 is minus infinity
     averaged    every head has the mean of all heads' maps
 
@@ -12,7 +12,7 @@ head it is the same product, of W_Q and W_K, and of W_V and W_O.
 
 Source: He et al., "Reshaping Deep Neural Network for Fast Decoding by Node-Pruning" (2014), section 3, for strengths
 by weights; Eckart and Young (1936), for the closest matrix of a rank; Wang et al., "Linformer" (2020), section 4, for
-projected keys and values, one projection for all heads and layers, and means instead of it; Micikevicius et al., "Mixed
+projected keys and values, and means in place of a learned projection; Micikevicius et al., "Mixed
 Precision Training" (2018), section 3, for float16.
 
 Shapes: B batch, H heads, G key-value heads, Q queries, K keys, d d_head, D d_model, F d_ff, r rows.
@@ -28,7 +28,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.what_if.interventions.layer_changes import drawn, once
+from glassformer.extensions.what_if.interventions.layer_changes import once
 from glassformer.extensions.what_if.interventions.score_changes import FillChange, ScoringChange
 from transformer.i18n import say
 from transformer.model.anatomy import anatomy
@@ -181,33 +181,30 @@ def nearest(matrix: Tensor, *, rank: int) -> Tensor:
     """The closest matrix of this rank."""
     if rank >= min(matrix.shape):
         return matrix
-    left, sizes, right = torch.linalg.svd(widened(matrix.detach()), full_matrices=False)
-    return (left[:, :rank] * sizes[:rank]) @ right[:rank]
-
-
-ROWS: Final[dict[str, str]] = {"mean": say("Means of neighbouring tokens"), "random": say("Random projection")}
+    matrix = widened(matrix.detach())
+    wide = matrix if matrix.size(0) <= matrix.size(1) else matrix.T
+    left = torch.linalg.eigh(wide @ wide.T).eigenvectors[:, -rank:]  # the left singular vectors, the largest last
+    near = left @ (left.T @ wide)
+    return near if wide is matrix else near.T
 
 
 class ProjectedKeys(ScoringChange):
     rows: int = whole(say("Rows"), 1, 4096, 4)  # how many
-    how: str = choice(say("Projection"), ROWS, "mean")
-    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # of random ones
 
     word = "projected"
     swept = "rows"
     title = say("Projected keys and values")
     about = say(
-        "The keys and the values that a query may see are projected along the sequence to this many rows, and "
-        "attention has weights for these rows only (Wang et al., 2020, section 4). A Linformer learns its "
-        "projection; here it is random, or each row is the mean of neighbouring tokens, which changes nothing once "
-        "there are as many rows as tokens. The map shows the weight that each token gets through the rows."
+        "The keys that a query may see, and their values, are projected along the sequence to this many rows, and "
+        "attention weighs these rows only. A Linformer learns the projection (Wang et al., 2020, section 4); here each "
+        "row is the mean of neighbouring tokens, so with as many rows as tokens nothing changes. The map shows the "
+        "weight that each token gets through its row."
     )
 
     def told(self) -> str:
         return say(
-            "{attention}: keys and values projected to rows: {rows:,} ({how})",
-            attention=self.name, rows=self.rows, how=ROWS[self.how],
-        )  # fmt: skip
+            "{attention}: keys and values are projected (number of rows: {rows:,})", attention=self.name, rows=self.rows
+        )
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return self.rewired(ground, lambda how: replace(how, weigh=self._weights))
@@ -215,24 +212,13 @@ class ProjectedKeys(ScoringChange):
     def _weights(self, how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
         """What each key [B, H, Q, K] weighs through the rows."""
         seen = open_cells(mask, scores)
-        scores = scores.masked_fill(~seen, 0.0)
-        if self.how == "random":
-            projection = projection_of(scores.size(-1), self.rows, self.seed).to(scores)  # [K, r]
-            return ((scores @ projection).softmax(-1) @ projection.T).masked_fill(~seen, 0.0)
         place, count = seen.cumsum(-1) - 1, seen.sum(-1, keepdim=True)
         row = place.clamp(min=0) * self.rows // count.clamp(min=self.rows)  # of each key, from 0
         empty = scores.new_zeros(*scores.shape[:-1], self.rows)  # [B, H, Q, r]
         sizes = empty.scatter_add(-1, row, seen.to(scores.dtype))
-        means = empty.scatter_add(-1, row, scores) / sizes.clamp(min=1)
+        means = empty.scatter_add(-1, row, scores.masked_fill(~seen, 0.0)) / sizes.clamp(min=1)
         weights = means.masked_fill(sizes == 0, -torch.inf).softmax(-1) / sizes.clamp(min=1)
         return weights.gather(-1, row).masked_fill(~seen, 0.0)
-
-
-def projection_of(n_keys: int, n_rows: int, seed: int) -> Tensor:
-    """Normally distributed numbers of variance 1 / rows, float64 [K, r]; those of a key depend on its place alone."""
-    blocks = [drawn("projection", block, n_rows, seed) for block in range(-(-n_keys // 32))]
-    uniform = torch.cat(blocks)[:n_keys].clamp(min=torch.finfo(torch.float64).tiny)
-    return torch.special.ndtri(uniform) / math.sqrt(n_rows)
 
 
 class HalfPrecision(FillChange):

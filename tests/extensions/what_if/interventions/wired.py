@@ -5,7 +5,6 @@ import math
 import numpy as np
 import torch
 
-from glassformer.extensions.what_if.interventions.compression_changes import projection_of
 from glassformer.extensions.what_if.interventions.layer_changes import drawn
 from glassformer.extensions.what_if.interventions.score_changes import random_bias, random_features
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
@@ -352,10 +351,9 @@ CASES = {
     "dropout-0p2.3": (EVERY, dropping(0.2, 3)),
     "bits-8": (EVERY, in_bits(8)),
     "bits-4": (EVERY, in_bits(4)),
-    "projected-all.2.mean.0": (EVERY, soft(by_rows(neighbours(2)))),
-    "projected-all.99.mean.0": (EVERY, soft(by_rows(neighbours(99)))),
-    "projected-decoder.3.mean.0": (ALONE, soft(by_rows(neighbours(3)), kinds=["decoder"])),
-    "projected-all.3.random.1": (EVERY, soft(by_rows(lambda places: projection_of(99, 3, 1).numpy()[places].T))),
+    "projected-all.2": (EVERY, soft(by_rows(neighbours(2)))),
+    "projected-all.99": (EVERY, soft(by_rows(neighbours(99)))),
+    "projected-decoder.3": (ALONE, soft(by_rows(neighbours(3)), kinds=["decoder"])),
     "half-all.m1e9": (EVERY, in_half(-1e9)),
     "half-decoder.m1": (ALONE, in_half(-1, where=["decoder"])),
     "averaged-all": (EVERY, sets("maps", one_map)),
@@ -396,7 +394,7 @@ CASES = {
 """By its text in an address: the models in which it is tried, and what it amounts to."""
 
 INERT = {
-    "projected-all.99.mean.0": EVERY,  # a row for each key
+    "projected-all.99": EVERY,  # a row for each key
     **dict.fromkeys(("unguarded-all", "fill-all.m1e9"), EVERY),  # no row is closed throughout
     **dict.fromkeys(("shift-all.3", "shift-decoder.m2"), ("rotary", "alibi")),  # distances stay
     "keybias-all.3.1": ("both", "post", "decoder", "alibi", "encoder"),  # only rotary positions turn keys
