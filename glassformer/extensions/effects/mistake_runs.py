@@ -88,7 +88,7 @@ def queries(config: ModelConfig, one: Variant, query: Query) -> tuple[Query, Que
 def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | None = None) -> MistakeResult:
     """Run a sentence without a mistake and with it; a QueryError if the first cannot be done, or a BusyError."""
     asked = queries(checkpoint.config, one, query)
-    right, wrong, ids = loading.run(checkpoint, asked[0]), None, tuple[int, ...]()
+    right, wrong = loading.run(checkpoint, asked[0]), None
     try:
         wrong = loading.run(checkpoint, asked[1])
         said = became(right, wrong)
@@ -101,10 +101,17 @@ def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | No
         )
     except QueryError as error:
         said = say("The model with the mistake cannot be run: {problem}", problem=error.sentence)
-    with suppress(QueryError):  # a reference that the model cannot read
-        ids = (*checkpoint.config.forced_ids, *read_given(checkpoint, asked[0], reference).ids) if reference else ()
+    ids = reference_ids(checkpoint, asked[0], reference)
     reads = tuple(_read(checkpoint, one, right, ids or right.tgt_ids) for one in asked)
     return MistakeResult(right, wrong, asked[1], said, ids or right.tgt_ids, bool(ids), reads)
+
+
+def reference_ids(checkpoint: Checkpoint, query: Query, reference: str | None = None) -> tuple[int, ...]:
+    """The right output's ids, of a given reference or the card's; none where it is unknown or cannot be read."""
+    reference = reference or checkpoint.card.reference_of(query.source)
+    with suppress(QueryError):
+        return (*checkpoint.config.forced_ids, *read_given(checkpoint, query, reference).ids) if reference else ()
+    return ()
 
 
 def became(right: Trace, wrong: Trace) -> Sentence:

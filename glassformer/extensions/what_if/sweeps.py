@@ -1,18 +1,14 @@
 """The error that a change makes over its amount, such as a rank or a number of features; what it would save, counted.
 
-    error of maps       half the sum of all |differences| of a row's weights: the share of weight that lies elsewhere
-    error of output     the same of the next token's probabilities; of an encoder alone, |difference| / |vector|
+    error of maps       half the sum of a row's |differences|: the share of weight that lies elsewhere
+    error of output     the same of the next token's probabilities; of an encoder alone |difference| / |vector|
 
-Both are means over rows; those of maps are over all heads and layers, too. An operation is one multiplication or
-addition; of attention, those of q k^T and weights V are counted, at cells that masks leave open.
-
-Source: as for the changes, `glassformer.extensions.what_if.interventions`; Choromanski et al. (2021), section 2.3, for
-the order of products in linear attention; Wang et al. (2020), section 4, for projected keys.
+Source: Beltagy et al., "Longformer" (2020), section 3.1, for windows; Choromanski et al., "Rethinking Attention with
+Performers" (2021), section 2, and Wang et al., "Linformer" (2020), section 4, for the order of products.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +16,7 @@ import torch
 
 from glassformer.charts import theme
 from glassformer.charts.marks import Places, Scale, Series, lines
-from glassformer.extensions.what_if.interventions.compression_changes import LowRankFeedForward, ProjectedKeys
+from glassformer.extensions.what_if.interventions.compression_changes import ProjectedKeys
 from glassformer.extensions.what_if.interventions.mask_changes import LocalWindow
 from glassformer.extensions.what_if.interventions.score_changes import RandomFeatures
 from glassformer.runs.picture import Plot
@@ -31,13 +27,19 @@ from transformer.model.config import ModelConfig
 from transformer.runs.array_records import ArrayRecord
 from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.fields import spelled
-from transformer.runs.query import Runnable
+from transformer.runs.query import Query, Runnable
 from transformer.runs.reading import WEIGHTS
 from transformer.runs.running import replay
 from transformer.runs.trace import Trace
 
 MOST: Final = 1024  # of whole numbers
 ROUNDING: Final = 1e-5  # an error below it is none
+HOW_TO_READ: Final = say(
+    "Maps: the share of a row's weight that lies elsewhere than without the change, on average over all rows, heads "
+    "and layers. Output: the same of the next token's probabilities (in an encoder alone, how far its vectors move, "
+    "as a share of their length). Both are of this change alone, on the tokens of the unchanged run. The larger mark "
+    "is the chosen amount."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,111 +52,87 @@ class Sweep(ArrayRecord):
 
 
 def amounts(change: Intervention) -> list[Any]:
-    """Its own amount among others, in order: tenths of a range, powers of two, or all words of a choice."""
+    """Its own amount among others, in order: all words of a choice, tenths of a range, or powers of two."""
     spelling, own = spelled(change)[change.swept][1], getattr(change, change.swept)
     if spelling.options:
         return sorted(spelling.options, key=float)
-    if spelling.what == "number":
-        return sorted({own, *(round(float(one), 6) for one in np.linspace(spelling.least, spelling.most, 11))})
-    powers = takewhile(lambda n: n <= min(spelling.most, MOST), (2**n for n in range(64)))
-    return sorted({own, *(n for n in powers if n >= spelling.least)})
+    tenths = [round(float(one), 6) for one in np.linspace(spelling.least, spelling.most, 11)]
+    powers = [n for n in (2**n for n in range(64)) if spelling.least <= n <= min(spelling.most, MOST)]
+    return sorted({own, *(tenths if spelling.what == "number" else powers)})
 
 
-def sweep(checkpoint: Runnable, trace: Trace, change: Intervention, pause: Callable[[], None] = lambda: None) -> Sweep:
-    """Measure a change alone on an unchanged run's tokens; numbers beyond one that changes nothing are left out."""
-    before, found = _maps_and_output(checkpoint, trace, ()), list[tuple[Any, ...]]()
+def sweep(checkpoint: Runnable, trace: Trace, change: Any, pause: Callable[[], None] = lambda: None) -> Sweep:
+    """Measure a change alone on an unchanged run's tokens, up to a number beyond which nothing changes any more."""
+    before, found = readings(checkpoint, trace, trace.query), [(0.0, np.inf, np.inf)]
     for amount in amounts(change):
         pause()
+        changed = replace(trace.query, interventions=(replace(change, **{change.swept: amount}),))
         try:
-            changed: Intervention = replace(change, **{change.swept: amount})  # type: ignore[arg-type]
-            after = _maps_and_output(checkpoint, trace, (changed,))
-            errors = [float(np.mean(list(map(_elsewhere, *pair)))) for pair in zip(before, after, strict=True)]
+            maps, output = map(apart, before, readings(checkpoint, trace, changed))
         except QueryError:
-            errors = [np.nan, np.nan]
-        found.append((float(amount), *errors))
-        if type(amount) is int and amount >= getattr(change, change.swept) and _goes_on_alike(found):
+            maps = output = np.nan
+        moved = max(abs(maps - found[-1][1]), abs(output - found[-1][2]))
+        found.append((float(amount), maps, output))
+        if type(amount) is int and amount >= getattr(change, change.swept) and min(maps + output, moved) < ROUNDING:
             break
-    return Sweep(*map(np.array, zip(*found, strict=True)))
+    return Sweep(*np.array(found[1:]).T)
 
 
-def _goes_on_alike(found: list[tuple[Any, ...]]) -> bool:
-    """Whether the last errors are 0 or those before, as a larger number then makes no difference."""
-    *_, maps, output = found[-1]
-    before = found[-2][1:] if len(found) > 1 else (np.inf, np.inf)
-    return max(maps, output) < ROUNDING or max(abs(maps - before[0]), abs(output - before[1])) < ROUNDING
+def readings(checkpoint: Runnable, trace: Trace, query: Query) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """A query's maps of a run's tokens [H, Q, K], and probabilities of its steps [T, V], or an encoder's vectors."""
+    output = "logits" if anatomy(checkpoint.config).writes else "encoder.output"
+    values = replay(checkpoint, replace(trace, query=query), [WEIGHTS, output])
+    rows = torch.tensor(values.pop(output)[trace.first_row :], dtype=torch.float64)
+    return [values[site] for site in sorted(values)], [(rows.softmax(-1) if output == "logits" else rows).numpy()]
 
 
-def _maps_and_output(
-    checkpoint: Runnable, trace: Trace, changes: tuple[Intervention, ...]
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The maps of each attention and layer [H, Q, K], and what the error of the output is of [T, V] or [S, D]."""
-    writes = anatomy(checkpoint.config).writes
-    changed = replace(trace, query=replace(trace.query, interventions=changes))
-    values = replay(checkpoint, changed, [WEIGHTS, "logits" if writes else "encoder.output"])
-    rows = torch.tensor(values.pop("logits" if writes else "encoder.output")[trace.first_row :], dtype=torch.float64)
-    return [values[site] for site in sorted(values)], [(rows.softmax(-1) if writes else rows).numpy()]
-
-
-def _elsewhere(before: np.ndarray, after: np.ndarray) -> float:
-    """The error of rows: shares that lie elsewhere, or of vectors, which do not sum to 1, the relative distance."""
-    if (before < 0).any():
-        return float((np.linalg.norm(after - before, axis=-1) / np.linalg.norm(before, axis=-1)).mean())
-    return float(np.abs(after - before).sum(-1).mean() / 2)
+def apart(before: list[np.ndarray], after: list[np.ndarray]) -> float:
+    """The mean error of rows: shares that lie elsewhere; of vectors, which may be negative, the relative distance."""
+    if any((one < 0).any() for one in before):
+        norms = [
+            np.linalg.norm(b - a, axis=-1) / np.linalg.norm(a, axis=-1) for a, b in zip(before, after, strict=True)
+        ]
+        return float(np.mean(norms))
+    return float(np.mean([np.abs(b - a).sum(-1).mean() / 2 for a, b in zip(before, after, strict=True)]))
 
 
 def error_plot(found: Sweep, change: Intervention) -> Plot:
-    """The error of maps and of the output by amount; the change's own has larger marks."""
-    label = spelled(change)[change.swept][1].label
-    own = int(np.flatnonzero(found.amounts == float(getattr(change, change.swept)))[0])
+    """The error of maps and of the output by amount."""
+    spelling, own = spelled(change)[change.swept][1], float(getattr(change, change.swept))
+    whole = spelling.what == "whole" and found.amounts[0] > 0
+    look: dict[str, Any] = {"type": "log", "tickvals": found.amounts} if whole else {}
     series = [
-        Series(name, values, {"marker": {"color": colour, "size": 7}, "line": {"color": colour}}, chosen=own)
+        Series(name, values, {"marker": {"color": colour, "size": 7}, "line": {"color": colour}},
+               chosen=found.amounts.tolist().index(own))
         for name, values, colour in (
             (say("Maps"), found.maps, theme.SOURCE_COLOR), (say("Output"), found.outputs, theme.TARGET_COLOR)
         )
     ]  # fmt: skip
-    whole = spelled(change)[change.swept][1].what == "whole" and found.amounts[0] > 0
-    look: dict[str, Any] = {"type": "log", "tickvals": found.amounts} if whole else {}
-    across = Places(label, found.amounts, say("{what}: {amount}", what=label, amount="%{x}"), look)
-    drawn = lines(say("Error by amount"), across, Scale(say("Error"), {"rangemode": "tozero"}), series,
-                  height=280, top=78)  # fmt: skip
+    says = say("{what}: {amount}", what=spelling.label, amount="%{x}")
+    up = Scale(say("Error"), {"rangemode": "tozero"})
+    drawn = lines(say("Error by amount"), Places(spelling.label, found.amounts, says, look), up, series, height=280,
+                  top=78)  # fmt: skip
     return Plot(**drawn, how_to_read=HOW_TO_READ)
 
 
-HOW_TO_READ: Final = say(
-    "Maps: the share of a row's weight that lies elsewhere than without the change, on average over all rows, heads "
-    "and layers. Output: the same of the next token's probabilities (in an encoder alone, how far its vectors move, "
-    "as a share of their length). Both are of this change alone, on the tokens of the unchanged run. The larger mark "
-    "is the chosen amount."
-)
-
-# ------------------------------------------------------------------------------------------------ savings
-
-
 def costs(change: Intervention, trace: Trace, config: ModelConfig) -> np.ndarray | None:
-    """Operations and numbers in memory [2] of what is changed: before and after [2]; None if neither is counted."""
-    total = np.zeros((2, 2), np.int64)
-    if isinstance(change, LowRankFeedForward):
-        for stack in change.stacks(config):
-            full, low = config.d_model * config.of(stack).d_ff, change.rank * (config.d_model + config.of(stack).d_ff)
-            n_maps = (2 + config.gated) * (anatomy(config).stack(stack).n_layers if change.layer is None else 1)
-            total += [[n_maps * 2 * trace.n_tokens(stack) * n, n_maps * n] for n in (full, low)]
-        return total
+    """Operations and numbers in memory [2] of the changed attentions, before and after [2]; None if not counted.
+
+    An operation is one multiplication or addition of q k^T or weights V, at cells that masks leave open.
+    """
     if not isinstance(change, LocalWindow | RandomFeatures | ProjectedKeys):
         return None
-    for one in change.chosen(config):
-        own = config.of(one.stack)
-        for layer in range(one.n_layers):
-            mask = torch.from_numpy(trace.mask(one.kind, layer).copy())
-            (n_queries, n_keys), pairs, d = mask.shape, int(mask.sum()), own.d_head
-            after = 0, 0
-            if isinstance(change, LocalWindow):
-                seen = int((mask & change.sees(torch.arange(n_queries)[:, None], torch.arange(n_keys))).sum())
-                after = 4 * seen * d, seen
-            else:  # both make r numbers of each key, and read these instead
-                r = change.n if isinstance(change, RandomFeatures) else change.rows
-                kept = r * (n_queries + n_keys + d) if isinstance(change, RandomFeatures) else r * (n_queries + 2 * d)
-                after = 4 * r * d * (n_queries + n_keys), kept
-            total += own.n_heads * np.array([(4 * pairs * d, pairs), after])
+    total = np.zeros((2, 2), np.int64)
+    for one, layer in ((one, layer) for one in change.chosen(config) for layer in range(one.n_layers)):
+        mask, d = torch.tensor(trace.mask(one.kind, layer)), config.of(one.stack).d_head
+        (n_queries, n_keys), pairs = mask.shape, int(mask.sum())
+        if isinstance(change, LocalWindow):
+            seen = int((mask & change.sees(torch.arange(n_queries)[:, None], torch.arange(n_keys))).sum())
+            after = 4 * seen * d, seen
+        else:  # both make r numbers for each query, and with all keys r rows of d
+            r, state = (change.n, n_keys + d) if isinstance(change, RandomFeatures) else (change.rows, 2 * d)
+            after = 4 * r * d * (n_queries + n_keys), r * (n_queries + state)
+        total += config.of(one.stack).n_heads * np.array([(4 * pairs * d, pairs), after])
     return total
 
 
@@ -165,14 +143,9 @@ def costs_in_words(change: Intervention, trace: Trace, config: ModelConfig) -> S
         return None
     (before, kept), (after, left) = found.tolist()
     said = say(
-        "Counted at this length, for what is changed: {before:,} → {after:,} operations ({share:.0%}), {kept:,} → "
-        "{left:,} numbers in memory ({rest:.0%}). The app itself computes whole maps, so it is no faster.",
+        "Counted at this length, in the attentions that change: {before:,} → {after:,} operations ({share:.0%}), "
+        "{kept:,} → {left:,} numbers in memory ({rest:.0%}). The app itself computes whole maps and gets no faster.",
         before=before, after=after, share=after / before, kept=kept, left=left, rest=left / kept,
     )  # fmt: skip
-    if after <= before or isinstance(change, LowRankFeedForward):
-        return said
-    more = say(
-        "In a text {n:.1f} times as long, full attention would take as many operations; in a longer one, more.",
-        n=after / before,
-    )
-    return joined(" ", [said, more])
+    more = say("At {n:.1f} times this length, both would take as many operations.", n=after / before)
+    return joined(" ", [said, *[more] * (after > before)])

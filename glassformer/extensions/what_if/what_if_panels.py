@@ -454,11 +454,8 @@ def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
     return found
 
 
-def _listed(spelling: Spelling, key: str, around: Around) -> tuple[int, ...]:
-    found = _numbers(spelling, key, around)
-    if not all(one.is_integer() and 1 <= one <= spelling.most for one in found):
-        raise QueryError("Type whole numbers from 1 to {most:,}, for example 3 17.", most=int(spelling.most))
-    return tuple(int(one) - 1 for one in found)
+def _neuron(spelling: Spelling, key: str, around: Around) -> int:
+    return int(st.number_input(spelling.label, 1, around.checkpoint.config.d_ff, 1, key=key)) - 1
 
 
 _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
@@ -477,5 +474,5 @@ _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "yes": lambda one, key, of: bool(st.toggle(one.label, value=one.default, key=key)),
     "text": _text,
     "numbers": _numbers,
-    "places": _listed,
+    "neuron": _neuron,
 }

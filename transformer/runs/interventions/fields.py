@@ -24,7 +24,7 @@ MOST_LISTED: Final = 64
 
 What = Literal[
     "attention", "layer", "head", "query", "key", "source", "step", "source_piece", "target_piece", "number", "whole",
-    "choice", "yes", "text", "numbers", "places",
+    "choice", "yes", "text", "numbers", "neuron",
 ]  # fmt: skip
 """What a field is of, for its control.
 
@@ -115,28 +115,6 @@ def choice(label: str, options: Mapping[Any, str], default: str | None = None, *
 
     spelling = Spelling(what, label, check, str, lambda text: check(label, text), options=options, target=target)
     return _field(spelling, dataclasses.MISSING if default is None else default, key)
-
-
-def places(label: str, most: int) -> Any:
-    """A few different places, in order, counted from 0 here and from 1 in a URL, below `most`."""
-    one: Spelling = place(label, most).metadata[_SPELLING]
-
-    def check(said: str, value: Any) -> tuple[int, ...]:
-        if not isinstance(value, list | tuple) or not 1 <= len(value) <= MOST_LISTED:
-            raise QueryError(
-                "{name}: found {found}, expected 1 to {count} whole numbers, each from 1 to {most:,}.",
-                name=said,
-                found=shown(value),
-                count=MOST_LISTED,
-                most=most,
-            )
-        return tuple(sorted({one.check(said, each) for each in value}))
-
-    def read(written: str) -> tuple[int, ...]:
-        return check(label, [one.read(part) for part in written.split("~")])
-
-    spelling = Spelling("places", label, check, lambda values: "~".join(map(one.write, values)), read, most=most)
-    return _field(spelling, dataclasses.MISSING)
 
 
 def yes(label: str, default: bool = False) -> Any:

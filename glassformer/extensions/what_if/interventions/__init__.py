@@ -9,7 +9,7 @@ from glassformer.extensions.what_if.interventions.compression_changes import (
     HalfPrecision,
     LowRankFeedForward,
     Narrower,
-    NeuronsOff,
+    NeuronOff,
     OneMap,
     ProjectedKeys,
 )
@@ -72,7 +72,7 @@ WIRING: Final[tuple[type[Intervention], ...]] = (
     *(EmbeddingScale, KeepDropout, RoundWeights, Miswiring),
 )
 _ALL: tuple[type[Intervention], ...] = (
-    ZeroHead, MeanHead, Uniform, Temper, Skip, NeuronsOff,
+    ZeroHead, MeanHead, Uniform, Temper, Skip, NeuronOff,
     Mute, Force, Weigh, CopyMap, Patch,
     Replace, Drop, Swap, Shuffle, Pads, Blank, Insist,
     *WIRING,

@@ -1,21 +1,13 @@
 """Changes that make a model smaller or cheaper: neurons, width, rank, projected keys, half precision, one map for all.
 
-    neurons     activations of chosen neurons are 0
-    width       a share of the neurons, or of the dimensions of each head, stays: the first, strongest or random ones
-    ffrank      W ≈ U_r S_r V_r^T, the closest matrix of rank r
-    projected   softmax(q (E K)^T / sqrt(d_head)) (E V), where E [r, n] takes means of neighbours of the n keys
-    half        scores and weights are rounded to float16, in which -1e9 is minus infinity
-    averaged    every head has the mean of all heads' maps
-
 The strength of a neuron is the length of its weights before it times that of those behind it; of a dimension of a
 head it is the same product, of W_Q and W_K, and of W_V and W_O.
 
-Source: He et al., "Reshaping Deep Neural Network for Fast Decoding by Node-Pruning" (2014), section 3, for strengths
-by weights; Eckart and Young (1936), for the closest matrix of a rank; Wang et al., "Linformer" (2020), section 4, for
-projected keys and values, and means in place of a learned projection; Micikevicius et al., "Mixed
-Precision Training" (2018), section 3, for float16.
+Source: He et al., "Reshaping Deep Neural Network for Fast Decoding by Node-Pruning" (2014), for strengths; Eckart and
+Young, "The approximation of one matrix by another of lower rank" (1936); Wang et al., "Linformer" (2020), section 4,
+for means in place of a learned projection; Micikevicius et al., "Mixed Precision Training" (2018), section 3, for float16.
 
-Shapes: B batch, H heads, G key-value heads, Q queries, K keys, d d_head, D d_model, F d_ff, r rows.
+Shapes: B batch, H heads, G key-value heads, Q queries, K keys, d d_head, F d_ff, r rows.
 """
 
 import math
@@ -23,7 +15,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -31,64 +23,57 @@ from torch import Tensor
 from glassformer.extensions.what_if.interventions.layer_changes import once
 from glassformer.extensions.what_if.interventions.score_changes import FillChange, ScoringChange
 from transformer.i18n import say
-from transformer.model.anatomy import anatomy
+from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.attention_scores import Scoring, scaled_product
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.module import widened
 from transformer.model.sites import sites
 from transformer.model.taps import Hook, Replacer, Rewirer
 from transformer.runs.interventions.base import InterventionContext, InterventionError
-from transformer.runs.interventions.fields import choice, number, places, whole
+from transformer.runs.interventions.fields import choice, number, place, whole
 from transformer.runs.interventions.targets import ALL, AttentionChange, LayerChange, open_cells
 
-MAX_SEED: Final = 2**31 - 1
 
+class NeuronOff(LayerChange, kw_only=True):
+    neuron: int = place(say("Neuron"), 8 * MAX_WIDTH, what="neuron")  # which, from 0
 
-class NeuronsOff(LayerChange, kw_only=True):
-    neurons: tuple[int, ...] = places(say("Neurons"), 8 * MAX_WIDTH)  # which, from 0
-
-    word = "neurons"
-    title = say("Neurons write nothing")
+    word = "neuron"
+    title = say("A neuron writes nothing")
     about = say(
-        "The activations of these neurons of the feed-forward network are set to 0, so nothing of them reaches W₂. "
-        "The page Inside shows which neurons are active."
+        "The activation of this neuron of the feed-forward network is set to 0. The part Feed-forward of the page "
+        "Inside shows which neurons are active."
     )
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
-        if max(self.neurons) >= (least := min(config.of(name).d_ff for name in self.stacks(config))):
+        if self.neuron >= (most := min(config.of(name).d_ff for name in self.stacks(config))):
             raise InterventionError(
                 "{change} names neuron {n:,}, but this part of the model has only neurons 1 to {most:,}.",
-                change=str(self),
-                n=max(self.neurons) + 1,
-                most=least,
-            )
+                change=str(self), n=self.neuron + 1, most=most,
+            )  # fmt: skip
 
     def told(self) -> str:
-        named = ", ".join(str(one + 1) for one in self.neurons)
-        return say("{place}: neurons that write nothing: {neurons}", place=self.name, neurons=named)
+        return say("{place}: neuron {n:,} writes nothing", place=self.name, n=self.neuron + 1)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         patterns = self.patterns(ground.config, "ffn.activation")
         return (Replacer(dict.fromkeys(patterns, self._off), causal=True),)
 
     def _off(self, activation: Tensor) -> Tensor:
-        return activation.index_fill(-1, torch.tensor(self.neurons, device=activation.device), 0.0)
+        return activation.index_fill(-1, torch.tensor(self.neuron, device=activation.device), 0.0)
 
 
 PARTS: Final[dict[str, str]] = {"ffn": say("Neurons of feed-forward"), "heads": say("Dimensions of each head")}
 STAYS: Final[dict[str, str]] = {
-    "strongest": say("The strongest stay"),
-    "first": say("The first stay"),
-    "random": say("Random ones stay"),
-}
+    "strongest": say("The strongest stay"), "first": say("The first stay"), "random": say("Random ones stay"),
+}  # fmt: skip
 
 
 class Narrower(LayerChange):
     part: str = choice(say("What is cut"), PARTS, "ffn", target=True)
     share: float = number(say("Share that stays"), 0, 1, 0.5)
     how: str = choice(say("Which stay"), STAYS, "strongest")
-    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # of random ones
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # of random ones
 
     word = "width"
     swept = "share"
@@ -96,66 +81,61 @@ class Narrower(LayerChange):
     about = say(
         "Only a share of the neurons, or of each head's dimensions, stays; the others are 0, as if their rows and "
         "columns were cut from the matrices. The strongest have the longest weights before and behind them (He et "
-        "al., 2014, section 3). The score scale stays as it is."
+        "al., 2014). The score scale stays as it is."
     )
 
     def told(self) -> str:
-        return say(
-            "{place}: {share:.0%} left ({part}; {how})",
-            place=self.name, share=self.share, part=PARTS[self.part], how=STAYS[self.how],
-        )  # fmt: skip
+        part, how = PARTS[self.part], STAYS[self.how]
+        return say("{place}: {share:.0%} left ({part}; {how})", place=self.name, share=self.share, part=part, how=how)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        changes, there = dict[str, Callable[[Tensor], Tensor]](), sites(ground.config)
-        depths = [(one, anatomy(ground.config).stack(one).n_layers) for one in self.stacks(ground.config)]
-        for stack, layer in ((stack, n) for stack, depth in depths for n in range(depth) if self.layer in (None, n)):
-            if self.part == "ffn":
-                changes[f"{stack}.{layer}.ffn.activation"] = partial(torch.mul, self._neurons(ground, stack, layer))
-                continue
-            for one in anatomy(ground.config).attentions:
-                if one.stack == stack:
-                    scored, written = self._dimensions(ground, one.place(layer))  # [G, 1, d]
-                    shared = ground.config.of(one.stack).n_heads // len(scored)
-                    for name, stays in (
-                        ("queries", scored.repeat_interleave(shared, 0)), ("keys", scored), ("values", written)
-                    ):  # fmt: skip
-                        before = one.site(layer, f"projected_{name}")  # where they are not turned or normed yet
-                        changes[before if before in there else one.site(layer, name)] = partial(torch.mul, stays)
+        changes = dict[str, Callable[[Tensor], Tensor]]()
+        for stack in self.stacks(ground.config):
+            for layer in range(anatomy(ground.config).stack(stack).n_layers) if self.layer is None else [self.layer]:
+                make = self._neurons if self.part == "ffn" else self._dimensions
+                changes |= {site: partial(torch.mul, stays) for site, stays in make(ground, stack, layer).items()}
         return (Replacer(changes, causal=True),)
 
-    def _neurons(self, ground: InterventionContext, stack: str, layer: int) -> Tensor:
-        """1 for each neuron that stays and 0 for others [F]."""
-        place, names = f"{stack}.layers.{layer}.ffn", ["up_proj", *["gate_proj"] * ground.config.gated]
-        before = torch.stack([_weight(ground, f"{place}.{name}").square().sum(1) for name in names]).sum(0)
-        return self._staying(before * _weight(ground, f"{place}.down_proj").square().sum(0), place)
+    def _neurons(self, ground: InterventionContext, stack: StackName, layer: int) -> dict[str, Tensor]:
+        """1 for each neuron that stays and 0 for others [F], by site."""
+        module, names = f"{stack}.layers.{layer}.ffn", ["up_proj", *["gate_proj"] * ground.config.gated]
+        before = sum(_squares(ground, f"{module}.{name}").sum(1) for name in names)
+        stays = self._staying(before * _squares(ground, f"{module}.down_proj").sum(0), module)
+        return {f"{stack}.{layer}.ffn.activation": stays}
 
-    def _dimensions(self, ground: InterventionContext, place: str) -> tuple[Tensor, Tensor]:
-        """The same for dimensions of queries and keys, and of values [G, 1, d]."""
-        stack, layer, name = place.split(".")
-        config, module = ground.config.of(stack), f"{stack}.layers.{layer}.{name}"
-        size = (config.n_kv_heads, -1, config.d_head)  # several heads of queries share one of keys
+    def _dimensions(self, ground: InterventionContext, stack: StackName, layer: int) -> dict[str, Tensor]:
+        """The same for dimensions [G or H, 1, d]; several heads of queries may share one of keys."""
+        config, found, there = ground.config.of(stack), dict[str, Tensor](), sites(ground.config)
+        for one in (one for one in anatomy(ground.config).attentions if one.stack == stack):
+            module = f"{stack}.layers.{layer}.{one.sublayer}"
 
-        def length(matrix: str, rows: int) -> Tensor:
-            return _weight(ground, f"{module}.{matrix}").square().sum(rows).view(size).sum(1, keepdim=True)
+            def length(name: str, axis: int, module: str = module) -> Tensor:
+                squares = _squares(ground, f"{module}.{name}").sum(axis)
+                return squares.view(config.n_kv_heads, -1, config.d_head).sum(1, keepdim=True)
 
-        scored = self._staying(length("q_proj", 1) * length("k_proj", 1), f"{module} scores")
-        return scored, self._staying(length("v_proj", 1) * length("out_proj", 0), f"{module} values")
+            scored = self._staying(length("q_proj", 1) * length("k_proj", 1), f"{module} scores")
+            of_queries = scored.repeat_interleave(config.n_heads // config.n_kv_heads, 0)
+            for name, stays in (("queries", of_queries), ("keys", scored)):
+                before = one.site(layer, f"projected_{name}")  # where they are not turned or normed yet
+                found[before if before in there else one.site(layer, name)] = stays
+            values = length("v_proj", 1) * length("out_proj", 0)
+            found[one.site(layer, "values")] = self._staying(values, f"{module} values")
+        return found
 
-    def _staying(self, strengths: Tensor, place: str) -> Tensor:
-        """1 for the share of the last axis that stays."""
+    def _staying(self, strengths: Tensor, named: str) -> Tensor:
+        """True for the share of the last axis that stays."""
         width = strengths.size(-1)
         if self.how == "first":
             strengths = torch.arange(width, 0, -1, device=strengths.device).expand_as(strengths)
         elif self.how == "random":
-            generator = torch.Generator().manual_seed(zlib.crc32(f"{self.seed} {place}".encode()))
-            order = torch.rand(strengths.shape, dtype=torch.float64, generator=generator)
-            strengths = order.to(strengths.device)
+            generator = torch.Generator().manual_seed(zlib.crc32(f"{self.seed} {named}".encode()))
+            strengths = torch.rand(strengths.shape, dtype=torch.float64, generator=generator).to(strengths.device)
         stays = strengths.argsort(dim=-1, descending=True, stable=True)[..., : round(self.share * width)]
-        return torch.zeros_like(strengths, dtype=torch.bool).scatter(-1, stays, True)
+        return torch.zeros_like(strengths, dtype=torch.bool).scatter(-1, stays, value=True)
 
 
-def _weight(ground: InterventionContext, name: str) -> Tensor:
-    return widened(ground.parameter(f"{name}.weight").detach())
+def _squares(ground: InterventionContext, name: str) -> Tensor:
+    return widened(ground.parameter(f"{name}.weight").detach()).square()
 
 
 class LowRankFeedForward(LayerChange):
@@ -165,8 +145,8 @@ class LowRankFeedForward(LayerChange):
     swept = "rank"
     title = say("Low-rank feed-forward")
     about = say(
-        "Each matrix of the feed-forward network is replaced by the closest one of this rank (singular value "
-        "decomposition; Eckart and Young, 1936). It is then a product of two narrow matrices."
+        "Each matrix of the feed-forward network is replaced by the closest one of this rank, that of its largest "
+        "singular values (Eckart and Young, 1936). It is then a product of two narrow matrices."
     )
 
     def told(self) -> str:
@@ -183,7 +163,7 @@ def nearest(matrix: Tensor, *, rank: int) -> Tensor:
         return matrix
     matrix = widened(matrix.detach())
     wide = matrix if matrix.size(0) <= matrix.size(1) else matrix.T
-    left = torch.linalg.eigh(wide @ wide.T).eigenvectors[:, -rank:]  # the left singular vectors, the largest last
+    left = torch.linalg.eigh(wide @ wide.T).eigenvectors[:, -rank:]  # left singular vectors; four times as fast as SVD
     near = left @ (left.T @ wide)
     return near if wide is matrix else near.T
 
@@ -202,18 +182,17 @@ class ProjectedKeys(ScoringChange):
     )
 
     def told(self) -> str:
-        return say(
-            "{attention}: keys and values are projected (number of rows: {rows:,})", attention=self.name, rows=self.rows
-        )
+        return say("{attention}: keys and values are projected (number of rows: {rows:,})",
+                   attention=self.name, rows=self.rows)  # fmt: skip
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return self.rewired(ground, lambda how: replace(how, weigh=self._weights))
 
     def _weights(self, how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """What each key [B, H, Q, K] weighs through the rows."""
+        """What each key [B, H, Q, K] weighs through its row."""
         seen = open_cells(mask, scores)
-        place, count = seen.cumsum(-1) - 1, seen.sum(-1, keepdim=True)
-        row = place.clamp(min=0) * self.rows // count.clamp(min=self.rows)  # of each key, from 0
+        nth, count = seen.cumsum(-1) - 1, seen.sum(-1, keepdim=True)
+        row = nth.clamp(min=0) * self.rows // count.clamp(min=self.rows)  # of each key, from 0
         empty = scores.new_zeros(*scores.shape[:-1], self.rows)  # [B, H, Q, r]
         sizes = empty.scatter_add(-1, row, seen.to(scores.dtype))
         means = empty.scatter_add(-1, row, scores.masked_fill(~seen, 0.0)) / sizes.clamp(min=1)
@@ -239,13 +218,11 @@ class HalfPrecision(FillChange):
 
     def told(self) -> str:
         if math.isinf(self.filled):
-            return say(
-                "{attention}: scores in float16, where the fill value {fill:g} is −∞",
-                attention=self.name, fill=self.fill,
-            )  # fmt: skip
+            return say("{attention}: scores in float16, where the fill value {fill:g} is −∞",
+                       attention=self.name, fill=self.fill)  # fmt: skip
         return say("{attention}: scores in float16, closed ones are {fill:g}", attention=self.name, fill=self.filled)
 
-    def closed_score(self, kind: Any, own: float | None) -> float | None:
+    def closed_score(self, kind: Kind, own: float | None) -> float | None:
         if self.where not in (ALL, kind):
             return own
         return None if math.isinf(self.filled) else self.filled
@@ -274,18 +251,12 @@ def _half_product(q: Tensor, k: Tensor, scale: float) -> Tensor:
 class OneMap(AttentionChange):
     word = "averaged"
     title = say("One map for all heads")
-    about = say(
-        "In each layer, every head looks where all heads look on average, so heads differ only in what they take from "
-        "there (W_V)."
-    )
+    about = say("In each layer, every head looks where all heads look on average; only what it takes there (W_V) is "
+                "its own.")  # fmt: skip
 
     def told(self) -> str:
         return say("{attention}: one map for all heads, the mean of their maps", attention=self.name)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        chosen = self.chosen(ground.config)
-        return (Replacer({one.site("*", "weights"): _mean_map for one in chosen}, causal=True),)
-
-
-def _mean_map(weights: Tensor) -> Tensor:
-    return weights.mean(1, keepdim=True).expand_as(weights)
+        names = [one.site("*", "weights") for one in self.chosen(ground.config)]
+        return (Replacer(dict.fromkeys(names, lambda maps: maps.mean(1, keepdim=True).expand_as(maps)), causal=True),)

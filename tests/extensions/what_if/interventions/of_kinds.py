@@ -9,7 +9,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions.fields import MOST_LISTED, MOST_TEXT, Spelling, spelled
 
-PLACES = ("layer", "head", "query", "key", "source", "step")
+PLACES = ("layer", "head", "query", "key", "source", "step", "neuron")
 
 
 def values_of(spelling: Spelling):
@@ -23,7 +23,6 @@ def values_of(spelling: Spelling):
     return {
         "number": numbers,
         "numbers": st.lists(numbers, min_size=1, max_size=MOST_LISTED),
-        "places": st.lists(st.integers(0, int(spelling.most) - 1), min_size=1, max_size=MOST_LISTED),
         "yes": st.booleans(),
         "text": st.text(min_size=1, max_size=MOST_TEXT).filter(str.strip),
     }.get(spelling.what, st.integers(int(spelling.least), int(spelling.most)))
@@ -55,7 +54,6 @@ def example(kind, checkpoint, text):
             "target_piece": written,
             "text": text,
             "numbers": (1.0, 0.5),
-            "places": (2, 0),
         }
         if spelling.what in own and "all" not in spelling.options:
             found[field.name] = own[spelling.what]
