@@ -8,7 +8,7 @@ Performers" (2021), section 2, and Wang et al., "Linformer" (2020), section 4, f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,6 @@ from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.array_records import ArrayRecord
 from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.fields import spelled
 from transformer.runs.query import Query, Runnable
@@ -35,20 +34,10 @@ from transformer.runs.trace import Trace
 MOST: Final = 1024  # of whole numbers
 ROUNDING: Final = 1e-5  # an error below it is none
 HOW_TO_READ: Final = say(
-    "Maps: the share of a row's weight that lies elsewhere than without the change, on average over all rows, heads "
-    "and layers. Output: the same of the next token's probabilities (in an encoder alone, how far its vectors move, "
-    "as a share of their length). Both are of this change alone, on the tokens of the unchanged run. The larger mark "
-    "is the chosen amount."
+    "Maps: the share of a row's weight that this change alone moves elsewhere, on average. Output: the same of the "
+    "next token's probabilities (in an encoder alone, how far its vectors move, as a share of their length), on the "
+    "tokens of the unchanged run. The larger mark is the chosen amount."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep(ArrayRecord):
-    """The error by amount; NaN where a run has no finite numbers."""
-
-    amounts: np.ndarray  # in order [n]
-    maps: np.ndarray  # [n]
-    outputs: np.ndarray  # [n]
 
 
 def amounts(change: Intervention) -> list[Any]:
@@ -61,8 +50,11 @@ def amounts(change: Intervention) -> list[Any]:
     return sorted({own, *(tenths if spelling.what == "number" else powers)})
 
 
-def sweep(checkpoint: Runnable, trace: Trace, change: Any, pause: Callable[[], None] = lambda: None) -> Sweep:
-    """Measure a change alone on an unchanged run's tokens, up to a number beyond which nothing changes any more."""
+def sweep(checkpoint: Runnable, trace: Trace, change: Any, pause: Callable[[], None] = lambda: None) -> np.ndarray:
+    """Amounts of a change alone, with errors of maps and output on an unchanged run's tokens [3, n]; NaN for no number.
+
+    It ends at a number beyond which nothing changes any more.
+    """
     before, found = readings(checkpoint, trace, trace.query), [(0.0, np.inf, np.inf)]
     for amount in amounts(change):
         pause()
@@ -75,7 +67,7 @@ def sweep(checkpoint: Runnable, trace: Trace, change: Any, pause: Callable[[], N
         found.append((float(amount), maps, output))
         if type(amount) is int and amount >= getattr(change, change.swept) and min(maps + output, moved) < ROUNDING:
             break
-    return Sweep(*np.array(found[1:]).T)
+    return np.array(found[1:]).T
 
 
 def readings(checkpoint: Runnable, trace: Trace, query: Query) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -96,21 +88,22 @@ def apart(before: list[np.ndarray], after: list[np.ndarray]) -> float:
     return float(np.mean([np.abs(b - a).sum(-1).mean() / 2 for a, b in zip(before, after, strict=True)]))
 
 
-def error_plot(found: Sweep, change: Intervention) -> Plot:
+def error_plot(found: np.ndarray, change: Intervention) -> Plot:
     """The error of maps and of the output by amount."""
     spelling, own = spelled(change)[change.swept][1], float(getattr(change, change.swept))
-    whole = spelling.what == "whole" and found.amounts[0] > 0
-    look: dict[str, Any] = {"type": "log", "tickvals": found.amounts} if whole else {}
+    at, maps, output = found
+    whole = spelling.what == "whole" and at[0] > 0
+    look: dict[str, Any] = {"type": "log", "tickvals": at} if whole else {}
     series = [
         Series(name, values, {"marker": {"color": colour, "size": 7}, "line": {"color": colour}},
-               chosen=found.amounts.tolist().index(own))
+               chosen=at.tolist().index(own))
         for name, values, colour in (
-            (say("Maps"), found.maps, theme.SOURCE_COLOR), (say("Output"), found.outputs, theme.TARGET_COLOR)
+            (say("Maps"), maps, theme.SOURCE_COLOR), (say("Output"), output, theme.TARGET_COLOR)
         )
     ]  # fmt: skip
     says = say("{what}: {amount}", what=spelling.label, amount="%{x}")
     up = Scale(say("Error"), {"rangemode": "tozero"})
-    drawn = lines(say("Error by amount"), Places(spelling.label, found.amounts, says, look), up, series, height=280,
+    drawn = lines(say("Error by amount"), Places(spelling.label, at, says, look), up, series, height=280,
                   top=78)  # fmt: skip
     return Plot(**drawn, how_to_read=HOW_TO_READ)
 
@@ -123,7 +116,7 @@ def costs(change: Intervention, trace: Trace, config: ModelConfig) -> np.ndarray
     if not isinstance(change, LocalWindow | RandomFeatures | ProjectedKeys):
         return None
     total = np.zeros((2, 2), np.int64)
-    for one, layer in ((one, layer) for one in change.chosen(config) for layer in range(one.n_layers)):
+    for one, layer in ((each, n) for each in change.chosen(config) for n in range(each.n_layers)):
         mask, d = torch.tensor(trace.mask(one.kind, layer)), config.of(one.stack).d_head
         (n_queries, n_keys), pairs = mask.shape, int(mask.sum())
         if isinstance(change, LocalWindow):

@@ -10,7 +10,6 @@ from glassformer.extensions.what_if.interventions.compression_changes import (
     LowRankFeedForward,
     Narrower,
     NeuronOff,
-    OneMap,
     ProjectedKeys,
 )
 from glassformer.extensions.what_if.interventions.layer_changes import (
@@ -66,8 +65,7 @@ from transformer.runs.interventions.base import Intervention
 WIRING: Final[tuple[type[Intervention], ...]] = (
     *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),
     *(CausalMask, PaddingMask, FillValue, NoGuard, HalfPrecision, LocalWindow, DilatedWindow, GlobalTokens),
-    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, ProjectedKeys),
-    *(HeadsTold, OneMap),
+    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, ProjectedKeys, HeadsTold),
     *(NoResidual, NoNorm, SwapNorms, NoFeedForward, LowRankFeedForward, Narrower),
     *(EmbeddingScale, KeepDropout, RoundWeights, Miswiring),
 )

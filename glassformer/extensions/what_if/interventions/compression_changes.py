@@ -1,11 +1,8 @@
-"""Changes that make a model smaller or cheaper: neurons, width, rank, projected keys, half precision, one map for all.
+"""Changes that make a model smaller or cheaper: neurons off, width, low rank, projected keys, half precision.
 
-The strength of a neuron is the length of its weights before it times that of those behind it; of a dimension of a
-head it is the same product, of W_Q and W_K, and of W_V and W_O.
-
-Source: He et al., "Reshaping Deep Neural Network for Fast Decoding by Node-Pruning" (2014), for strengths; Eckart and
-Young, "The approximation of one matrix by another of lower rank" (1936); Wang et al., "Linformer" (2020), section 4,
-for means in place of a learned projection; Micikevicius et al., "Mixed Precision Training" (2018), section 3, for float16.
+Source: He et al., "Reshaping Deep Neural Network for Fast Decoding by Node-Pruning" (2014), for strengths by weights;
+Eckart and Young, "The approximation of one matrix by another of lower rank" (1936); Wang et al., "Linformer" (2020),
+section 4, for means in place of a learned projection; Micikevicius et al., "Mixed Precision Training" (2018).
 
 Shapes: B batch, H heads, G key-value heads, Q queries, K keys, d d_head, F d_ff, r rows.
 """
@@ -31,7 +28,7 @@ from transformer.model.sites import sites
 from transformer.model.taps import Hook, Replacer, Rewirer
 from transformer.runs.interventions.base import InterventionContext, InterventionError
 from transformer.runs.interventions.fields import choice, number, place, whole
-from transformer.runs.interventions.targets import ALL, AttentionChange, LayerChange, open_cells
+from transformer.runs.interventions.targets import ALL, LayerChange, open_cells
 
 
 class NeuronOff(LayerChange, kw_only=True):
@@ -56,11 +53,10 @@ class NeuronOff(LayerChange, kw_only=True):
         return say("{place}: neuron {n:,} writes nothing", place=self.name, n=self.neuron + 1)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        patterns = self.patterns(ground.config, "ffn.activation")
-        return (Replacer(dict.fromkeys(patterns, self._off), causal=True),)
+        def off(activation: Tensor) -> Tensor:
+            return activation.index_fill(-1, torch.tensor(self.neuron, device=activation.device), 0.0)
 
-    def _off(self, activation: Tensor) -> Tensor:
-        return activation.index_fill(-1, torch.tensor(self.neuron, device=activation.device), 0.0)
+        return (Replacer(dict.fromkeys(self.patterns(ground.config, "ffn.activation"), off), causal=True),)
 
 
 PARTS: Final[dict[str, str]] = {"ffn": say("Neurons of feed-forward"), "heads": say("Dimensions of each head")}
@@ -217,10 +213,8 @@ class HalfPrecision(FillChange):
         return float(torch.tensor(self.fill, dtype=torch.float64).to(torch.float16))
 
     def told(self) -> str:
-        if math.isinf(self.filled):
-            return say("{attention}: scores in float16, where the fill value {fill:g} is −∞",
-                       attention=self.name, fill=self.fill)  # fmt: skip
-        return say("{attention}: scores in float16, closed ones are {fill:g}", attention=self.name, fill=self.filled)
+        filled = "−∞" if math.isinf(self.filled) else f"{self.filled:g}"
+        return say("{attention}: scores in float16, closed ones are {fill}", attention=self.name, fill=filled)
 
     def closed_score(self, kind: Kind, own: float | None) -> float | None:
         if self.where not in (ALL, kind):
@@ -246,17 +240,3 @@ def _half_product(q: Tensor, k: Tensor, scale: float) -> Tensor:
     """Rounded after each operation; the sum of a product is exact, as on a GPU that adds in 32 bits."""
     product = halved(scaled_product(halved(q).double(), halved(k).double(), 1.0))
     return halved(product * scale).to(q.dtype)
-
-
-class OneMap(AttentionChange):
-    word = "averaged"
-    title = say("One map for all heads")
-    about = say("In each layer, every head looks where all heads look on average; only what it takes there (W_V) is "
-                "its own.")  # fmt: skip
-
-    def told(self) -> str:
-        return say("{attention}: one map for all heads, the mean of their maps", attention=self.name)
-
-    def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        names = [one.site("*", "weights") for one in self.chosen(ground.config)]
-        return (Replacer(dict.fromkeys(names, lambda maps: maps.mean(1, keepdim=True).expand_as(maps)), causal=True),)
