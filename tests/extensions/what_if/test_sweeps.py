@@ -53,8 +53,10 @@ def test_errors_are_what_two_passes_differ_by(name, text):
         for heads in zip(before[site][0], after[site][0], strict=True)
         for one, other in zip(*heads, strict=True)
     ]
-    n = [before[site][0].numel() / before[site].shape[-1] for site in before for _ in range(1)]
-    weights = np.concatenate([np.full(int(count), 1 / count) for count in n]) / len(n)  # each map counts alike
+    counts = [maps_of[0, ..., 0].numel() for maps_of in before.values()]
+    weights = np.concatenate([np.full(n, 1 / n) for n in counts]) / len(
+        counts
+    )  # each layer of an attention counts alike
     place = at.tolist().index(own)
     assert maps[place] == pytest.approx(float(weights @ rows_moved), abs=1e-4)
     errors = [
