@@ -1,7 +1,6 @@
-"""The part "From minimal to complete": the model's parts all off, then switched on one after the other, with the loss.
+"""Part "From minimal to complete": loss and output with the model's parts all off, then switched on one by one.
 
-Each is a change of *What if*; nothing is trained again, so a number says how much the trained weights count on a part,
-and not what a model could learn without it. The order matters: what is missing later hides what comes first.
+Each is a change of *What if*. Nothing is trained again, and the order matters: what is off hides what is on already.
 """
 
 from collections.abc import Callable
@@ -61,7 +60,7 @@ def parts_of(config: ModelConfig) -> list[tuple[Sentence, Intervention]]:
 def climb(checkpoint: Runnable, trace: Trace, ids: tuple[int, ...], pause: Callable[[], None] = lambda: None) -> Climb:
     """The loss and the output with no part, then with one part more each; the run's own changes stay.
 
-    The loss is that of the right output's ids; of an encoder alone, how far its vectors are from the complete model's.
+    The loss is that of the right output's ids; of an encoder-only model, how far its vectors are from the whole one's.
     """
     parts, writes = [change for _, change in parts_of(checkpoint.config)], anatomy(checkpoint.config).writes
     own = [one for one in trace.query.interventions if one.target not in {part.target for part in parts}]

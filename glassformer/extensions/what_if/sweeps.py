@@ -1,10 +1,9 @@
-"""The error that a change makes over its amount, such as a rank or a number of features; what it would save, counted.
+"""Errors of a change by its amount, such as a rank or a number of features; operations that it would save.
 
     error of maps       half the sum of a row's |differences|: the share of weight that lies elsewhere
-    error of output     the same of the next token's probabilities; of an encoder alone |difference| / |vector|
+    error of output     the same of the next token's probabilities; of an encoder-only model |difference| / |vector|
 
-Source: Beltagy et al., "Longformer" (2020), section 3.1, for windows; Choromanski et al., "Rethinking Attention with
-Performers" (2021), section 2, and Wang et al., "Linformer" (2020), section 4, for the order of products.
+Source: as of the changes; Choromanski et al. (2021), section 2, and Wang et al. (2020), section 4, for fewer products.
 """
 
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 
 from glassformer.charts import theme
+from glassformer.charts.grammar import stroke
 from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.extensions.what_if.interventions.compression_changes import ProjectedKeys
 from glassformer.extensions.what_if.interventions.mask_changes import LocalWindow
@@ -35,8 +35,8 @@ MOST: Final = 1024  # of whole numbers
 ROUNDING: Final = 1e-5  # an error below it is none
 HOW_TO_READ: Final = say(
     "Maps: the share of a row's weight that this change alone moves elsewhere, on average. Output: the same of the "
-    "next token's probabilities (in an encoder alone, how far its vectors move, as a share of their length), on the "
-    "tokens of the unchanged run. The larger mark is the chosen amount."
+    "next token's probabilities (in an encoder-only model, how far its vectors move, as a share of their length), on "
+    "the tokens of the unchanged run. The larger mark is the chosen amount."
 )
 
 
@@ -80,12 +80,9 @@ def readings(checkpoint: Runnable, trace: Trace, query: Query) -> tuple[list[np.
 
 def apart(before: list[np.ndarray], after: list[np.ndarray]) -> float:
     """The mean error of rows: shares that lie elsewhere; of vectors, which may be negative, the relative distance."""
-    if any((one < 0).any() for one in before):
-        norms = [
-            np.linalg.norm(b - a, axis=-1) / np.linalg.norm(a, axis=-1) for a, b in zip(before, after, strict=True)
-        ]
-        return float(np.mean(norms))
-    return float(np.mean([np.abs(b - a).sum(-1).mean() / 2 for a, b in zip(before, after, strict=True)]))
+    order, share = (2, 1.0) if any((one < 0).any() for one in before) else (1, 0.5)
+    pairs = [np.linalg.norm([b - a, a], order, axis=-1) for a, b in zip(before, after, strict=True)]
+    return share * float(np.mean([(moved / np.maximum(length, ROUNDING)).mean() for moved, length in pairs]))
 
 
 def error_plot(found: np.ndarray, change: Intervention) -> Plot:
@@ -94,18 +91,14 @@ def error_plot(found: np.ndarray, change: Intervention) -> Plot:
     at, maps, output = found
     whole = spelling.what == "whole" and at[0] > 0
     look: dict[str, Any] = {"type": "log", "tickvals": at} if whole else {}
+    colours = {say("Maps"): (maps, theme.SOURCE_COLOR), say("Output"): (output, theme.TARGET_COLOR)}
     series = [
-        Series(name, values, {"marker": {"color": colour, "size": 7}, "line": {"color": colour}},
-               chosen=at.tolist().index(own))
-        for name, values, colour in (
-            (say("Maps"), maps, theme.SOURCE_COLOR), (say("Output"), output, theme.TARGET_COLOR)
-        )
-    ]  # fmt: skip
-    says = say("{what}: {amount}", what=spelling.label, amount="%{x}")
+        Series(name, values, stroke(colour, 2, size=7), chosen=at.tolist().index(own))
+        for name, (values, colour) in colours.items()
+    ]
+    across = Places(spelling.label, at, say("{what}: {amount}", what=spelling.label, amount="%{x}"), look)
     up = Scale(say("Error"), {"rangemode": "tozero"})
-    drawn = lines(say("Error by amount"), Places(spelling.label, at, says, look), up, series, height=280,
-                  top=78)  # fmt: skip
-    return Plot(**drawn, how_to_read=HOW_TO_READ)
+    return Plot(**lines(say("Error by amount"), across, up, series, height=280, top=78), how_to_read=HOW_TO_READ)
 
 
 def costs(change: Intervention, trace: Trace, config: ModelConfig) -> np.ndarray | None:
@@ -134,11 +127,12 @@ def costs_in_words(change: Intervention, trace: Trace, config: ModelConfig) -> S
     found = costs(change, trace, config)
     if found is None or not found[0].all():
         return None
-    (before, kept), (after, left) = found.tolist()
+    numbers = dict(zip(("before", "kept", "after", "left"), found.ravel().tolist(), strict=True))
+    times, rest = found[1] / found[0]
     said = say(
         "Counted at this length, in the attentions that change: {before:,} → {after:,} operations ({share:.0%}), "
         "{kept:,} → {left:,} numbers in memory ({rest:.0%}). The app itself computes whole maps and gets no faster.",
-        before=before, after=after, share=after / before, kept=kept, left=left, rest=left / kept,
-    )  # fmt: skip
-    more = say("At {n:.1f} times this length, both would take as many operations.", n=after / before)
-    return joined(" ", [said, *[more] * (after > before)])
+        **numbers | {"share": times, "rest": rest},
+    )
+    more = say("At {n:.1f} times this length, both would take as many operations.", n=times)
+    return joined(" ", [said, *[more] * (times > 1)])

@@ -46,8 +46,10 @@ class NeuronOff(LayerChange, kw_only=True):
         if self.neuron >= (most := min(config.of(name).d_ff for name in self.stacks(config))):
             raise InterventionError(
                 "{change} names neuron {n:,}, but this part of the model has only neurons 1 to {most:,}.",
-                change=str(self), n=self.neuron + 1, most=most,
-            )  # fmt: skip
+                change=str(self),
+                n=self.neuron + 1,
+                most=most,
+            )
 
     def told(self) -> str:
         return say("{place}: neuron {n:,} writes nothing", place=self.name, n=self.neuron + 1)
@@ -61,8 +63,10 @@ class NeuronOff(LayerChange, kw_only=True):
 
 PARTS: Final[dict[str, str]] = {"ffn": say("Neurons of feed-forward"), "heads": say("Dimensions of each head")}
 STAYS: Final[dict[str, str]] = {
-    "strongest": say("The strongest stay"), "first": say("The first stay"), "random": say("Random ones stay"),
-}  # fmt: skip
+    "strongest": say("The strongest stay"),
+    "first": say("The first stay"),
+    "random": say("Random ones stay"),
+}
 
 
 class Narrower(LayerChange):
@@ -76,7 +80,7 @@ class Narrower(LayerChange):
     title = say("A narrower network")
     about = say(
         "Only a share of the neurons, or of each head's dimensions, stays; the others are 0, as if their rows and "
-        "columns were cut from the matrices. The strongest have the longest weights before and behind them (He et "
+        "columns were cut from the matrices. The strongest have the longest weights before and after them (He et "
         "al., 2014). The score scale stays as it is."
     )
 
@@ -178,8 +182,7 @@ class ProjectedKeys(ScoringChange):
     )
 
     def told(self) -> str:
-        return say("{attention}: keys and values are projected (number of rows: {rows:,})",
-                   attention=self.name, rows=self.rows)  # fmt: skip
+        return say("{attention}: keys and values are projected (rows: {n:,})", attention=self.name, n=self.rows)
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         return self.rewired(ground, lambda how: replace(how, weigh=self._weights))
@@ -203,8 +206,8 @@ class HalfPrecision(FillChange):
     title = say("Scores in half precision")
     about = say(
         "Queries, keys, scores and weights are rounded to float16, whose largest number is 65,504. A fill value of "
-        "−1e9 becomes −∞ there, so rows whose keys are all closed become NaN; with −1e4 they get equal weights. (In "
-        "PyTorch, `masked_fill` refuses −1e9 in float16 with an error; code that adds it to the scores does not.)"
+        "−1e9 becomes −∞ there, so rows whose keys are all closed (as with an inverted causal mask) become NaN; with "
+        "−1e4 they get equal weights. PyTorch’s `masked_fill` refuses −1e9 in float16; adding it raises no error."
     )
 
     @property
