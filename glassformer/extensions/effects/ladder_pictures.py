@@ -6,6 +6,7 @@ Each is a change of *What if*. Nothing is trained again, and the order matters: 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -94,13 +95,8 @@ def climbed(run: ViewedRun) -> Climbed | None:
     if run.view.guess or not (begins_by_itself(checkpoint) or run.view.of(EffectsLook).climb):
         return None
     ids = reference_ids(checkpoint, query, run.link.reference) or trace.tgt_ids
-    found = run.work.long(
-        ("ladder", query, ids),
-        lambda pause: climb(checkpoint, trace, ids, pause),
-        cost=len(PARTS) * cost_of(query),
-        nbytes=lambda made: 1_000 * len(made),
-    )
-    return Climbed(run, found)
+    work, cost = partial(climb, checkpoint, trace, ids), len(PARTS) * cost_of(query)
+    return Climbed(run, run.work.long(("ladder", query, ids), work, cost=cost, nbytes=lambda made: 1_000 * len(made)))
 
 
 LADDER = MATTERS.part("ladder", climbed)

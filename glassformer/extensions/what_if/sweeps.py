@@ -127,12 +127,16 @@ def costs_in_words(change: Intervention, trace: Trace, config: ModelConfig) -> S
     found = costs(change, trace, config)
     if found is None or not found[0].all():
         return None
-    numbers = dict(zip(("before", "kept", "after", "left"), found.ravel().tolist(), strict=True))
-    times, rest = found[1] / found[0]
+    (before, kept), (after, left) = found.tolist()
     said = say(
         "Counted at this length, in the attentions that change: {before:,} → {after:,} operations ({share:.0%}), "
         "{kept:,} → {left:,} numbers in memory ({rest:.0%}). The app itself computes whole maps and gets no faster.",
-        **numbers | {"share": times, "rest": rest},
+        before=before,
+        after=after,
+        share=after / before,
+        kept=kept,
+        left=left,
+        rest=left / kept,
     )
-    more = say("At {n:.1f} times this length, both would take as many operations.", n=times)
-    return joined(" ", [said, *[more] * (times > 1)])
+    more = say("At {n:.1f} times this length, both would take as many operations.", n=after / before)
+    return joined(" ", [said, *[more] * (after > before)])
