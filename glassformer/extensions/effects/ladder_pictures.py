@@ -15,15 +15,15 @@ from glassformer.charts.grammar import finite, table
 from glassformer.charts.marks import Axis, Numbers, bars
 from glassformer.extensions.effects.attribution_pictures import MATTERS
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.mistake_runs import reference_ids
 from glassformer.extensions.what_if.interventions.layer_changes import NoNorm, NoResidual
 from glassformer.extensions.what_if.interventions.miswiring import Miswiring
 from glassformer.extensions.what_if.interventions.piece_changes import NoPositions
 from glassformer.extensions.what_if.interventions.score_changes import ScoreScale
 from glassformer.extensions.what_if.sweeps import apart, readings
-from glassformer.runs.measurement_jobs import begins_by_itself
+from glassformer.extensions.what_if.two_runs import reference_ids
 from glassformer.runs.picture import Captions, CaptionTable, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.server.jobs import SMALL
 from glassformer.server.model_runner import cost_of
 from transformer.analysis.teacher_forced_pass import read_at_once
 from transformer.errors import QueryError
@@ -92,9 +92,10 @@ class Climbed(RunScene):
 def climbed(run: ViewedRun) -> Climbed | None:
     """The ladder, of a large model only if it is asked for; None while the user guesses. Errors: `ModelAccess`."""
     checkpoint, trace, query = run.checkpoint, run.trace, run.trace.query
-    if run.view.guess or not (begins_by_itself(checkpoint) or run.view.of(EffectsLook).climb):
+    if run.view.guess or not (checkpoint.config.count_parameters() <= SMALL or run.view.of(EffectsLook).climb):
         return None
-    ids = reference_ids(checkpoint, query, run.link.reference) or trace.tgt_ids
+    reference = run.link.reference or checkpoint.card.reference_of(query.source)
+    ids = reference_ids(checkpoint, query, reference) or trace.tgt_ids
     work, cost = partial(climb, checkpoint, trace, ids), len(PARTS) * cost_of(query)
     return Climbed(run, run.work.long(("ladder", query, ids), work, cost=cost, nbytes=lambda made: 1_000 * len(made)))
 

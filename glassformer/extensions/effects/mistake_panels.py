@@ -65,7 +65,8 @@ def draw(run: OpenRun) -> None:
         name = first.names[0] if first is not None else next(iter(there), "")
     one = _choose(run, name, first) if there else None
     if one is not None:
-        found = attempt(lambda: look(checkpoint, one, query, run.link.reference))
+        reference = run.link.reference or checkpoint.card.reference_of(query.source)
+        found = attempt(lambda: look(checkpoint, one, query, reference))
         if found is not None:
             _result(name, found, run)
     else:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from glassformer.extensions.what_if.interventions.piece_changes import Pads
-from glassformer.extensions.what_if.two_runs import first_difference
+from glassformer.extensions.what_if.two_runs import first_difference, reference_ids
 from glassformer.extensions.wirings.catalogue import Changes, Variant, texts, variants
 from glassformer.extensions.wirings.readings import RIGHT
 from glassformer.runs import loading
@@ -32,7 +32,6 @@ from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.drafting import check
-from transformer.runs.inputs import read_given
 from transformer.runs.query import Beam, Greedy, Query
 from transformer.runs.reading import map_bytes, read
 from transformer.runs.trace import Trace
@@ -104,14 +103,6 @@ def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | No
     ids = reference_ids(checkpoint, asked[0], reference)
     reads = tuple(_read(checkpoint, one, right, ids or right.tgt_ids) for one in asked)
     return MistakeResult(right, wrong, asked[1], said, ids or right.tgt_ids, bool(ids), reads)
-
-
-def reference_ids(checkpoint: Checkpoint, query: Query, reference: str | None = None) -> tuple[int, ...]:
-    """The right output's ids, of a given reference or the card's; none where it is unknown or cannot be read."""
-    reference = reference or checkpoint.card.reference_of(query.source)
-    with suppress(QueryError):
-        return (*checkpoint.config.forced_ids, *read_given(checkpoint, query, reference).ids) if reference else ()
-    return ()
 
 
 def became(right: Trace, wrong: Trace) -> Sentence:

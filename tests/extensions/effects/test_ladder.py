@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from glassformer.extensions.effects.ladder_pictures import Climbed, climb, climbed, ladder, parts_of
-from glassformer.extensions.effects.mistake_runs import reference_ids
+from glassformer.extensions.what_if.two_runs import reference_ids
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.state.link import Link
@@ -45,7 +45,7 @@ def test_each_step_is_a_run_with_the_changes_that_are_left(name):
     checkpoint = opened(name)
     query = checkpoint.query(SENTENCES[name])
     trace = run(checkpoint, query)
-    ids = reference_ids(checkpoint, query) or trace.tgt_ids
+    ids = reference_ids(checkpoint, query, checkpoint.card.reference_of(query.source)) or trace.tgt_ids
     steps = climb(checkpoint, trace, ids)
     assert len(steps) == len(OFF) + 1
     for n, (loss, output) in enumerate(steps):
@@ -96,7 +96,7 @@ def test_a_known_output_is_the_right_one_and_a_large_model_waits_to_be_asked(mon
     checkpoint = opened("reverse")
     right = climbed(viewed(checkpoint, "glass", reference="ssalb")).steps
     assert right[-1][0] > 1 > climbed(viewed(checkpoint, "glass")).steps[-1][0]
-    monkeypatch.setattr("glassformer.extensions.effects.ladder_pictures.begins_by_itself", lambda checkpoint: False)
+    monkeypatch.setattr("glassformer.extensions.effects.ladder_pictures.SMALL", 0)
     view = viewed(checkpoint, "glass")
     assert climbed(view) is None
     asked = Link(model=checkpoint.name, source="glass", view=View().but(matters_panel="ladder", climb=True))

@@ -216,7 +216,7 @@ class HalfPrecision(FillChange):
         return float(torch.tensor(self.fill, dtype=torch.float64).to(torch.float16))
 
     def told(self) -> str:
-        filled = "−∞" if math.isinf(self.filled) else f"{self.filled:g}"
+        filled = "−∞" if math.isinf(self.filled) else f"{self.filled:g}".replace("-", "−")
         return say("{attention}: scores in float16, closed ones are {fill}", attention=self.name, fill=filled)
 
     def closed_score(self, kind: Kind, own: float | None) -> float | None:

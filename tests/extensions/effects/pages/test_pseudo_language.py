@@ -4,7 +4,7 @@ import pytest
 
 from glassformer.extensions.effects.ladder_pictures import climb
 from glassformer.extensions.effects.mistake_panels import output
-from glassformer.extensions.effects.mistake_runs import look, opening, reference_ids, shown
+from glassformer.extensions.effects.mistake_runs import look, opening, shown
 from glassformer.runs import loading
 from tests.extensions.parts_of_pages import MISTAKES, PARTS, parts_of
 from tests.extensions.scripts import WRONG
@@ -27,8 +27,7 @@ def outputs_of_steps():
     """What the model writes while its parts are switched on."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
     trace = loading.run(checkpoint, checkpoint.query(SOURCE))
-    ids = reference_ids(checkpoint, trace.query) or trace.tgt_ids
-    return [output for _, output in climb(checkpoint, trace, ids)]
+    return [output for _, output in climb(checkpoint, trace, trace.tgt_ids)]  # it is right
 
 
 @pytest.mark.parametrize("name", parts_of("matters"))
