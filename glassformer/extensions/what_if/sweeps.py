@@ -90,7 +90,7 @@ def error_plot(found: np.ndarray, change: Intervention) -> Plot:
     spelling, own = spelled(change)[change.swept][1], float(getattr(change, change.swept))
     at, maps, output = found
     whole = spelling.what == "whole" and at[0] > 0
-    look: dict[str, Any] = {"type": "log", "tickvals": at} if whole else {}
+    look: dict[str, Any] = {"type": "log", "tickvals": at} if whole else {"tickformat": "~g"}
     colours = {say("Maps"): (maps, theme.SOURCE_COLOR), say("Output"): (output, theme.TARGET_COLOR)}
     series = [
         Series(name, values, stroke(colour, 2, size=7), chosen=at.tolist().index(own))

@@ -14,7 +14,7 @@ import numpy as np
 
 from glassformer.extensions.what_if import head_effect_jobs, sweeps
 from glassformer.extensions.what_if.comparison import of_what_is_looked_at
-from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.interventions import LowRankFeedForward, ZeroHead
 from glassformer.extensions.what_if.two_runs import first_difference, own_log_probs
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
@@ -236,7 +236,10 @@ def _error(checkpoint: Checkpoint, trace: Trace, change: Intervention) -> None:
         return
     key, config = ("sweep", trace.query, change), checkpoint.config
     rows = 1 if tap_for((change,), checkpoint).causal else len(trace.read_ids)  # one pass, or one for each row
-    seconds = len(sweeps.amounts(change)) * config.count_parameters() * rows * len(trace.src_ids) / PRODUCTS_A_SECOND
+    products = config.count_parameters() * rows * len(trace.src_ids)
+    if isinstance(change, LowRankFeedForward):  # two matrices of each layer are decomposed
+        products += 30 * config.d_model**3 * (config.n_encoder_layers + config.n_decoder_layers)
+    seconds = len(sweeps.amounts(change)) * products / PRODUCTS_A_SECOND
     asked = seconds <= AT_ONCE or loading.runner().kept(key) is not None
     if asked or st.button(say("Draw the error by amount"), key=f"{FIELD}sweep", help=takes_about(seconds)):
         work = partial(sweeps.sweep, checkpoint, trace, change)

@@ -90,9 +90,9 @@ class Narrower(LayerChange):
 
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
         changes = dict[str, Callable[[Tensor], Tensor]]()
+        make, depths = self._neurons if self.part == "ffn" else self._dimensions, anatomy(ground.config).stack
         for stack in self.stacks(ground.config):
-            for layer in range(anatomy(ground.config).stack(stack).n_layers) if self.layer is None else [self.layer]:
-                make = self._neurons if self.part == "ffn" else self._dimensions
+            for layer in (n for n in range(depths(stack).n_layers) if self.layer in (None, n)):
                 changes |= {site: partial(torch.mul, stays) for site, stays in make(ground, stack, layer).items()}
         return (Replacer(changes, causal=True),)
 

@@ -242,6 +242,13 @@ def test_a_neuron_that_a_model_does_not_have_is_refused():
         tap_of_text("neuron-all.all.3_neuron-all.all.21", model)
 
 
+def test_a_layer_that_only_the_deeper_stack_has_is_cut_there():
+    model, seen = tiny_model(), Recorder(["*.ffn.activation"])  # of 2 and 3 layers
+    outputs(model, tap_of_text("width-all.3.ffn.0.first.0", model).also(seen))
+    assert [site for site, value in seen.values.items() if not value.any()] == ["decoder.2.ffn.activation"]
+    assert outputs(model, tap_of_text("width-all.3.heads.0p5.strongest.0", model)).isfinite().all()
+
+
 def test_heads_that_were_told_are_cut_as_they_are_told():
     model, seen = model_of("both", torch.float64), Recorder(["decoder.0.self_attn.values"])
     outputs(model, tap_for([*parse("heads-2"), Narrower(part="heads", share=0.5, how="first")], SimpleNamespace(
