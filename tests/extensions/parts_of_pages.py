@@ -26,6 +26,7 @@ _PARTS: dict[str, tuple[Path, dict[str, Any]]] = {
     "compare sentences": (COMPARE, {"b": "src=noon"}),
     "attention heads": (ATTENTION, {"panel": "table", "measure": "log_prob"}),
     "matters logit": (MATTERS, {"matters": "logit", "kind": "cross", "layer": 2, "head": 1, "rival": 9}),
+    "matters ladder": (MATTERS, {"matters": "ladder"}),
     "matters tokens": (MATTERS, {"matters": "pieces"}),
     "lessons": (LESSONS, {}),
     **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},

@@ -32,6 +32,7 @@ from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy
 from transformer.runs.array_records import ArrayRecord
 
+_PANELS: Final = "glassformer.extensions.effects.matters_panels"
 MATTERS = Page(
     "matters",
     say("What matters"),
@@ -39,6 +40,9 @@ MATTERS = Page(
     entries=(
         PartEntry("pieces", say("Tokens"), "glassformer.extensions.effects.matters_panels:pieces"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters_panels:draw_logit"),
+        PartEntry(
+            "ladder", say("From minimal to complete"), "glassformer.extensions.effects.matters_panels:draw_ladder"
+        ),
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from glassformer.state.fields import LONGEST_NAME, MAX_STEP, Look, choice, place, text
+from glassformer.state.fields import LONGEST_NAME, MAX_STEP, Look, choice, flag, place, text
 
 EffectAt = Literal["output", "step"]
 
@@ -10,11 +10,12 @@ EffectAt = Literal["output", "step"]
 class EffectsLook(Look):
     """What is looked at on these pages alone."""
 
-    matters_panel: Literal["pieces", "logit"] = choice("matters", "pieces")  # which part of the page
+    matters_panel: Literal["pieces", "logit", "ladder"] = choice("matters", "pieces")  # which part of the page
     mistake: str = text("mistake", "auto")  # name of a wiring; "auto" is the first that can be shown
     variant: str = text("variant", most=LONGEST_NAME)  # its changes as an address has them; the first way by default
     changed_map: str = text("map")  # such as cross.2.1; the one that the mistake changes most by default
     # What taking a head away changes is measured on the whole output or at the selected step.
     effect_at: EffectAt = choice("effect_at", "output")
+    climb: bool = flag("climb")  # the ladder from minimal to complete is made of a large model, too
     begin: Literal["zero", "mean"] = choice("begin", "zero")  # where the line of integrated gradients begins
     rival: int | None = place("rival", MAX_STEP)  # id of a piece whose logit is taken off that of the one written

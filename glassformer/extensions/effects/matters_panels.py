@@ -25,6 +25,7 @@ from glassformer.extensions.effects.attribution_pictures import (
     weighed_of,
 )
 from glassformer.extensions.effects.effects_look import EffectsLook
+from glassformer.extensions.effects.ladder_pictures import climbed, ladder
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.what_if_panels import for_head
 from glassformer.frame.sentence_stepper import sentence
@@ -35,6 +36,7 @@ from glassformer.runs.run_address import address
 from glassformer.runs.show import ask_first, choose_part, show
 from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import st
+from glassformer.state import session
 from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 
@@ -183,6 +185,20 @@ REVEAL_LOGIT: Final = "matters_logit_reveal"
 def draw_logit(run: OpenRun, row: Any) -> None:
     """Draw the part Logit, with its controls in `row`."""
     _part(run, row, _rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
+
+
+def draw_ladder(run: OpenRun, row: Any) -> None:
+    """Draw the part From minimal to complete; of a large model once it is asked for."""
+    scene = attempt(lambda: climbed(run))
+    if scene is not None:
+        show(ladder, scene)
+    elif run.view.guess:
+        st.info(say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it."))
+    elif not run.view.of(EffectsLook).climb:
+        begin = partial(session.replace, run.slot, climb=True)
+        st.button(
+            say("Switch the parts on"), key=run.key("matters_climb"), icon=":material/play_arrow:", on_click=begin
+        )
 
 
 def _rival(run: OpenRun) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from glassformer.extensions.what_if.interventions.piece_changes import Pads
-from glassformer.extensions.what_if.two_runs import first_difference
+from glassformer.extensions.what_if.two_runs import first_difference, reference_ids
 from glassformer.extensions.wirings.catalogue import Changes, Variant, texts, variants
 from glassformer.extensions.wirings.readings import RIGHT
 from glassformer.runs import loading
@@ -32,7 +32,6 @@ from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.drafting import check
-from transformer.runs.inputs import read_given
 from transformer.runs.query import Beam, Greedy, Query
 from transformer.runs.reading import map_bytes, read
 from transformer.runs.trace import Trace
@@ -88,7 +87,7 @@ def queries(config: ModelConfig, one: Variant, query: Query) -> tuple[Query, Que
 def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | None = None) -> MistakeResult:
     """Run a sentence without a mistake and with it; a QueryError if the first cannot be done, or a BusyError."""
     asked = queries(checkpoint.config, one, query)
-    right, wrong, ids = loading.run(checkpoint, asked[0]), None, tuple[int, ...]()
+    right, wrong = loading.run(checkpoint, asked[0]), None
     try:
         wrong = loading.run(checkpoint, asked[1])
         said = became(right, wrong)
@@ -101,8 +100,7 @@ def look(checkpoint: Checkpoint, one: Variant, query: Query, reference: str | No
         )
     except QueryError as error:
         said = say("The model with the mistake cannot be run: {problem}", problem=error.sentence)
-    with suppress(QueryError):  # a reference that the model cannot read
-        ids = (*checkpoint.config.forced_ids, *read_given(checkpoint, asked[0], reference).ids) if reference else ()
+    ids = reference_ids(checkpoint, asked[0], reference)
     reads = tuple(_read(checkpoint, one, right, ids or right.tgt_ids) for one in asked)
     return MistakeResult(right, wrong, asked[1], said, ids or right.tgt_ids, bool(ids), reads)
 

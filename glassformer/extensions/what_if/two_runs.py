@@ -10,6 +10,7 @@ Shapes: T steps, V vocabulary.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.runs.array_records import ArrayRecord
+from transformer.runs.inputs import read_given
 from transformer.runs.query import Greedy, Query, Runnable
 from transformer.runs.reading import DecodedOutput, read
 from transformer.runs.trace import Trace
@@ -119,6 +121,13 @@ def read_output(checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_
     forced = replace(query, forced=tuple(ids), decoding=Greedy(), hypothesis=0, max_new=len(ids))
     (trace,) = read(checkpoint, [forced], most_map_bytes=most_map_bytes).finish([DecodedOutput(tuple(ids))])
     return trace
+
+
+def reference_ids(checkpoint: Runnable, query: Query, reference: str | None) -> tuple[int, ...]:
+    """The right output's ids, with those that a model forces; none without a reference that it can read."""
+    with suppress(QueryError):
+        return (*checkpoint.config.forced_ids, *read_given(checkpoint, query, reference).ids) if reference else ()
+    return ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,13 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from glassformer.extensions.what_if import head_effect_jobs
+from glassformer.extensions.what_if import head_effect_jobs, sweeps
 from glassformer.extensions.what_if.comparison import of_what_is_looked_at
-from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.interventions import LowRankFeedForward, ZeroHead
 from glassformer.extensions.what_if.two_runs import first_difference, own_log_probs
 from glassformer.runs import loading
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.measurement_jobs import AT_ONCE, COST, takes_about
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.model_runner import BusyError
 from glassformer.server.streamlit_private import styled
@@ -31,6 +33,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError, shown
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Attention, Kind, anatomy
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.interventions import Intervention, kinds
 from transformer.runs.interventions.base import Group
 from transformer.runs.interventions.fields import MOST_TEXT, Spelling, spelled
@@ -68,6 +71,7 @@ _PANEL: Final = styled("""
 </style>
 """)
 assert set(GROUPS) == set(get_args(Group))
+PRODUCTS_A_SECOND: Final = 1e10  # multiplications of one thread, about
 FIRST: Final[Group] = "heads"
 OF_PAGE: Final[dict[str, Group]] = {"masks": "masks", "positions": "positions", "inside": "layers"}  # first there
 
@@ -191,6 +195,7 @@ def _one(
     st.markdown(say("After the change: **{change}**", change=drawing.plain(made.told())))
     if trace is not None and not session.view(slot).guess and not cover_box.is_on():
         _effect(checkpoint, slot, trace, _with(slot, made))
+        _error(checkpoint, trace, made)
     _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")
 
 
@@ -221,6 +226,27 @@ def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Int
     with st.container(key=f"{FIELD}effect", gap=None):
         st.markdown(drawing.strong(said))
         st.caption(drawing.plain(moved))
+
+
+def _error(checkpoint: Checkpoint, trace: Trace, change: Intervention) -> None:
+    """Draw the error by the amount of the change, at once if that is quick, and say what it would save."""
+    if (said := sweeps.costs_in_words(change, trace, checkpoint.config)) is not None:
+        st.caption(drawing.plain(said))
+    if not change.swept:
+        return
+    key, config = ("sweep", trace.query, change), checkpoint.config
+    rows = 1 if tap_for((change,), checkpoint).causal else len(trace.read_ids)  # one pass, or one for each row
+    products = config.count_parameters() * rows * len(trace.src_ids)
+    if isinstance(change, LowRankFeedForward):  # two matrices of each layer are decomposed
+        products += 30 * config.d_model**3 * (config.n_encoder_layers + config.n_decoder_layers)
+    seconds = len(sweeps.amounts(change)) * products / PRODUCTS_A_SECOND
+    asked = seconds <= AT_ONCE or loading.runner().kept(key) is not None
+    if asked or st.button(say("Draw the error by amount"), key=f"{FIELD}sweep", help=takes_about(seconds)):
+        work = partial(sweeps.sweep, checkpoint, trace, change)
+        found = attempt(lambda: loading.long(key, work, cost=seconds * COST, nbytes=lambda one: one.nbytes))
+        if found is not None:
+            plot = sweeps.error_plot(found, change)
+            drawing.chart(plot.spec, key=f"{FIELD}error", alt=plot.alt, how_to_read=plot.how_to_read)
 
 
 def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...] = ()) -> Trace | None:
@@ -431,6 +457,10 @@ def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
     return found
 
 
+def _neuron(spelling: Spelling, key: str, around: Around) -> int:
+    return int(st.number_input(spelling.label, 1, around.checkpoint.config.d_ff, 1, key=key)) - 1
+
+
 _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "attention": _attention,
     "layer": lambda one, key, of: _places(one, key, of.attention.n_layers, of.view.layer),
@@ -447,4 +477,5 @@ _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "yes": lambda one, key, of: bool(st.toggle(one.label, value=one.default, key=key)),
     "text": _text,
     "numbers": _numbers,
+    "neuron": _neuron,
 }

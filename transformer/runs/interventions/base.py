@@ -54,6 +54,7 @@ class Intervention:
     group: ClassVar[Group]  # where a menu offers it
     title: ClassVar[Sentence]  # what a menu calls it
     about: ClassVar[Sentence]  # one sentence on what it does, with its source if it has one
+    swept: ClassVar[str] = ""  # the field that says how much is changed, over which its error can be drawn; "": none
 
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:
         dataclass(frozen=True, kw_only=kw_only)(cls)

@@ -24,7 +24,7 @@ MOST_LISTED: Final = 64
 
 What = Literal[
     "attention", "layer", "head", "query", "key", "source", "step", "source_piece", "target_piece", "number", "whole",
-    "choice", "yes", "text", "numbers",
+    "choice", "yes", "text", "numbers", "neuron",
 ]  # fmt: skip
 """What a field is of, for its control.
 

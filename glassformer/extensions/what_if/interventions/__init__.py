@@ -5,6 +5,13 @@ To add one, write its record in a module of this package and name it in `KINDS`.
 
 from typing import Final
 
+from glassformer.extensions.what_if.interventions.compression_changes import (
+    HalfPrecision,
+    LowRankFeedForward,
+    Narrower,
+    NeuronOff,
+    ProjectedKeys,
+)
 from glassformer.extensions.what_if.interventions.layer_changes import (
     EmbeddingScale,
     KeepDropout,
@@ -57,12 +64,13 @@ from transformer.runs.interventions.base import Intervention
 
 WIRING: Final[tuple[type[Intervention], ...]] = (
     *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),
-    *(CausalMask, PaddingMask, FillValue, NoGuard, LocalWindow, DilatedWindow, GlobalTokens),
-    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, HeadsTold),
-    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale, KeepDropout, RoundWeights, Miswiring),
+    *(CausalMask, PaddingMask, FillValue, NoGuard, HalfPrecision, LocalWindow, DilatedWindow, GlobalTokens),
+    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, ProjectedKeys, HeadsTold),
+    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, LowRankFeedForward, Narrower),
+    *(EmbeddingScale, KeepDropout, RoundWeights, Miswiring),
 )
 _ALL: tuple[type[Intervention], ...] = (
-    ZeroHead, MeanHead, Uniform, Temper, Skip,
+    ZeroHead, MeanHead, Uniform, Temper, Skip, NeuronOff,
     Mute, Force, Weigh, CopyMap, Patch,
     Replace, Drop, Swap, Shuffle, Pads, Blank, Insist,
     *WIRING,

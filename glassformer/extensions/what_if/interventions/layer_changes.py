@@ -395,6 +395,7 @@ class RoundWeights(Intervention):
     bits: str = choice(say("Bits"), {str(n): say("{n} bits", n=n) for n in WIDTHS}, "8")
 
     word = "bits"
+    swept = "bits"
     group = "layers"
     title = say("Weights rounded to a few bits")
     about = say(
@@ -410,9 +411,9 @@ class RoundWeights(Intervention):
         """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
         rounding = partial(rounded, bits=int(self.bits))
         tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
-        once = _once(rounding)
+        kept = once(rounding)
         matrices: dict[str, Callable[[Any], Any]] = {
-            "*proj.weight": once, "output_weight": once, "*.joined": lambda joined: None,
+            "*proj.weight": kept, "output_weight": kept, "*.joined": lambda joined: None,
         }  # fmt: skip
         rows: dict[str, Callable[[Tensor], Tensor]] = {f"*.embedding.{name}": rounding for name in ("tokens", *tables)}
         return Rewirer(matrices), Replacer(rows, causal=True)
@@ -426,7 +427,7 @@ def rounded(rows: Tensor, *, bits: int) -> Tensor:
     return (rows / scale.masked_fill(scale == 0, 1.0)).round() * scale
 
 
-def _once(change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def once(change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """Cache the results of a change for tensors that come again."""
     kept: dict[int, tuple[Tensor, Tensor]] = {}  # what was changed is kept, too: its id stays its own
     room = MOST_KEPT

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from transformer.i18n import Sentence, say
+from transformer.model.anatomy import Attention
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Hook, Rewirer
 from transformer.runs.interventions.base import Intervention, InterventionContext, InterventionError
@@ -141,6 +142,7 @@ class LocalWindow(AttentionChange):
     width: int = whole(say("Tokens on each side"), 0, MOST, 1)  # how many, to each side
 
     word = "window"
+    swept = "width"
     group = "masks"
     title = say("A local window")
     about = say(
@@ -152,9 +154,11 @@ class LocalWindow(AttentionChange):
     def told(self) -> str:
         return say("{attention}: local window (tokens on each side: {n:,})", attention=self.name, n=self.width)
 
+    def chosen(self, config: ModelConfig) -> tuple[Attention, ...]:
+        return tuple(one for one in super().chosen(config) if self.where == one.kind or one.kind in SELF)
+
     def visitors(self, ground: InterventionContext) -> tuple[Hook, ...]:
-        chosen = [one for one in self.chosen(ground.config) if self.where == one.kind or one.kind in SELF]
-        return tuple(_Closing(one.place("*"), self) for one in chosen)
+        return tuple(_Closing(one.place("*"), self) for one in self.chosen(ground.config))
 
     def sees(self, query: Tensor, key: Tensor) -> Tensor:
         return (query - key).abs() <= self.width

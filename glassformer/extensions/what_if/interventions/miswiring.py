@@ -141,6 +141,10 @@ def _by_dimension(heads: Tensor) -> Tensor:
     return heads.transpose(1, 2).reshape(n, t, d, h).permute(0, 3, 1, 2)
 
 
+def _mean_map(weights: Tensor) -> Tensor:
+    return weights.mean(1, keepdim=True).expand_as(weights)
+
+
 # ------------------------------------------------------------------------------------------------ parameters
 
 
@@ -380,6 +384,11 @@ MISTAKES: Final[dict[str, Mistake]] = {
         say("The softmax runs over the heads"), _weighing(partial(_softmax, dim=1)), lambda config: config.n_heads > 1
     ),
     "nosoftmax": Mistake(say("No softmax"), _weighing(lambda scores, seen: scores * seen)),
+    "onemap": Mistake(
+        say("All heads have the mean of their maps"),
+        lambda ground: _replaced(ground.names("weights"), _mean_map, causal=True),
+        lambda config: config.n_heads > 1,
+    ),
     "split": Mistake(
         say("Heads are cut without the transpose"),
         lambda ground: _replaced(_cut(ground), _view),

@@ -111,7 +111,7 @@ class SoftmaxTwice(ScoringChange):
         return replace(how, weigh=twice)
 
 
-class _OfFill(ScoringChange):
+class FillChange(ScoringChange):
     """What closed scores are replaced by."""
 
     group = "masks"
@@ -121,7 +121,7 @@ class _OfFill(ScoringChange):
         return ("fill", self.where)
 
 
-class FillValue(_OfFill):
+class FillValue(FillChange):
     fill: float = number(say("Fill value"), -1e9, 0, -1)
 
     word = "fill"
@@ -143,7 +143,7 @@ class FillValue(_OfFill):
         return self.rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
 
 
-class NoGuard(_OfFill):
+class NoGuard(FillChange):
     word = "unguarded"
     title = say("Minus infinity, with no safeguard for closed rows")
     about = say(
@@ -169,6 +169,7 @@ class LowRank(AttentionChange):
     rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)  # which
 
     word = "rank"
+    swept = "rank"
     title = say("Low-rank attention maps")
     about = say(
         "Each map is replaced by the closest matrix of this rank, computed by singular value decomposition (Wang "
@@ -359,6 +360,7 @@ class RandomFeatures(ScoringChange):
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
     word = "features"
+    swept = "n"
     title = say("Linear attention with random features")
     about = say(
         "A weight is φ(q)·φ(k) divided by the sum of these products over all keys that the query may see. φ gives "

@@ -2,6 +2,7 @@
 
 import pytest
 
+from glassformer.extensions.effects.ladder_pictures import climb
 from glassformer.extensions.effects.mistake_panels import output
 from glassformer.extensions.effects.mistake_runs import look, opening, shown
 from glassformer.runs import loading
@@ -22,9 +23,16 @@ def outputs_of(mistake):
     return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None]
 
 
+def outputs_of_steps():
+    """What the model writes while its parts are switched on."""
+    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
+    trace = loading.run(checkpoint, checkpoint.query(SOURCE))
+    return [output for _, output in climb(checkpoint, trace, trace.tgt_ids)]  # it is right
+
+
 @pytest.mark.parametrize("name", parts_of("matters"))
 def test_what_matters_is_spoken_whole(open_page, name):
-    spoken_whole(open_page, PARTS[name])
+    spoken_whole(open_page, PARTS[name], words_of(*outputs_of_steps()) if name == "matters ladder" else frozenset())
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -37,6 +45,6 @@ def test_each_visitor_reads_a_mistake_in_their_language(open_page):
     read_in_each_language(open_page, WRONG, asked, "权重")
 
 
-@pytest.mark.parametrize("part", ["pieces", "logit"])
+@pytest.mark.parametrize("part", ["pieces", "logit", "ladder"])
 def test_every_part_can_be_drawn_twice(part):
     draws_twice("matters", {"matters_panel": part}, "glassformer.extensions.effects.matters_panels")

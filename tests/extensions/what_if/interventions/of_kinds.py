@@ -9,7 +9,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions.fields import MOST_LISTED, MOST_TEXT, Spelling, spelled
 
-PLACES = ("layer", "head", "query", "key", "source", "step")
+PLACES = ("layer", "head", "query", "key", "source", "step", "neuron")
 
 
 def values_of(spelling: Spelling):

@@ -49,6 +49,8 @@ class Wires:
         final: Whether there is a final norm, by stack.
         matrix: What a matrix is instead, by its name.
         vectors: What vectors of embeddings are instead.
+        soft: What weighs scores instead of the softmax; of scores and of what is open [Q, K].
+        maps: What becomes of all heads' maps of an attention [H, Q, K].
         drops: What is made of what a place writes, by site, place and vector.
     """
 
@@ -78,6 +80,8 @@ class Wires:
     feeds: Callable[[str, int], bool] = lambda stack, layer: True
     final: dict[str, bool] = field(default_factory=lambda: every(True))
     matrix: Callable[[str, np.ndarray], np.ndarray] = lambda name, matrix: matrix
+    soft: dict[str, Callable[..., np.ndarray] | None] = field(default_factory=lambda: every(None))
+    maps: dict[str, Callable[[np.ndarray], np.ndarray]] = field(default_factory=lambda: every(lambda maps: maps))
     vectors: Callable[[np.ndarray], np.ndarray] = lambda rows: rows
     drops: Callable[[str, int, np.ndarray], np.ndarray] = lambda site, place, vector: vector
 
@@ -186,7 +190,7 @@ class Plain:
         q, k, v = (self.linear(y, f"{name}.{p}_proj") for y, p in ((x, "q"), (context, "k"), (context, "v")))
         is_open = self.open(kind, query_ids, key_ids)
         k = [w.keys[kind](name.replace("layers.", ""), key) for key in k]
-        heads, maps = [], []
+        maps, values = [], []
         for h in range(n_heads):
             own, shared = slice(h * d, (h + 1) * d), h // (n_heads // (w.heads or c.n_kv_heads))
             theirs = slice(shared * d, (shared + 1) * d)
@@ -201,11 +205,11 @@ class Plain:
             for change in w.rows[kind]:
                 weights = change(weights, is_open, layer, h)
             maps.append(weights)
-            written = weights @ v[:, theirs]
-            for change in w.writes[kind]:
-                written = change(written, is_open, layer, h)
-            heads.append(written)
-        self.maps[name.replace("layers.", "")] = np.array(maps)
+            values.append(v[:, theirs])
+        maps = self.maps[name.replace("layers.", "")] = w.maps[kind](np.array(maps))
+        heads = [weights @ value for weights, value in zip(maps, values, strict=True)]
+        for change in w.writes[kind]:
+            heads = [change(written, is_open, layer, h) for h, written in enumerate(heads)]
         return self.linear(np.concatenate(heads, 1), f"{name}.out_proj")
 
     def open(self, kind, query_ids, key_ids):
@@ -251,7 +255,8 @@ class Plain:
 
     def weights(self, kind, scores, is_open):
         fill = self.c.mask_fill if self.w.fill[kind] is None else self.w.fill[kind]
-        weights = self.softmax(scores, is_open, fill)
+        soft = self.w.soft[kind]
+        weights = self.softmax(scores, is_open, fill) if soft is None else soft(scores, is_open)
         for change in self.w.weigh[kind]:
             weights = change(self, weights, is_open, fill)
         return weights

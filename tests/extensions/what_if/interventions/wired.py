@@ -154,6 +154,63 @@ def in_bits(bits):
     return wire
 
 
+def soft(row, *, kinds=("encoder", "decoder", "cross")):
+    """A function that weighs each row of scores otherwise; of the row and what is open."""
+
+    def weigh(scores, is_open):
+        return np.array([row(*pair) for pair in zip(scores, is_open, strict=True)])
+
+    return sets("soft", weigh, kinds=kinds)
+
+
+def by_rows(matrix):
+    """Linformer's attention for one query: E [r, n] of its open keys, of their number and places."""
+
+    def row(scores, is_open):
+        found, places = np.zeros(len(scores)), np.flatnonzero(is_open)
+        projection = matrix(places)
+        shares = np.exp(projection @ scores[places])
+        found[places] = projection.T @ (shares / shares.sum())
+        return found
+
+    return row
+
+
+def neighbours(rows):
+    def matrix(places):
+        parts = np.arange(len(places)) * rows // max(len(places), rows)
+        return np.array([(parts == one) / (parts == one).sum() for one in sorted(set(parts))])
+
+    return matrix
+
+
+def half(x):
+    return np.asarray(x).astype(np.float16).astype(np.float64)
+
+
+def half_softmax(fill):
+    def row(scores, is_open):
+        with np.errstate(over="ignore"):
+            scores = np.where(is_open, half(scores), half(fill))
+        shares = np.exp(scores - scores.max())
+        return half(shares / shares.sum())
+
+    return row
+
+
+def in_half(fill, *, where=("encoder", "decoder", "cross")):
+    def wire(wires):
+        product = similarity(lambda plain, name, q, k, head, scale: half(half(half(q) @ half(k)) * scale), where=where)
+        product(wires)
+        soft(half_softmax(fill), kinds=where)(wires)
+
+    return wire
+
+
+def one_map(maps):
+    return np.broadcast_to(maps.mean(0), maps.shape)
+
+
 def dropping(rate, seed):
     def drops(site, place, vector):
         if site.endswith("tokens"):
@@ -294,6 +351,13 @@ CASES = {
     "dropout-0p2.3": (EVERY, dropping(0.2, 3)),
     "bits-8": (EVERY, in_bits(8)),
     "bits-4": (EVERY, in_bits(4)),
+    "projected-all.2": (EVERY, soft(by_rows(neighbours(2)))),
+    "projected-all.99": (EVERY, soft(by_rows(neighbours(99)))),
+    "projected-decoder.3": (ALONE, soft(by_rows(neighbours(3)), kinds=["decoder"])),
+    "half-all.m1e9": (EVERY, in_half(-1e9)),
+    "half-decoder.m1": (ALONE, in_half(-1, where=["decoder"])),
+    "miswired-all.all.onemap": (EVERY, sets("maps", one_map)),
+    "miswired-decoder.all.onemap": (ALONE, sets("maps", one_map, kinds=["decoder"])),
     "zero-encoder.1.3": (READS, at_heads("writes", "encoder", lambda x, _: x * 0, layers=[0], heads=[2])),
     "zero-decoder.2.1": (ALONE, at_heads("writes", "decoder", lambda x, _: x * 0, layers=[1], heads=[0])),
     "zero-cross.2.4": (BOTH, at_heads("writes", "cross", lambda x, _: x * 0, layers=[1], heads=[3])),
@@ -330,6 +394,7 @@ CASES = {
 """By its text in an address: the models in which it is tried, and what it amounts to."""
 
 INERT = {
+    "projected-all.99": EVERY,  # a row for each key
     **dict.fromkeys(("unguarded-all", "fill-all.m1e9"), EVERY),  # no row is closed throughout
     **dict.fromkeys(("shift-all.3", "shift-decoder.m2"), ("rotary", "alibi")),  # distances stay
     "keybias-all.3.1": ("both", "post", "decoder", "alibi", "encoder"),  # only rotary positions turn keys

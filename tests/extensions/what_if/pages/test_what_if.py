@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.what_if import head_effect_jobs
+from glassformer.extensions.what_if import head_effect_jobs, what_if_panels
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
+from glassformer.extensions.what_if.sweeps import costs_in_words
 from glassformer.extensions.what_if.what_if_panels import CHANGES, FIELD, GROUPS, UNTOUCHED
 from glassformer.runs import loading
 from glassformer.shared import menu
 from glassformer.state import session
 from tests.pages.conftest import check
-from tests.pages.reading import address, force, opened, output, run_of, type_source
+from tests.pages.reading import address, force, keys_of, opened, output, run_of, type_source
 from transformer.runs.interventions import parse
 
 APP = Path(__file__).parent / "what_if_app.py"
@@ -113,6 +114,36 @@ def test_what_a_change_would_do_is_said_before_it_is_made(open_page):
         said_so = "The output stays “ssalg”" if after == "ssalg" else f"Output: “ssalg” → “{after}”"
         assert said_so in said(test)
     assert "do" not in address(test)
+
+
+def test_the_error_by_the_amount_and_what_is_saved_stand_with_the_change_and_nothing_is_told_while_something_is_covered(
+    open_page, monkeypatch
+):
+    test = open_page(APP, model="reverse", src="glass")
+    test.segmented_control(key=f"{FIELD}group").set_value("attention")
+    choose(check(test.run()), "attention", "features")
+    assert f"{FIELD}error" in keys_of(test)
+    assert "operations" in said(test)
+    checkpoint = opened("reverse")
+    trace = loading.runner().trace(checkpoint, checkpoint.query("glass"))
+    (change,) = parse("features-all.64.0")
+    assert str(costs_in_words(change, trace, checkpoint.config)) in said(test)
+    choose(test, "attention", "twice")  # it has no amount
+    assert f"{FIELD}error" not in keys_of(test)
+    monkeypatch.setattr(what_if_panels, "AT_ONCE", 0.0)  # as of a large model
+    test = open_page(APP, model="reverse", src="unseen")  # nothing was measured of it yet
+    test.segmented_control(key=f"{FIELD}group").set_value("attention")
+    choose(check(test.run()), "attention", "projected")
+    assert f"{FIELD}error" not in keys_of(test)
+    check(test.button(key=f"{FIELD}sweep").click().run())
+    assert f"{FIELD}error" in keys_of(test)
+    check(test.run())  # what was made once is there
+    assert f"{FIELD}error" in keys_of(test)
+    test = open_page(APP, model="reverse", src="glass", cover="part")
+    test.segmented_control(key=f"{FIELD}group").set_value("attention")
+    choose(check(test.run()), "attention", "features")
+    assert f"{FIELD}error" not in keys_of(test)
+    assert "operations" not in said(test)
 
 
 def test_a_head_is_taken_away_and_put_back_with_a_click(reverse):
