@@ -328,7 +328,8 @@ def _gemma_3(settings: Settings, _: Present) -> Fields:
     settings.raw("attn_logit_softcapping")  # its program has the key and no such cap
     said = _gemma_2_and_3(settings)
     n = said["n_decoder_layers"].value
-    every = settings.whole("sliding_window_pattern", settings.raw("_sliding_window_pattern", 6), least=1).value
+    hidden = settings.whole("_sliding_window_pattern", 6, least=1)  # as version 5 saves it
+    every = settings.whole("sliding_window_pattern", hidden, least=1).value
     kinds = _layer_types(settings, n, [SLIDING if (i + 1) % every else FULL for i in range(n)])
     return {
         **said,
