@@ -43,11 +43,11 @@ from transformer.runs.array_records import ArrayRecord
 
 Kind = Literal[
     "tokens", "positions", "embedding_norm", "head", "attention", "attention_bias", "ffn", "ffn_bias", "norm",
-    "changed", "final_norm", "output_bias",
+    "changed", "final_norm", "output_bias", "types", "bias", "logit",
 ]  # fmt: skip
-"""What a part is. "norm", "embedding_norm" and "final_norm" stand for what a norm adds, its β; "attention" for all
-heads together, where a change put something else in the place of what they write; "changed" for what a change put
-into the stream."""
+"""What a part is; the last three are only in `held_run`. "norm", "embedding_norm" and "final_norm" stand for what a
+norm adds, its β; "attention" for all heads together, where a change put something else in the place of what they write;
+"changed" for what a change put into the stream."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,312 @@
+"""The part "Why this token" of What matters: the graph of paths to a logit, a cut edge, the parts of a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import torch
+
+from glassformer.charts.marks import Axis, Numbers, heat
+from glassformer.charts.path_graph import HOW_TO_READ, GraphEdge, GraphNode, path_graph_spec
+from glassformer.charts.theme import Colour
+from glassformer.extensions.effects.attribution.attribution_graph import AttributionGraph, attribution_graph
+from glassformer.extensions.effects.attribution.held_run import HeldRun, Writer
+from glassformer.extensions.effects.attribution.path_patching import Cut, cut
+from glassformer.extensions.effects.attribution.score_parts import ScoreParts, score_parts
+from glassformer.extensions.effects.attribution.target import AttributionTarget, ask
+from glassformer.extensions.effects.attribution_pictures import MATTERS, key_of
+from glassformer.extensions.effects.effects_look import EffectsLook
+from glassformer.extensions.effects.parts_of_logit import part_names, rival_of
+from glassformer.runs.hidden_pieces import gap_of, hidden_place
+from glassformer.runs.picture import Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.state.view import Click, place_of
+from transformer.i18n import say
+from transformer.model.anatomy import anatomy
+from transformer.runs.apply_interventions import tap_of_run
+from transformer.runs.array_records import ArrayRecord
+
+MOST_DRAWN: Final = 600
+_AT: Final = {"self_attn": -0.25, "cross_attn": 0.0, "ffn": 0.25}
+_SYMBOLS: Final = {"tokens": "square", "positions": "diamond", "types": "triangle-up", "bias": "x", "ffn": "hexagon",
+                   "head": "circle", "logit": "star"}  # fmt: skip
+Cutting = tuple[int, ...]
+"""An edge in an address: part and token of its source, and of its target."""
+_Found = TypeVar("_Found", bound=ArrayRecord)
+
+
+@dataclass(frozen=True)
+class Paths(RunScene):
+    """The graph of a logit, as far as it is drawn."""
+
+    graph: AttributionGraph
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """The edges that are drawn, by influence, the strongest first."""
+        share = int(self.run.view.of(EffectsLook).explained) / 100
+        drawn = self.graph.strongest(share, most=MOST_DRAWN)
+        return drawn[np.argsort(-self.graph.influence[drawn], kind="stable")]
+
+    @cached_property
+    def explained(self) -> float:
+        """The share of the path weight that they explain."""
+        return self.graph.explained(np.sort(self.edges))
+
+    def cutting(self, edge: int) -> Cutting:
+        """How an address names an edge."""
+        ends = (self.graph.source[edge], self.graph.target[edge])
+        return tuple(int(number) for end in ends for number in (self.graph.part[end], self.graph.token[end]))
+
+    @cached_property
+    def out(self) -> np.ndarray:
+        """What the logit owes to each node, by the edges that leave it."""
+        return np.bincount(self.graph.source, self.graph.value, minlength=len(self.graph.part))
+
+    @cached_property
+    def chosen(self) -> int | None:
+        """The edge that is cut; None for none, and where this step has no such edge."""
+        asked = self.run.view.of(EffectsLook).cut
+        return next((edge for edge in range(len(self.graph.value)) if asked and self.cutting(edge) == asked), None)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The ends of the edge that is cut, in words."""
+        source, target = (int(some[self.chosen or 0]) for some in (self.graph.source, self.graph.target))
+        return self.names[source], self.names[target]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Each node in words."""
+        places = zip(self.graph.part, self.graph.token, strict=True)
+        return [self._name(self.graph.parts[part], int(token)) for part, token in places]
+
+    def _name(self, part: Writer, at: int) -> str:
+        if part.stack is None:
+            return say("Logit of {piece}", piece=piece_of(self.run)) if part.kind == "logit" else part_names(part)[0]
+        what, token = part_names(part)[1], tokens_of(self.run, part.stack)[at]
+        if part.stack == "encoder":
+            return say("Encoder: {part} at token {n}, {token}", part=what, n=at + 1, token=token)
+        return say("Decoder: {part} at token {n}, {token}", part=what, n=at + 1, token=token)
+
+
+def tokens_of(run: ViewedRun, stack: str) -> list[str]:
+    """What a stack had read by this step; a hidden token as the model sees it."""
+    if stack == "encoder":
+        gap, place = gap_of(run), hidden_place(run)
+        hidden = {} if gap is None else {place: run.checkpoint.src_tokenizer.piece(gap)}
+        return [hidden.get(n, token) for n, token in enumerate(run.trace.src_tokens)]
+    return list(run.trace.read_tokens[: run.trace.row_of(run.view.step) + 1])
+
+
+def piece_of(run: ViewedRun) -> str:
+    """The piece that is explained: the one that was written, or that is hidden."""
+    return run.trace.src_tokens[hidden_place(run)] if gap_of(run) is not None else run.trace.tgt_tokens[run.view.step]
+
+
+def target_of(run: ViewedRun) -> AttributionTarget:
+    """What is explained: a step, or for an encoder-only model the token that is hidden."""
+    trace, gap = run.trace, gap_of(run)
+    if gap is None:
+        return ask(run.checkpoint, trace, run.view.step)
+    place = hidden_place(run)
+    ids = torch.tensor([[*trace.src_ids[:place], gap, *trace.src_ids[place + 1 :]]])
+    none = torch.zeros(1, 0, dtype=torch.long)
+    tap = tap_of_run(run.checkpoint, trace.query)
+    return AttributionTarget(run.checkpoint.model, ids, none, trace.src_ids[place], len(trace.src_ids), tap, place)
+
+
+def explains(run: ViewedRun) -> bool:
+    """Whether there is a logit that may be seen."""
+    return gap_of(run) is not None or (anatomy(run.checkpoint.config).writes and not run.visible.covered)
+
+
+def rival(run: ViewedRun) -> int | None:
+    """The piece whose logit is taken off."""
+    return rival_of(run) if anatomy(run.checkpoint.config).writes else None
+
+
+def _made(run: ViewedRun, name: str, work: Callable[[HeldRun], _Found], *more: Hashable) -> _Found:
+    """What some work makes of the held run, once for all who look at it."""
+    asked = target_of(run)
+    key = key_of(run, name, asked.row, asked.piece, rival(run), *more)
+
+    def compute() -> _Found:
+        with torch.inference_mode():
+            return work(HeldRun(asked))
+
+    return run.work.compute(key, compute, nbytes=lambda found: found.nbytes)
+
+
+def open_paths(run: ViewedRun) -> Paths | None:
+    """The graph; None where there is no logit that may be seen. Errors as of `ModelAccess`."""
+    if not explains(run):
+        return None
+    return Paths(run, _made(run, "paths", partial(attribution_graph, rival=rival(run))))
+
+
+def cut_of(scene: Paths) -> Cut | None:
+    """What the chosen cut does; None without one, and where the edge comes from the biases."""
+    graph, edge = scene.graph, scene.chosen
+    if edge is None or not graph.source[edge]:
+        return None
+    ends = [(graph.parts[graph.part[one[edge]]], int(graph.token[one[edge]])) for one in (graph.source, graph.target)]
+    return _made(scene.run, "cut", lambda held: cut(held, *ends), scene.cutting(edge))
+
+
+def score_of(scene: Paths) -> ScoreParts | None:
+    """The parts of the score by which the head at the end of the cut edge looks at its start."""
+    graph, edge = scene.graph, scene.chosen
+    if edge is None or not graph.source[edge] or (head := graph.parts[graph.part[graph.target[edge]]]).kind != "head":
+        return None
+    query, key = int(graph.token[graph.target[edge]]), int(graph.token[graph.source[edge]])
+    return _made(scene.run, "score", lambda held: score_parts(held, head, query, key), head, query, key)
+
+
+PATHS = MATTERS.part("paths", open_paths, asks=True)
+
+
+@PATHS.picture("matters_paths", say("Why this token"), follows="server")
+def graph(scene: Paths) -> Plot:
+    """The strongest edges; a click cuts one."""
+    run, found = scene.run, scene.graph
+    order = scene.edges.tolist()
+    drawn = [
+        GraphEdge(
+            _node(scene, int(found.source[edge])),
+            _node(scene, int(found.target[edge])),
+            float(found.value[edge]),
+            float(found.influence[edge]),
+            (scene.names[found.source[edge]], scene.names[found.target[edge]]),
+        )
+        for edge in order
+    ]
+    title = say("Paths to the logit of {piece}", piece=piece_of(run))
+    if (other := rival(run)) is not None:
+        title = say("Paths to the logit of {piece} minus that of {other}", piece=piece_of(run),
+                    other=run.trace.vocabulary[other])  # fmt: skip
+    spec = path_graph_spec(
+        drawn,
+        rows=_rows(run),
+        labels=[
+            (_base(run, stack.name), tokens_of(run, stack.name)) for stack in anatomy(run.checkpoint.config).stacks
+        ],
+        title=title,
+        chosen=order.index(scene.chosen) if scene.chosen in order else None,
+    )
+    alt = say("A graph of {n} edges between embeddings, heads, feed-forward layers and the output. The strongest edge "
+              "goes from {source} to {target}. The table has all of them.",
+              n=len(drawn), source=drawn[0].names[0], target=drawn[0].names[1])  # fmt: skip
+    clicked = partial(_cut_at, tuple(scene.cutting(edge) for edge in order))
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked)
+
+
+def _cut_at(edges: Sequence[Cutting], click: Click) -> dict[str, Any] | None:
+    place = place_of(click)
+    return None if place is None or place >= len(edges) else {"cut": edges[place]}
+
+
+def _base(run: ViewedRun, stack: str) -> float:
+    """The depth of a stack's embeddings: the decoder is above the encoder."""
+    encoder = run.checkpoint.config.n_encoder_layers
+    return encoder + 1.7 if stack == "decoder" and encoder else 0.0
+
+
+def _rows(run: ViewedRun) -> list[tuple[float, str]]:
+    """The depths that are named."""
+    rows, stacks = [(-1.0, say("Biases"))], anatomy(run.checkpoint.config).stacks
+    for stack in stacks:
+        base = _base(run, stack.name)
+        layers = [(base + n + 1, say("Layer {n}", n=n + 1)) for n in range(stack.n_layers)]
+        if len(stacks) > 1 and stack.name == "encoder":
+            layers = [(y, say("Encoder {n}", n=n + 1)) for n, (y, _) in enumerate(layers)]
+        elif len(stacks) > 1:
+            layers = [(y, say("Decoder {n}", n=n + 1)) for n, (y, _) in enumerate(layers)]
+        rows += [(base, say("Embedding")), *layers]
+    return [*rows, (rows[-1][0] + 0.9, say("Output"))]
+
+
+def _node(scene: Paths, node: int) -> GraphNode:
+    run, part, at = scene.run, scene.graph.parts[scene.graph.part[node]], float(scene.graph.token[node])
+    stacks = anatomy(run.checkpoint.config).stacks
+    side: Colour = "neutral"
+    if part.stack is not None:
+        side = "source" if part.stack == "encoder" else "target"
+        heads = run.checkpoint.config.of(part.stack).n_heads
+        at += 0.0 if part.head is None else 0.7 * ((part.head + 0.5) / heads - 0.5)
+        at += {"positions": 0.25, "types": -0.25}.get(part.kind, 0.0)
+    y = -1.0 if part.stack is None else _base(run, part.stack)
+    if part.layer is not None and part.sublayer is not None:
+        y += part.layer + 1 + _AT[part.sublayer]
+    if part.kind == "logit":
+        at, y = float(target_of(run).row), _base(run, stacks[-1].name) + stacks[-1].n_layers + 0.9
+    name, total = scene.names[node], float(scene.graph.into[node] or scene.out[node])
+    return GraphNode(at, y, name, _SYMBOLS[part.kind], side, total)
+
+
+@PATHS.picture("matters_score", say("Why a head looks there"), follows="server")
+def score(scene: Paths) -> Plot | None:
+    """The score of the query at the end of the cut edge and the key at its start, by what wrote both."""
+    if (found := score_of(scene)) is None or scene.chosen is None:
+        return None
+    queries, keys = ([part_names(part)[1] for part in some] for some in (found.queries, found.keys))
+    drawn = heat(
+        say("{head}: score {score:.2f} by what wrote query and key", head=scene.ends[1], score=found.score),
+        Axis(say("What wrote the query's stream"), queries, counted=False),
+        Axis(say("What wrote the key's stream"), keys, counted=False),
+        Numbers(say("amount added to the score"), found.values),
+        signed=True,
+        height=150 + 22 * len(queries),
+    )
+    return Plot(**drawn, how_to_read=say(
+        "The head at the end of the cut edge compares its query with the key at the edge's start. Each cell is the "
+        "product of what one part wrote into the query's stream and what another wrote into the key's, divided as "
+        "scores are. With the sizes of norms held, all cells add up to {sum:.3f}; positions add {bias:.3f}. The "
+        "softmax makes a weight of {weight:.3f} of the score.", sum=float(found.values.sum()), bias=found.bias,
+        weight=found.weight,
+    ))  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ in words
+
+WHAT_IT_IS: Final = say(
+    "Attention weights, the sizes by which norms divide and the activity of neurons are held as they are in this run. "
+    "Then the logit is a sum over paths, and an edge's amount is what all paths through it add. To measure how much of "
+    "all paths is drawn, the output has a weight of 1, and each node divides its weight among what it reads, in "
+    "proportion to the absolute amounts. What is held may be what decides, so cut an edge: then nothing is held, and "
+    "what the source wrote is taken out of what the target reads, and out of nothing else. Ameisen et al. (2025), "
+    "“Circuit Tracing”; Goldowsky-Dill et al. (2023), “Path Patching”."
+)
+
+
+def sums(scene: Paths) -> str:
+    """What the edges add up to, and how much of it is drawn."""
+    found = scene.graph
+    return say(
+        "Of {all:,} edges {n:,} are drawn, which explain {share:.0%} of all paths. The edges into the output add up to "
+        "{total:.4f}, the logit that the model computed.",
+        n=len(scene.edges), share=scene.explained, all=len(found.value), total=float(found.into[-1]),
+    )  # fmt: skip
+
+
+def effect(scene: Paths) -> str:
+    """What cutting the chosen edge does, predicted and true."""
+    found, edge, piece = cut_of(scene), scene.chosen, piece_of(scene.run)
+    if not scene.run.view.of(EffectsLook).cut:
+        return ""
+    if edge is None:
+        return say("This graph has no edge like the one that was cut. Choose another.")
+    if found is None:
+        return say("Biases are added in many places at once, so an edge from them cannot be cut. Choose another.")
+    i = target_of(scene.run).piece
+    before, after = found.probabilities(i)
+    return say(
+        "{source} → {target} is cut. Predicted effect on the logit: {predicted:+.3f}. True effect: {true:+.3f}. The "
+        "probability of “{piece}” changes from {before:.3f} to {after:.3f}.",
+        source=scene.ends[0], target=scene.ends[1], predicted=-float(scene.graph.value[edge]),
+        true=found.change(i, rival(scene.run)), piece=piece, before=before, after=after,
+    )  # fmt: skip
