@@ -48,7 +48,6 @@ class GraphEdge:
     target: GraphNode
     value: float  # what it adds to the logit
     share: float  # of all path weight, how much goes through it
-    names: tuple[str, str]  # its ends, in words
 
 
 def path_graph_spec(
@@ -79,7 +78,7 @@ def path_graph_spec(
         for x, token in enumerate(tokens)
     ]
     columns = (say("From"), say("To"), say("Amount added to the logit"), say("Share of the path weight"))
-    table(layout, columns, [[*edge.names, edge.value, edge.share] for edge in edges])
+    table(layout, columns, [[one.source.name, one.target.name, float(one.value), float(one.share)] for one in edges])
     nodes = list(dict.fromkeys(node for edge in edges for node in (edge.source, edge.target)))
     return {"data": [*_lines(edges, chosen), _dots(edges), _marks(nodes)] if edges else [], "layout": layout}
 
@@ -106,7 +105,7 @@ def _dots(edges: Sequence[GraphEdge]) -> Spec:
     """What takes hover and clicks of an edge."""
     texts = [
         on_lines(
-            say("{source} → {target}", source=bold(edge.names[0]), target=bold(edge.names[1])),
+            say("{source} → {target}", source=bold(edge.source.name), target=bold(edge.target.name)),
             with_number(say("amount added to the logit"), f"{edge.value:+.4g}"),
             with_number(say("share of the path weight"), f"{edge.share:.2%}"),
         )

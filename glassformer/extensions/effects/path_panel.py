@@ -52,4 +52,4 @@ def _graph(run: OpenRun) -> None:
     if said := attempt(lambda: pictures.effect(scene)):
         st.markdown(drawing.plain(said))
     attempt(lambda: show(pictures.score, scene))
-    drawing.explain(drawing.plain(pictures.sums(scene)), drawing.plain(pictures.WHAT_IT_IS))
+    drawing.explain(drawing.plain(pictures.WHAT_IT_IS))

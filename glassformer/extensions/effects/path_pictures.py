@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from glassformer.extensions.effects.attribution_pictures import MATTERS, key_of
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.parts_of_logit import part_names, rival_of
 from glassformer.runs.hidden_pieces import gap_of, hidden_place
-from glassformer.runs.picture import Plot
+from glassformer.runs.picture import Captions, Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.view import Click, place_of
 from transformer.i18n import say
@@ -52,32 +52,16 @@ class Paths(RunScene):
         drawn = self.graph.strongest(share, most=MOST_DRAWN)
         return drawn[np.argsort(-self.graph.influence[drawn], kind="stable")]
 
-    @cached_property
-    def explained(self) -> float:
-        """The share of the path weight that they explain."""
-        return self.graph.explained(np.sort(self.edges))
-
     def cutting(self, edge: int) -> Cutting:
         """How an address names an edge."""
         ends = (self.graph.source[edge], self.graph.target[edge])
         return tuple(int(number) for end in ends for number in (self.graph.part[end], self.graph.token[end]))
 
     @cached_property
-    def out(self) -> np.ndarray:
-        """What the logit owes to each node, by the edges that leave it."""
-        return np.bincount(self.graph.source, self.graph.value, minlength=len(self.graph.part))
-
-    @cached_property
     def chosen(self) -> int | None:
         """The edge that is cut; None for none, and where this step has no such edge."""
         asked = self.run.view.of(EffectsLook).cut
         return next((edge for edge in range(len(self.graph.value)) if asked and self.cutting(edge) == asked), None)
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """The ends of the edge that is cut, in words."""
-        source, target = (int(some[self.chosen or 0]) for some in (self.graph.source, self.graph.target))
-        return self.names[source], self.names[target]
 
     @cached_property
     def names(self) -> list[str]:
@@ -120,11 +104,6 @@ def target_of(run: ViewedRun) -> AttributionTarget:
     return AttributionTarget(run.checkpoint.model, ids, none, trace.src_ids[place], len(trace.src_ids), tap, place)
 
 
-def explains(run: ViewedRun) -> bool:
-    """Whether there is a logit that may be seen."""
-    return gap_of(run) is not None or (anatomy(run.checkpoint.config).writes and not run.visible.covered)
-
-
 def rival(run: ViewedRun) -> int | None:
     """The piece whose logit is taken off."""
     return rival_of(run) if anatomy(run.checkpoint.config).writes else None
@@ -144,26 +123,25 @@ def _made(run: ViewedRun, name: str, work: Callable[[HeldRun], _Found], *more: H
 
 def open_paths(run: ViewedRun) -> Paths | None:
     """The graph; None where there is no logit that may be seen. Errors as of `ModelAccess`."""
-    if not explains(run):
+    if gap_of(run) is None and (run.visible.covered or not anatomy(run.checkpoint.config).writes):
         return None
     return Paths(run, _made(run, "paths", partial(attribution_graph, rival=rival(run))))
 
 
 def cut_of(scene: Paths) -> Cut | None:
     """What the chosen cut does; None without one, and where the edge comes from the biases."""
-    graph, edge = scene.graph, scene.chosen
-    if edge is None or not graph.source[edge]:
+    if (edge := scene.chosen) is None or not scene.graph.source[edge]:
         return None
-    ends = [(graph.parts[graph.part[one[edge]]], int(graph.token[one[edge]])) for one in (graph.source, graph.target)]
-    return _made(scene.run, "cut", lambda held: cut(held, *ends), scene.cutting(edge))
+    return _made(scene.run, "cut", lambda held: cut(held, *scene.graph.ends_of(edge)), scene.cutting(edge))
 
 
 def score_of(scene: Paths) -> ScoreParts | None:
     """The parts of the score by which the head at the end of the cut edge looks at its start."""
-    graph, edge = scene.graph, scene.chosen
-    if edge is None or not graph.source[edge] or (head := graph.parts[graph.part[graph.target[edge]]]).kind != "head":
+    if (edge := scene.chosen) is None or not scene.graph.source[edge]:
         return None
-    query, key = int(graph.token[graph.target[edge]]), int(graph.token[graph.source[edge]])
+    (_, key), (head, query) = scene.graph.ends_of(edge)
+    if head.kind != "head":
+        return None
     return _made(scene.run, "score", lambda held: score_parts(held, head, query, key), head, query, key)
 
 
@@ -173,16 +151,15 @@ PATHS = MATTERS.part("paths", open_paths, asks=True)
 @PATHS.picture("matters_paths", say("Why this token"), follows="server")
 def graph(scene: Paths) -> Plot:
     """The strongest edges; a click cuts one."""
-    run, found = scene.run, scene.graph
-    order = scene.edges.tolist()
+    run, found, order = scene.run, scene.graph, scene.edges.tolist()
+    stacks = anatomy(run.checkpoint.config).stacks
+    total = np.bincount(found.source, found.value, minlength=len(found.part))  # what the logit owes to each node
+    total[-1] = found.into[-1]
+    ends = {
+        node: _node(scene, node, total[node]) for edge in order for node in (found.source[edge], found.target[edge])
+    }
     drawn = [
-        GraphEdge(
-            _node(scene, int(found.source[edge])),
-            _node(scene, int(found.target[edge])),
-            float(found.value[edge]),
-            float(found.influence[edge]),
-            (scene.names[found.source[edge]], scene.names[found.target[edge]]),
-        )
+        GraphEdge(ends[found.source[edge]], ends[found.target[edge]], found.value[edge], found.influence[edge])
         for edge in order
     ]
     title = say("Paths to the logit of {piece}", piece=piece_of(run))
@@ -192,17 +169,16 @@ def graph(scene: Paths) -> Plot:
     spec = path_graph_spec(
         drawn,
         rows=_rows(run),
-        labels=[
-            (_base(run, stack.name), tokens_of(run, stack.name)) for stack in anatomy(run.checkpoint.config).stacks
-        ],
+        labels=[(_base(run, stack.name), tokens_of(run, stack.name)) for stack in stacks],
         title=title,
         chosen=order.index(scene.chosen) if scene.chosen in order else None,
     )
     alt = say("A graph of {n} edges between embeddings, heads, feed-forward layers and the output. The strongest edge "
               "goes from {source} to {target}. The table has all of them.",
-              n=len(drawn), source=drawn[0].names[0], target=drawn[0].names[1])  # fmt: skip
+              n=len(drawn), source=drawn[0].source.name, target=drawn[0].target.name)  # fmt: skip
     clicked = partial(_cut_at, tuple(scene.cutting(edge) for edge in order))
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked)
+    said = Captions(below=sums(scene), pale=True)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked, said=said)
 
 
 def _cut_at(edges: Sequence[Cutting], click: Click) -> dict[str, Any] | None:
@@ -219,33 +195,25 @@ def _base(run: ViewedRun, stack: str) -> float:
 def _rows(run: ViewedRun) -> list[tuple[float, str]]:
     """The depths that are named."""
     rows, stacks = [(-1.0, say("Biases"))], anatomy(run.checkpoint.config).stacks
+    named = {"encoder": partial(say, "Encoder {n}"), "decoder": partial(say, "Decoder {n}")} if len(stacks) > 1 else {}
     for stack in stacks:
-        base = _base(run, stack.name)
-        layers = [(base + n + 1, say("Layer {n}", n=n + 1)) for n in range(stack.n_layers)]
-        if len(stacks) > 1 and stack.name == "encoder":
-            layers = [(y, say("Encoder {n}", n=n + 1)) for n, (y, _) in enumerate(layers)]
-        elif len(stacks) > 1:
-            layers = [(y, say("Decoder {n}", n=n + 1)) for n, (y, _) in enumerate(layers)]
-        rows += [(base, say("Embedding")), *layers]
+        base, name = _base(run, stack.name), named.get(stack.name, partial(say, "Layer {n}"))
+        rows += [(base, say("Embedding")), *((base + n, name(n=n)) for n in range(1, stack.n_layers + 1))]
     return [*rows, (rows[-1][0] + 0.9, say("Output"))]
 
 
-def _node(scene: Paths, node: int) -> GraphNode:
-    run, part, at = scene.run, scene.graph.parts[scene.graph.part[node]], float(scene.graph.token[node])
-    stacks = anatomy(run.checkpoint.config).stacks
-    side: Colour = "neutral"
+def _node(scene: Paths, node: int, total: float) -> GraphNode:
+    config, part = scene.run.checkpoint.config, scene.graph.parts[scene.graph.part[node]]
+    x, y, side = float(scene.graph.token[node]), -1.0, cast("Colour", "neutral")
     if part.stack is not None:
-        side = "source" if part.stack == "encoder" else "target"
-        heads = run.checkpoint.config.of(part.stack).n_heads
-        at += 0.0 if part.head is None else 0.7 * ((part.head + 0.5) / heads - 0.5)
-        at += {"positions": 0.25, "types": -0.25}.get(part.kind, 0.0)
-    y = -1.0 if part.stack is None else _base(run, part.stack)
-    if part.layer is not None and part.sublayer is not None:
-        y += part.layer + 1 + _AT[part.sublayer]
-    if part.kind == "logit":
-        at, y = float(target_of(run).row), _base(run, stacks[-1].name) + stacks[-1].n_layers + 0.9
-    name, total = scene.names[node], float(scene.graph.into[node] or scene.out[node])
-    return GraphNode(at, y, name, _SYMBOLS[part.kind], side, total)
+        n_heads, side = config.of(part.stack).n_heads, "source" if part.stack == "encoder" else "target"
+        x += {"positions": 0.25, "types": -0.25}.get(part.kind, 0.0)
+        x += 0.0 if part.head is None else 0.7 * ((part.head + 0.5) / n_heads - 0.5)
+        y = _base(scene.run, part.stack)
+        y += 0.0 if part.layer is None else part.layer + 1 + _AT[part.sublayer or "ffn"]
+    elif part.kind == "logit":
+        x, y = float(target_of(scene.run).row), _rows(scene.run)[-1][0]
+    return GraphNode(x, y, scene.names[node], _SYMBOLS[part.kind], side, total)
 
 
 @PATHS.picture("matters_score", say("Why a head looks there"), follows="server")
@@ -255,7 +223,11 @@ def score(scene: Paths) -> Plot | None:
         return None
     queries, keys = ([part_names(part)[1] for part in some] for some in (found.queries, found.keys))
     drawn = heat(
-        say("{head}: score {score:.2f} by what wrote query and key", head=scene.ends[1], score=found.score),
+        say(
+            "{head}: score {score:.2f} by what wrote query and key",
+            head=scene.names[scene.graph.target[scene.chosen]],
+            score=found.score,
+        ),
         Axis(say("What wrote the query's stream"), queries, counted=False),
         Axis(say("What wrote the key's stream"), keys, counted=False),
         Numbers(say("amount added to the score"), found.values),
@@ -289,7 +261,7 @@ def sums(scene: Paths) -> str:
     return say(
         "Of {all:,} edges {n:,} are drawn, which explain {share:.0%} of all paths. The edges into the output add up to "
         "{total:.4f}, the logit that the model computed.",
-        n=len(scene.edges), share=scene.explained, all=len(found.value), total=float(found.into[-1]),
+        n=len(scene.edges), share=found.explained(np.sort(scene.edges)), all=len(found.value), total=float(found.into[-1]),
     )  # fmt: skip
 
 
@@ -305,8 +277,8 @@ def effect(scene: Paths) -> str:
     i = target_of(scene.run).piece
     before, after = found.probabilities(i)
     return say(
-        "{source} → {target} is cut. Predicted effect on the logit: {predicted:+.3f}. True effect: {true:+.3f}. The "
-        "probability of “{piece}” changes from {before:.3f} to {after:.3f}.",
-        source=scene.ends[0], target=scene.ends[1], predicted=-float(scene.graph.value[edge]),
-        true=found.change(i, rival(scene.run)), piece=piece, before=before, after=after,
+        "Effect of the cut on the logit: {predicted:+.3f} predicted, {true:+.3f} true. The probability of “{piece}” "
+        "changes from {before:.3f} to {after:.3f}.",
+        predicted=-float(scene.graph.value[edge]), true=found.change(i, rival(scene.run)), piece=piece, before=before,
+        after=after,
     )  # fmt: skip

@@ -69,6 +69,13 @@ class AttributionGraph(ArrayRecord):
     def _is_leaf(self) -> np.ndarray:
         return np.array([self.parts[part].kind not in ("head", "ffn", "logit") for part in self.part])
 
+    def ends_of(self, edge: int) -> tuple[tuple[Writer, int], tuple[Writer, int]]:
+        """Part and token of what an edge leaves, and of what reads it."""
+        source, target = (
+            (self.parts[self.part[n]], int(self.token[n])) for n in (self.source[edge], self.target[edge])
+        )
+        return source, target
+
     def explained(self, edges: np.ndarray) -> float:
         """The share of the output's weight that arrives by paths of these edges alone, which are in order."""
         return float(self._arriving(edges)[self._is_leaf].sum())
@@ -171,7 +178,8 @@ def attribution_graph(held: HeldRun, *, rival: int | None = None, keep: int = KE
             last[0] += bias
             made.take([Writer("logit")], own.parts, last[None, None, :, None], np.array([[held.asked.row]]))
             continue
-        values = one.map.edges(keys.rows, slopes[one.place])
+        values, wrote = one.map.edges(keys.rows, slopes[one.place]), one.map.written()
+        held.check((wrote * slopes[one.place]).sum(dim=-1), values.sum(dim=(2, 3)), one.place)
         tokens = np.arange(keys.rows.size(1))
         among = tokens[:, None] if values.size(-1) == 1 else np.broadcast_to(tokens, (values.size(1), len(tokens)))
         made.take(one.writers, keys.parts, values, among)

@@ -184,9 +184,8 @@ class HeldRun:
                 n=deepest,
                 most=MOST_LAYERS,
             )
-        heads = max(config.of(stack.name).n_heads for stack in stacks)
-        parts = max(stack.n_layers * (len(stack.sublayers) * heads + 1) for stack in stacks)
-        most = min(MOST_VALUES // (parts * config.d_model), int((MOST_VALUES / (parts * heads)) ** 0.5))
+        parts = max(stack.n_layers * (2 * config.of(stack.name).n_heads + 1) for stack in stacks)
+        most = min(MOST_VALUES // (parts * config.d_model), int((MOST_VALUES / (parts * config.n_heads)) ** 0.5))
         if (n := max(self.asked.read_ids.size(1), self.asked.src_ids.size(1))) > most:
             raise QueryError(
                 say_n(
@@ -195,6 +194,14 @@ class HeldRun:
                     n,
                     most=most,
                 )
+            )
+
+    def check(self, was: Tensor, parts: Tensor, site: str) -> None:
+        """Check that parts add up to what the run had; a QueryError if a change to the model is in the way."""
+        if is_changed(was, parts):
+            raise QueryError(
+                "this run is changed at {site}, so its parts do not add up there; remove the change to see the graph.",
+                site=site,
             )
 
     def value(self, site: str) -> Tensor:
@@ -313,7 +320,7 @@ def reads(held: HeldRun) -> Iterator[tuple[HeldSublayer | None, Read, Read]]:
             yield one, own, memory if memory and one.place.endswith("cross_attn") else own
             stream = _past(held, one, stream)
         memory = Read(stream.parts, _forward(held.final[stack], stream.rows))
-        _check(held, memory, f"{stack}.output")
+        held.check(held.value(f"{stack}.output"), memory.rows.sum(dim=0), f"{stack}.output")
     assert memory is not None
     yield None, memory, memory
 
@@ -325,7 +332,8 @@ def _begin(held: HeldRun, stack: StackName) -> Read:
     rows = torch.stack([torch.zeros_like(tokens), *(held.value(site).expand_as(tokens) for site in sites.values())])
     norm = held.norm(held.model.stack(stack).embedding.norm, f"{stack}.embedding.sum")
     begun = Read((Writer("bias"), *(Writer(kind, stack=stack) for kind in sites)), _forward(norm, rows))
-    return _check(held, begun, f"{stack}.embedding.output")
+    held.check(held.value(f"{stack}.embedding.output"), begun.rows.sum(dim=0), f"{stack}.embedding.output")
+    return begun
 
 
 def _past(held: HeldRun, one: HeldSublayer, stream: Read) -> Read:
@@ -335,13 +343,6 @@ def _past(held: HeldRun, one: HeldSublayer, stream: Read) -> Read:
     before = stream.rows if one.around.adds else torch.zeros_like(stream.rows)
     rows = torch.cat((before[:1] + written[:1], before[1:], written[1:]))
     after = Read((*stream.parts, *one.writers), _forward(one.after, rows))
-    return _check(held, after, f"{one.place}.{'norm' if one.around.post else 'residual'}")
-
-
-def _check(held: HeldRun, stream: Read, site: str) -> Read:
-    if is_changed(held.value(site), stream.rows.sum(dim=0)):
-        raise QueryError(
-            "this run is changed at {site}, so its parts do not add up there; remove the change to see the graph.",
-            site=site,
-        )
-    return stream
+    site = f"{one.place}.{'norm' if one.around.post else 'residual'}"
+    held.check(held.value(site), after.rows.sum(dim=0), site)
+    return after
