@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from glassformer.charts.marks import Axis, Numbers, heat
 from glassformer.charts.path_graph import HOW_TO_READ, GraphEdge, GraphNode, path_graph_spec
 from glassformer.charts.theme import Colour
 from glassformer.extensions.effects.attribution.attribution_graph import AttributionGraph, attribution_graph
-from glassformer.extensions.effects.attribution.held_run import HeldRun, Writer
+from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
 from glassformer.extensions.effects.attribution.path_patching import Cut, cut
 from glassformer.extensions.effects.attribution.score_parts import ScoreParts, score_parts
 from glassformer.extensions.effects.attribution.target import AttributionTarget, ask
@@ -69,7 +69,7 @@ class Paths(RunScene):
         places = zip(self.graph.part, self.graph.token, strict=True)
         return [self._name(self.graph.parts[part], int(token)) for part, token in places]
 
-    def _name(self, part: Writer, at: int) -> str:
+    def _name(self, part: LogitPart, at: int) -> str:
         if part.stack is None:
             return say("Logit of {piece}", piece=piece_of(self.run)) if part.kind == "logit" else part_names(part)[0]
         what, token = part_names(part)[1], tokens_of(self.run, part.stack)[at]
@@ -109,16 +109,11 @@ def rival(run: ViewedRun) -> int | None:
     return rival_of(run) if anatomy(run.checkpoint.config).writes else None
 
 
-def _made(run: ViewedRun, name: str, work: Callable[[HeldRun], _Found], *more: Hashable) -> _Found:
-    """What some work makes of the held run, once for all who look at it."""
+def _made(run: ViewedRun, name: str, work: Callable[[AttributionTarget], _Found], *more: Hashable) -> _Found:
+    """What some work makes of the step, once for all who look at it."""
     asked = target_of(run)
     key = key_of(run, name, asked.row, asked.piece, rival(run), *more)
-
-    def compute() -> _Found:
-        with torch.inference_mode():
-            return work(HeldRun(asked))
-
-    return run.work.compute(key, compute, nbytes=lambda found: found.nbytes)
+    return run.work.compute(key, lambda: work(asked), nbytes=lambda found: found.nbytes)
 
 
 def open_paths(run: ViewedRun) -> Paths | None:
@@ -132,7 +127,7 @@ def cut_of(scene: Paths) -> Cut | None:
     """What the chosen cut does; None without one, and where the edge comes from the biases."""
     if (edge := scene.chosen) is None or not scene.graph.source[edge]:
         return None
-    return _made(scene.run, "cut", lambda held: cut(held, *scene.graph.ends_of(edge)), scene.cutting(edge))
+    return _made(scene.run, "cut", lambda asked: cut(HeldRun(asked), *scene.graph.ends_of(edge)), scene.cutting(edge))
 
 
 def score_of(scene: Paths) -> ScoreParts | None:
@@ -142,7 +137,7 @@ def score_of(scene: Paths) -> ScoreParts | None:
     (_, key), (head, query) = scene.graph.ends_of(edge)
     if head.kind != "head":
         return None
-    return _made(scene.run, "score", lambda held: score_parts(held, head, query, key), head, query, key)
+    return _made(scene.run, "score", lambda asked: score_parts(HeldRun(asked), head, query, key), head, query, key)
 
 
 PATHS = MATTERS.part("paths", open_paths, asks=True)
@@ -204,7 +199,8 @@ def _rows(run: ViewedRun) -> list[tuple[float, str]]:
 
 def _node(scene: Paths, node: int, total: float) -> GraphNode:
     config, part = scene.run.checkpoint.config, scene.graph.parts[scene.graph.part[node]]
-    x, y, side = float(scene.graph.token[node]), -1.0, cast("Colour", "neutral")
+    side: Colour = "neutral"
+    x, y = float(scene.graph.token[node]), -1.0
     if part.stack is not None:
         n_heads, side = config.of(part.stack).n_heads, "source" if part.stack == "encoder" else "target"
         x += {"positions": 0.25, "types": -0.25}.get(part.kind, 0.0)
@@ -261,7 +257,7 @@ def sums(scene: Paths) -> str:
     return say(
         "Of {all:,} edges {n:,} are drawn, which explain {share:.0%} of all paths. The edges into the output add up to "
         "{total:.4f}, the logit that the model computed.",
-        n=len(scene.edges), share=found.explained(np.sort(scene.edges)), all=len(found.value), total=float(found.into[-1]),
+        n=len(scene.edges), share=found.explained(np.sort(scene.edges)), all=len(found.value), total=found.into[-1],
     )  # fmt: skip
 
 

@@ -33,10 +33,15 @@ from typing import Final
 import numpy as np
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.held_run import HeldRun, Writer, reads
+from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart, reads
+from glassformer.extensions.effects.attribution.target import AttributionTarget
+from transformer.errors import QueryError
+from transformer.i18n import say_n
 from transformer.model.anatomy import StackName
 from transformer.runs.array_records import ArrayRecord
 
+MOST_LAYERS: Final = 12  # of a stack
+MOST_VALUES: Final = 2**26  # of what all parts write into a stack, or of the edges of a sub-layer: 512 MB
 KEPT: Final = 2**16
 """Edges into a sub-layer that are kept, the strongest; small models have fewer."""
 
@@ -45,7 +50,7 @@ KEPT: Final = 2**16
 class AttributionGraph(ArrayRecord):
     """The nodes and edges of one logit, in the order of the computation: the biases first, the output last."""
 
-    parts: tuple[Writer, ...]  # what the nodes are, at a token each
+    parts: tuple[LogitPart, ...]  # what the nodes are, at a token each
     part: np.ndarray  # of each node, its place in `parts` [N]
     token: np.ndarray  # of each node, from 0; 0 for the biases and the output [N]
     source: np.ndarray  # the node that each edge leaves [E]
@@ -69,7 +74,7 @@ class AttributionGraph(ArrayRecord):
     def _is_leaf(self) -> np.ndarray:
         return np.array([self.parts[part].kind not in ("head", "ffn", "logit") for part in self.part])
 
-    def ends_of(self, edge: int) -> tuple[tuple[Writer, int], tuple[Writer, int]]:
+    def ends_of(self, edge: int) -> tuple[tuple[LogitPart, int], tuple[LogitPart, int]]:
         """Part and token of what an edge leaves, and of what reads it."""
         source, target = (
             (self.parts[self.part[n]], int(self.token[n])) for n in (self.source[edge], self.target[edge])
@@ -115,13 +120,13 @@ class _Gathered:
     """The nodes and edges so far."""
 
     def __init__(self, n_tokens: Mapping[StackName, int], keep: int) -> None:
-        self._n_tokens, self._keep, self._first = n_tokens, keep, dict[Writer, int]()
-        self._parts, self._part, self._token = list[Writer](), list[int](), list[int]()
+        self._n_tokens, self._keep, self._first = n_tokens, keep, dict[LogitPart, int]()
+        self._parts, self._part, self._token = list[LogitPart](), list[int](), list[int]()
         self._edges = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()  # sources, targets, values
         self._sums = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()  # nodes, sums of edges, of their sizes
-        self._add(Writer("bias"))
+        self._add(LogitPart("bias"))
 
-    def _add(self, part: Writer) -> int:
+    def _add(self, part: LogitPart) -> int:
         """The first node of a part, which gets its nodes if it has none yet."""
         if part not in self._first:
             n = 1 if part.stack is None else self._n_tokens[part.stack]
@@ -131,7 +136,9 @@ class _Gathered:
             self._parts.append(part)
         return self._first[part]
 
-    def take(self, targets: Sequence[Writer], sources: Sequence[Writer], values: Tensor, tokens: np.ndarray) -> None:
+    def take(
+        self, targets: Sequence[LogitPart], sources: Sequence[LogitPart], values: Tensor, tokens: np.ndarray
+    ) -> None:
         """Edges [target, query, source, key], the biases first of the sources; the keys are at `tokens` [query, key].
 
         The biases of all keys are one node.
@@ -164,23 +171,49 @@ class _Gathered:
         return AttributionGraph(tuple(self._parts), part, token, source, target, value, ends, into, size)
 
 
-def attribution_graph(held: HeldRun, *, rival: int | None = None, keep: int = KEPT) -> AttributionGraph:
+def attribution_graph(asked: AttributionTarget, *, rival: int | None = None, keep: int = KEPT) -> AttributionGraph:
     """The graph of the logit of a step's piece, minus that of a rival, if one is given.
 
-    `keep` is the most edges into a sub-layer that are kept; `into` and `size` are of all. A QueryError says that a
-    change to the model put values where its parts have to add up.
+    `keep` is the most edges into a sub-layer that are kept; `into` and `size` are of all. A QueryError says that the
+    model or the text is too large.
     """
-    row, bias = held.output(rival)
-    slopes, made = held.slopes(row), _Gathered(held.n_tokens, keep)
-    for one, own, keys in reads(held):
+    check_size(asked)
+    held = HeldRun(asked)
+    rows, biases = held.output([asked.piece, *([] if rival is None else [rival])])
+    row, bias = (rows[0], biases[0]) if rival is None else (rows[0] - rows[1], biases[0] - biases[1])
+    slopes = held.slopes(row)
+    made = _Gathered({stack: len(held.value(f"{stack}.embedding.tokens")) for stack in held.stacks}, keep)
+    for one, _, keys in reads(held):
+        read = keys.merged
         if one is None:
-            last = own.rows[:, held.asked.row] @ row  # [S]
+            last = read.rows[:, asked.row] @ row  # [S]
             last[0] += bias
-            made.take([Writer("logit")], own.parts, last[None, None, :, None], np.array([[held.asked.row]]))
-            continue
-        values, wrote = one.map.edges(keys.rows, slopes[one.place]), one.map.written()
-        held.check((wrote * slopes[one.place]).sum(dim=-1), values.sum(dim=(2, 3)), one.place)
-        tokens = np.arange(keys.rows.size(1))
-        among = tokens[:, None] if values.size(-1) == 1 else np.broadcast_to(tokens, (values.size(1), len(tokens)))
-        made.take(one.writers, keys.parts, values, among)
+            made.take([LogitPart("logit")], read.parts, last[None, None, :, None], np.array([[asked.row]]))
+        elif one.writers[0].varies:
+            values = one.edges(read.rows, slopes[one.near.place])
+            tokens = np.arange(read.rows.size(1))
+            among = tokens[:, None] if values.size(-1) == 1 else np.broadcast_to(tokens, (values.size(1), len(tokens)))
+            made.take(one.writers, read.parts, values, among)
     return made.graph()
+
+
+def check_size(asked: AttributionTarget) -> None:
+    """Check that the graph of a step can be computed; a QueryError says why not."""
+    config, stacks = asked.model.config, asked.model.anatomy.stacks
+    if (deepest := max(stack.n_layers for stack in stacks)) > MOST_LAYERS:
+        raise QueryError(
+            "this model has {n} layers; the graph of a logit is computed for at most {most} in a stack.",
+            n=deepest,
+            most=MOST_LAYERS,
+        )
+    parts = max(stack.n_layers * (2 * config.of(stack.name).n_heads + 6) for stack in stacks)
+    most = min(MOST_VALUES // (parts * config.d_model), int((MOST_VALUES / (parts * config.n_heads)) ** 0.5))
+    if (n := max(asked.read_ids.size(1), asked.src_ids.size(1))) > most:
+        raise QueryError(
+            say_n(
+                "{n:,} token is too long for the graph of a logit: for this model the limit is {most:,}.",
+                "{n:,} tokens are too long for the graph of a logit: for this model the limit is {most:,}.",
+                n,
+                most=most,
+            )
+        )

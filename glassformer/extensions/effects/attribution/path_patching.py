@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.effects.attribution.held_run import HeldRun, Writer
+from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, Replacer
 from transformer.runs.array_records import ArrayRecord
@@ -42,20 +42,22 @@ class Cut(ArrayRecord):
 
 
 @torch.inference_mode()
-def cut(held: HeldRun, source: tuple[Writer, int], target: tuple[Writer, int]) -> Cut:
+def cut(held: HeldRun, source: tuple[LogitPart, int], target: tuple[LogitPart, int]) -> Cut:
     """Cut the edge from a source to a target, each a part at a token; a QueryError if the source is the biases."""
     (writer, token), (reader, at) = source, target
     if writer.kind == "bias":
         raise QueryError("the biases are many vectors of many places, so an edge from them cannot be cut.")
-    written = {f"{one.place}.output" for some in held.sublayers.values() for one in some} - {f"{reader.place}.output"}
+    written = {f"{one.map.near.place}.output" for some in held.sublayers.values() for one in some} - {
+        f"{reader.place}.output"
+    }
     changes = {site: _kept(held.seen[site]) for site in written}
     if writer.layer is None:
         site = f"{writer.stack}.embedding.{writer.kind}"
         changes[site] = _kept(_without(held.seen[site], token, held.seen[site][..., token, :]))
     else:
-        one = next(one for one in held.sublayers[writer.stack or "encoder"] if writer in one.writers)
-        lost = one.map.written()[one.writers.index(writer), token]
-        changes[f"{one.place}.output"] = _kept(_without(held.seen[f"{one.place}.output"], token, lost))
+        one = next(one.map for one in held.sublayers[writer.stack or "encoder"] if writer in one.map.writers)
+        site, lost = f"{writer.place}.output", one.written[one.writers.index(writer), token]
+        changes[site] = _kept(_without(held.seen[site], token, lost))
     site = f"{reader.place}.{'heads' if reader.kind == 'head' else 'output'}"
     recorder, tap = Recorder([site]), held.asked.tap
     logits = held.asked.logits(tap=tap.also(Replacer(changes), recorder))

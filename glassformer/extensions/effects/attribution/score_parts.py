@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from glassformer.extensions.effects.attribution.held_run import HeldRun, Writer, reads
+from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart, double, is_changed, reads
 from transformer.errors import QueryError
-from transformer.model.module import widened
+from transformer.model.attention_scores import capped
 from transformer.model.rotary import rotate
 from transformer.runs.array_records import ArrayRecord
 
@@ -26,8 +26,8 @@ from transformer.runs.array_records import ArrayRecord
 class ScoreParts(ArrayRecord):
     """One score of one head."""
 
-    queries: tuple[Writer, ...]  # what wrote the query's stream, the biases first
-    keys: tuple[Writer, ...]  # the key's
+    queries: tuple[LogitPart, ...]  # what wrote the query's stream, the biases first
+    keys: tuple[LogitPart, ...]  # the key's
     values: np.ndarray  # what each pair adds [query part, key part]
     bias: float  # what positions add
     score: float  # as the model computed it, after a cap, if there is one
@@ -35,18 +35,16 @@ class ScoreParts(ArrayRecord):
 
 
 @torch.inference_mode()
-def score_parts(held: HeldRun, head: Writer, query: int, key: int) -> ScoreParts:
-    """The score of a head for a query and a key, both tokens from 0; a QueryError if it is no scaled product."""
-    own, context = next((own, keys) for one, own, keys in reads(held) if one and head in one.writers)
+def score_parts(held: HeldRun, head: LogitPart, query: int, key: int) -> ScoreParts:
+    """The score of a head for a query and a key, both tokens from 0; a QueryError if a change made it another."""
+    own, context = next((own.merged, keys.merged) for one, own, keys in reads(held) if one and head in one.writers)
     assert head.stack is not None
     stack, number = held.model.stack(head.stack), head.head or 0
     module: Any = getattr(stack.layers[head.layer or 0], str(head.sublayer))
     tap = held.asked.tap.child(*head.place.split("."))
     how = tap.setting("scoring", module.scoring)
-    if how.similarity is not None:
-        raise QueryError("this run compares queries and keys by a changed measure, which has no parts; remove it.")
     order = held.asked.tap.child(head.stack, "order")
-    turns = stack.order(held.n_tokens[head.stack], offset=0, like=context.rows, tap=order)[head.layer or 0].rotation
+    turns = stack.order(own.rows.size(1), offset=0, like=context.rows, tap=order)[head.layer or 0].rotation
     sides = []
     for name, read, token, norm, index in (
         ("q_proj", own, query, module.q_norm, number),
@@ -54,15 +52,19 @@ def score_parts(held: HeldRun, head: Writer, query: int, key: int) -> ScoreParts
     ):
         weight, bias = held.weight(getattr(module, name), head.place, name)
         rows = read.rows[:, token] @ weight.T  # [S, G * d]
-        rows[0] += bias
+        rows[0] += 0.0 if bias is None else bias
         rows = rows.unflatten(1, (-1, module.d_head))[:, index]  # [S, d]
         if norm is not None:
-            rows = rows / (rows.sum(dim=0).square().mean() + norm.eps).sqrt() * widened(norm.weight).cpu().double()
+            rows = rows / (rows.sum(dim=0).square().mean() + norm.eps).sqrt() * double(norm.weight)
         if turns is not None and head.sublayer == "self_attn":
             rows = rotate(rows, (turns[0][token], turns[1][token]))
         sides.append(rows)
     values = (sides[0] @ sides[1].T * how.scale).numpy()
     added = held.seen.get(f"{head.place}.bias")
     placed = 0.0 if added is None else float(added[0, number, query, key])
-    score, weight = (float(held.value(f"{head.place}.{name}")[number, query, key]) for name in ("scores", "weights"))
-    return ScoreParts(own.parts, context.parts, values, placed, score, weight)
+    score, share = (float(held.value(f"{head.place}.{name}")[number, query, key]) for name in ("scores", "weights"))
+    if is_changed(torch.tensor(score), capped(torch.tensor(values.sum() + placed), how.cap)):
+        raise QueryError(
+            "this run is changed where queries and keys are made; remove the change to see a score's parts."
+        )
+    return ScoreParts(own.parts, context.parts, values, placed, score, share)

@@ -18,9 +18,7 @@ POST = {"norm": "post", "final_norm": False}
 
 
 def graph_of(question, **more):
-    with torch.inference_mode():
-        held = HeldRun(question)
-    return held, attribution_graph(held, **more)
+    return HeldRun(question), attribution_graph(question, **more)
 
 
 def node(graph, n):
@@ -46,8 +44,7 @@ def test_edges_add_up_at_every_node(changes, rival):
 def test_an_edge_is_what_its_cut_does_while_the_rest_is_held(changes, seed):
     question = asked(**changes | {"logit_cap": None})
     _, graph = graph_of(question)
-    with torch.inference_mode():
-        still = HeldRun(holding(question))
+    still = HeldRun(holding(question))
     drawn = np.random.default_rng(seed)
     edges = np.flatnonzero(graph.source)
     scale = max(1.0, float(graph.size.max()))
