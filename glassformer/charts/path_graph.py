@@ -13,7 +13,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import layer, note, stroke, table
 from glassformer.charts.hover import bold, on_lines, with_number
-from glassformer.charts.theme import Colour, Spec, base_layout, literal, shortened
+from glassformer.charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from transformer.i18n import say
 
 HOW_TO_READ = say(
@@ -24,8 +24,8 @@ HOW_TO_READ = say(
 _COLOURS: Final = {"source": theme.SOURCE_COLOR, "target": theme.TARGET_COLOR, "neutral": theme.GUIDE_COLOR}
 _LESS = str(theme.SIGNED_SCALE[1][1])
 _WIDTHS: Final = ((0.0, 0.7), (0.04, 1.4), (0.12, 2.6), (0.35, 4.5))  # from which share of the largest, pixels
-_ROW, _COLUMN, _MARGIN = 40, 27, 86  # pixels
-_MANY: Final = 10  # columns whose labels would run into each other if they lay
+_ROW, _COLUMN, _MARGIN = 54, 34, 100  # pixels
+_MANY: Final = 14  # columns whose labels would run into each other if they lay
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,17 @@ def path_graph_spec(
     rows: Sequence[tuple[float, str]],
     labels: Sequence[tuple[float, Sequence[str]]],
     title: str,
+    notes: Sequence[str] = (),
     chosen: int | None = None,
 ) -> Spec:
     """Draw edges with their nodes; a click on an edge returns its place.
 
-    `rows` are depths with their names, `labels` the tokens that stand at a depth, one per column.
+    `notes` are written under the title; `rows` are depths with their names, `labels` the tokens that stand at a depth,
+    one per column.
     """
     n_columns = max((len(tokens) for _, tokens in labels), default=1)
     layout = base_layout(title, "", "")
+    subtitle(layout, notes)
     layout["xaxis"] |= {"range": [-0.7, n_columns - 0.3], "visible": False, "fixedrange": True}
     low, high = min(y for y, _ in rows) - 0.5, max(y for y, _ in rows) + 0.5
     layout["yaxis"] |= {"range": [low, high], "showgrid": False, "fixedrange": True, "zeroline": False, "ticks": ""}
@@ -105,19 +108,20 @@ def _dots(edges: Sequence[GraphEdge]) -> Spec:
     """What takes hover and clicks of an edge."""
     texts = [
         on_lines(
-            say("{source} → {target}", source=bold(edge.source.name), target=bold(edge.target.name)),
+            say("From {source}", source=bold(edge.source.name)),
+            say("to {target}", target=bold(edge.target.name)),
             with_number(say("amount added to the logit"), f"{edge.value:+.4g}"),
             with_number(say("share of the path weight"), f"{edge.share:.2%}"),
         )
         for edge in edges
     ]
-    marker = {"size": 6, "color": [theme.NEUTRAL_COLOR if one.value >= 0 else _LESS for one in edges]}
+    marker = {"size": 5, "color": [theme.NEUTRAL_COLOR if one.value >= 0 else _LESS for one in edges]}
     x, y = ([(getattr(one.source, axis) + getattr(one.target, axis)) / 2 for one in edges] for axis in "xy")
     return layer("markers", x, y, {"marker": marker}, texts=texts, clicks=range(len(edges)))
 
 
 def _marks(nodes: Sequence[GraphNode]) -> Spec:
     texts = [on_lines(bold(one.name), with_number(say("amount of the logit"), f"{one.total:+.4g}")) for one in nodes]
-    marker = {"symbol": [one.symbol for one in nodes], "color": [_COLOURS[one.side] for one in nodes], "size": 9}
+    marker = {"symbol": [one.symbol for one in nodes], "color": [_COLOURS[one.side] for one in nodes], "size": 8}
     look = {"marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 0.8}}}
     return layer("markers", [one.x for one in nodes], [one.y for one in nodes], look, texts=texts)

@@ -22,7 +22,7 @@ from glassformer.extensions.effects.attribution_pictures import MATTERS, key_of
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.parts_of_logit import part_names, rival_of
 from glassformer.runs.hidden_pieces import gap_of, hidden_place
-from glassformer.runs.picture import Captions, Plot
+from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.view import Click, place_of
 from transformer.i18n import say
@@ -73,6 +73,8 @@ class Paths(RunScene):
         if part.stack is None:
             return say("Logit of {piece}", piece=piece_of(self.run)) if part.kind == "logit" else part_names(part)[0]
         what, token = part_names(part)[1], tokens_of(self.run, part.stack)[at]
+        if len(anatomy(self.run.checkpoint.config).stacks) == 1:
+            return say("{part} at token {n}, {token}", part=what, n=at + 1, token=token)
         if part.stack == "encoder":
             return say("Encoder: {part} at token {n}, {token}", part=what, n=at + 1, token=token)
         return say("Decoder: {part} at token {n}, {token}", part=what, n=at + 1, token=token)
@@ -166,14 +168,14 @@ def graph(scene: Paths) -> Plot:
         rows=_rows(run),
         labels=[(_base(run, stack.name), tokens_of(run, stack.name)) for stack in stacks],
         title=title,
+        notes=sums(scene),
         chosen=order.index(scene.chosen) if scene.chosen in order else None,
     )
     alt = say("A graph of {n} edges between embeddings, heads, feed-forward layers and the output. The strongest edge "
               "goes from {source} to {target}. The table has all of them.",
               n=len(drawn), source=drawn[0].source.name, target=drawn[0].target.name)  # fmt: skip
     clicked = partial(_cut_at, tuple(scene.cutting(edge) for edge in order))
-    said = Captions(below=sums(scene), pale=True)
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked, said=said)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked)
 
 
 def _cut_at(edges: Sequence[Cutting], click: Click) -> dict[str, Any] | None:
@@ -251,14 +253,12 @@ WHAT_IT_IS: Final = say(
 )
 
 
-def sums(scene: Paths) -> str:
-    """What the edges add up to, and how much of it is drawn."""
-    found = scene.graph
-    return say(
-        "Of {all:,} edges {n:,} are drawn, which explain {share:.0%} of all paths. The edges into the output add up to "
-        "{total:.4f}, the logit that the model computed.",
-        n=len(scene.edges), share=found.explained(np.sort(scene.edges)), all=len(found.value), total=found.into[-1],
-    )  # fmt: skip
+def sums(scene: Paths) -> list[str]:
+    """How much is drawn, and what all edges add up to."""
+    found, share = scene.graph, scene.graph.explained(np.sort(scene.edges))
+    drawn = say("{n:,} of {all:,} edges are drawn and explain {share:.0%} of all paths", n=len(scene.edges),
+                all=len(found.value), share=share)  # fmt: skip
+    return [drawn, say("the edges into the output add up to the logit, {total:.4f}", total=float(found.into[-1]))]
 
 
 def effect(scene: Paths) -> str:
@@ -274,7 +274,7 @@ def effect(scene: Paths) -> str:
     before, after = found.probabilities(i)
     return say(
         "Effect of the cut on the logit: {predicted:+.3f} predicted, {true:+.3f} true. The probability of “{piece}” "
-        "changes from {before:.3f} to {after:.3f}.",
+        "changes from {before:.3g} to {after:.3g}.",
         predicted=-float(scene.graph.value[edge]), true=found.change(i, rival(scene.run)), piece=piece, before=before,
         after=after,
     )  # fmt: skip

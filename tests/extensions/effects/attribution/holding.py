@@ -50,7 +50,10 @@ def holding(asked: AttributionTarget) -> AttributionTarget:
             for part in model.anatomy.stack(stack).sublayers:
                 place, around = f"{stack}.{n}.{part}", getattr(layer, f"{part}_residual")
                 post = model.config.norm == "post"
-                hold(around.norm, seen[f"{place}.residual"] if post else start if model.config.parallel_residual else before)
+                hold(
+                    around.norm,
+                    seen[f"{place}.residual"] if post else start if model.config.parallel_residual else before,
+                )
                 if around.output_norm is not None:
                     hold(around.output_norm, seen[f"{place}.output"])
                 if part == "ffn":
