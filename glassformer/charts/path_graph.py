@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts import theme
+from glassformer.charts.attribution import LOGIT
 from glassformer.charts.grammar import layer, note, stroke, table
 from glassformer.charts.hover import bold, on_lines, with_number
 from glassformer.charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
@@ -21,6 +22,7 @@ HOW_TO_READ = say(
     "lowers it; the thicker, the more paths go through it. Hover over the dot of an edge for its numbers; click it to "
     "cut the edge."
 )
+SHARE = say("Share of the path weight")
 _COLOURS: Final = {"source": theme.SOURCE_COLOR, "target": theme.TARGET_COLOR, "neutral": theme.GUIDE_COLOR}
 _LESS = str(theme.SIGNED_SCALE[1][1])
 _WIDTHS: Final = ((0.0, 0.7), (0.04, 1.4), (0.12, 2.6), (0.35, 4.5))  # from which share of the largest, pixels
@@ -80,7 +82,7 @@ def path_graph_spec(
         for y, tokens in labels
         for x, token in enumerate(tokens)
     ]
-    columns = (say("From"), say("To"), say("Amount added to the logit"), say("Share of the path weight"))
+    columns = (say("From"), say("To"), LOGIT, SHARE)
     table(layout, columns, [[one.source.name, one.target.name, float(one.value), float(one.share)] for one in edges])
     nodes = list(dict.fromkeys(node for edge in edges for node in (edge.source, edge.target)))
     return {"data": [*_lines(edges, chosen), _dots(edges), _marks(nodes)] if edges else [], "layout": layout}
@@ -110,8 +112,8 @@ def _dots(edges: Sequence[GraphEdge]) -> Spec:
         on_lines(
             say("From {source}", source=bold(edge.source.name)),
             say("to {target}", target=bold(edge.target.name)),
-            with_number(say("amount added to the logit"), f"{edge.value:+.4g}"),
-            with_number(say("share of the path weight"), f"{edge.share:.2%}"),
+            with_number(LOGIT, f"{edge.value:+.4g}"),
+            with_number(SHARE, f"{edge.share:.2%}"),
         )
         for edge in edges
     ]
@@ -121,7 +123,7 @@ def _dots(edges: Sequence[GraphEdge]) -> Spec:
 
 
 def _marks(nodes: Sequence[GraphNode]) -> Spec:
-    texts = [on_lines(bold(one.name), with_number(say("amount of the logit"), f"{one.total:+.4g}")) for one in nodes]
+    texts = [on_lines(bold(one.name), with_number(LOGIT, f"{one.total:+.4g}")) for one in nodes]
     marker = {"symbol": [one.symbol for one in nodes], "color": [_COLOURS[one.side] for one in nodes], "size": 8}
     look = {"marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 0.8}}}
     return layer("markers", [one.x for one in nodes], [one.y for one in nodes], look, texts=texts)

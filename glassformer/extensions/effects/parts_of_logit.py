@@ -26,7 +26,7 @@ _OUTSIDE: Final[dict[str, tuple[Sentence, Sentence]]] = {
     "final_norm": (say("β of the final norm"), say("Final norm β")),
     "output_bias": (say("Bias of the output layer"), say("Output bias")),
     "types": (say("Token type"), say("Token type")),
-    "bias": (say("All biases"), say("Biases")),
+    "bias": (say("Biases and other constants"), say("Biases")),
     "changed": (say("Added to the stream by a change to the model"), say("Change")),
 }
 

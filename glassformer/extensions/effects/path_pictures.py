@@ -126,8 +126,8 @@ def open_paths(run: ViewedRun) -> Paths | None:
 
 
 def cut_of(scene: Paths) -> Cut | None:
-    """What the chosen cut does; None without one, and where the edge comes from the biases."""
-    if (edge := scene.chosen) is None or not scene.graph.source[edge]:
+    """What the chosen cut does; None without one. A QueryError where the edge comes from the biases."""
+    if (edge := scene.chosen) is None:
         return None
     return _made(scene.run, "cut", lambda asked: cut(HeldRun(asked), *scene.graph.ends_of(edge)), scene.cutting(edge))
 
@@ -266,10 +266,8 @@ def effect(scene: Paths) -> str:
     found, edge, piece = cut_of(scene), scene.chosen, piece_of(scene.run)
     if not scene.run.view.of(EffectsLook).cut:
         return ""
-    if edge is None:
+    if edge is None or found is None:
         return say("This graph has no edge like the one that was cut. Choose another.")
-    if found is None:
-        return say("Biases are added in many places at once, so an edge from them cannot be cut. Choose another.")
     i = target_of(scene.run).piece
     before, after = found.probabilities(i)
     return say(

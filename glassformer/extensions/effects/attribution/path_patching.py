@@ -46,7 +46,9 @@ def cut(held: HeldRun, source: tuple[LogitPart, int], target: tuple[LogitPart, i
     """Cut the edge from a source to a target, each a part at a token; a QueryError if the source is the biases."""
     (writer, token), (reader, at) = source, target
     if writer.kind == "bias":
-        raise QueryError("the biases are many vectors of many places, so an edge from them cannot be cut.")
+        raise QueryError(
+            "biases are added in many places at once, so an edge from them cannot be cut; choose another edge."
+        )
     written = {f"{one.map.near.place}.output" for some in held.sublayers.values() for one in some} - {
         f"{reader.place}.output"
     }
