@@ -44,8 +44,9 @@ def _graph(run: OpenRun) -> None:
         return
     show(pictures.graph, scene)
     options: dict[Cutting, str] = {(): say("No edge is cut")}
-    listed = [*scene.edges[:MOST_LISTED].tolist(), *([] if scene.chosen is None else [scene.chosen])]
     names, graph = scene.names, scene.graph
+    listed = [edge for edge in scene.edges.tolist() if graph.source[edge]][:MOST_LISTED]  # no edges from the biases
+    listed += [] if scene.chosen is None else [scene.chosen]
     options |= {scene.cutting(edge): say("{source} → {target}", source=names[graph.source[edge]],
                                          target=names[graph.target[edge]]) for edge in listed}  # fmt: skip
     controls.menu(controls.field(run.slot, "cut"), say("Cut an edge"), options)
