@@ -22,7 +22,7 @@ HOW_TO_READ = say(
     "lowers it; the thicker, the more paths go through it. Hover over the dot of an edge for its numbers; click it to "
     "cut the edge."
 )
-SHARE = say("Share of the path weight")
+SHARE = say("Share of all paths")
 _COLOURS: Final = {"source": theme.SOURCE_COLOR, "target": theme.TARGET_COLOR, "neutral": theme.GUIDE_COLOR}
 _LESS = str(theme.SIGNED_SCALE[1][1])
 _WIDTHS: Final = ((0.0, 0.7), (0.04, 1.4), (0.12, 2.6), (0.35, 4.5))  # from which share of the largest, pixels
@@ -49,7 +49,7 @@ class GraphEdge:
     source: GraphNode
     target: GraphNode
     value: float  # what it adds to the logit
-    share: float  # of all path weight, how much goes through it
+    share: float  # of all paths that go through it
 
 
 def path_graph_spec(
@@ -63,8 +63,8 @@ def path_graph_spec(
 ) -> Spec:
     """Draw edges with their nodes; a click on an edge returns its place.
 
-    `notes` are written under the title; `rows` are depths with their names, `labels` the tokens that stand at a depth,
-    one per column.
+    `notes` are written under the title; `rows` are depths with their names, `labels` depths with their tokens, one per
+    column.
     """
     n_columns = max((len(tokens) for _, tokens in labels), default=1)
     layout = base_layout(title, "", "")

@@ -22,8 +22,7 @@ REVEAL: Final = "matters_paths_reveal"
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
     config = run.checkpoint.config
-    why_not = say("This encoder-only model generates no output and has no MLM head with a mask token, so it has no "
-                  "logits to explain.")  # fmt: skip
+    why_not = say("This encoder-only model generates no output and fills no gaps, so it has no logits to explain.")
     there = anatomy(config).writes or gap_of(run) is not None
     draw_part(run, row, _choices, _graph, why_not=why_not, key=REVEAL, there=there)
 
@@ -44,11 +43,9 @@ def _graph(run: OpenRun) -> None:
         return
     show(pictures.graph, scene)
     options: dict[Cutting, str] = {(): say("No edge is cut")}
-    names, graph = scene.names, scene.graph
-    listed = [edge for edge in scene.edges.tolist() if graph.source[edge]][:MOST_LISTED]  # no edges from the biases
+    listed = [edge for edge in scene.edges.tolist() if scene.graph.source[edge]][:MOST_LISTED]  # none from the biases
     listed += [] if scene.chosen is None else [scene.chosen]
-    options |= {scene.cutting(edge): say("{source} → {target}", source=names[graph.source[edge]],
-                                         target=names[graph.target[edge]]) for edge in listed}  # fmt: skip
+    options |= {scene.cutting(edge): scene.in_words(edge) for edge in listed}
     controls.menu(controls.field(run.slot, "cut"), say("Cut an edge"), options)
     if said := attempt(lambda: pictures.effect(scene)):
         st.markdown(drawing.plain(said))

@@ -32,8 +32,7 @@ from transformer.runs.array_records import ArrayRecord
 
 MOST_DRAWN: Final = 600
 _AT: Final = {"self_attn": -0.25, "cross_attn": 0.0, "ffn": 0.25}
-_SYMBOLS: Final = {"tokens": "square", "positions": "diamond", "types": "triangle-up", "bias": "x", "ffn": "hexagon",
-                   "head": "circle", "logit": "star"}  # fmt: skip
+_SYMBOLS: Final = {"tokens": "square", "positions": "diamond", "types": "cross", "bias": "x", "ffn": "hexagon"}
 Cutting = tuple[int, ...]
 """An edge in an address: part and token of its source, and of its target."""
 _Found = TypeVar("_Found", bound=ArrayRecord)
@@ -62,6 +61,11 @@ class Paths(RunScene):
         """The edge that is cut; None for none, and where this step has no such edge."""
         asked = self.run.view.of(EffectsLook).cut
         return next((edge for edge in range(len(self.graph.value)) if asked and self.cutting(edge) == asked), None)
+
+    def in_words(self, edge: int) -> str:
+        """An edge by its ends."""
+        source, target = self.names[self.graph.source[edge]], self.names[self.graph.target[edge]]
+        return say("{source} → {target}", source=source, target=target)
 
     @cached_property
     def names(self) -> list[str]:
@@ -159,10 +163,11 @@ def graph(scene: Paths) -> Plot:
         GraphEdge(ends[found.source[edge]], ends[found.target[edge]], found.value[edge], found.influence[edge])
         for edge in order
     ]
-    title = say("Paths to the logit of {piece}", piece=piece_of(run))
-    if (other := rival(run)) is not None:
-        title = say("Paths to the logit of {piece} minus that of {other}", piece=piece_of(run),
-                    other=run.trace.vocabulary[other])  # fmt: skip
+    piece, other = piece_of(run), rival(run)
+    title = say("Paths to the logit of {piece}", piece=piece)
+    if other is not None:
+        other_piece = run.trace.vocabulary[other]
+        title = say("Paths to the logit of {piece} minus that of {other}", piece=piece, other=other_piece)
     spec = path_graph_spec(
         drawn,
         rows=_rows(run),
@@ -171,9 +176,13 @@ def graph(scene: Paths) -> Plot:
         notes=sums(scene),
         chosen=order.index(scene.chosen) if scene.chosen in order else None,
     )
-    alt = say("A graph of {n} edges between embeddings, heads, feed-forward layers and the output. The strongest edge "
-              "goes from {source} to {target}. The table has all of them.",
-              n=len(drawn), source=drawn[0].source.name, target=drawn[0].target.name)  # fmt: skip
+    alt = say(
+        "A graph of {n} edges between embeddings, heads, feed-forward networks and the output. The strongest edge goes "
+        "from {source} to {target}. The table has all of them.",
+        n=len(drawn),
+        source=drawn[0].source.name,
+        target=drawn[0].target.name,
+    )
     clicked = partial(_cut_at, tuple(scene.cutting(edge) for edge in order))
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ, clicked=clicked)
 
@@ -211,7 +220,9 @@ def _node(scene: Paths, node: int, total: float) -> GraphNode:
         y += 0.0 if part.layer is None else part.layer + 1 + _AT[part.sublayer or "ffn"]
     elif part.kind == "logit":
         x, y = float(target_of(scene.run).row), _rows(scene.run)[-1][0]
-    return GraphNode(x, y, scene.names[node], _SYMBOLS[part.kind], side, total)
+    return GraphNode(
+        x, y, scene.names[node], "star" if part.kind == "logit" else _SYMBOLS.get(part.kind, "circle"), side, total
+    )
 
 
 @PATHS.picture("matters_score", say("Why a head looks there"), follows="server")
@@ -232,13 +243,16 @@ def score(scene: Paths) -> Plot | None:
         signed=True,
         height=150 + 22 * len(queries),
     )
-    return Plot(**drawn, how_to_read=say(
+    how_to_read = say(
         "The head at the end of the cut edge compares its query with the key at the edge's start. Each cell is the "
         "product of what one part wrote into the query's stream and what another wrote into the key's, divided as "
         "scores are. With the sizes of norms held, all cells add up to {sum:.3f}; positions add {bias:.3f}. The "
-        "softmax makes a weight of {weight:.3f} of the score.", sum=float(found.values.sum()), bias=found.bias,
+        "softmax makes a weight of {weight:.3f} of the score.",
+        sum=float(found.values.sum()),
+        bias=found.bias,
         weight=found.weight,
-    ))  # fmt: skip
+    )
+    return Plot(**drawn, how_to_read=how_to_read)
 
 
 # ------------------------------------------------------------------------------------------------ in words
@@ -246,19 +260,21 @@ def score(scene: Paths) -> Plot | None:
 WHAT_IT_IS: Final = say(
     "Attention weights, the sizes by which norms divide and the activity of neurons are held as they are in this run. "
     "Then the logit is a sum over paths, and an edge's amount is what all paths through it add. To measure how much of "
-    "all paths is drawn, the output has a weight of 1, and each node divides its weight among what it reads, in "
+    "all paths is drawn, the output has a share of 1, and each node divides its share among what it reads, in "
     "proportion to the absolute amounts. What is held may be what decides, so cut an edge: then nothing is held, and "
-    "what the source wrote is taken out of what the target reads, and out of nothing else. Ameisen et al. (2025), "
-    "“Circuit Tracing”; Goldowsky-Dill et al. (2023), “Path Patching”."
+    "what one part wrote is taken out of what the other reads, and out of nothing else. Ameisen et al. (2025); "
+    "Goldowsky-Dill et al. (2023)."
 )
 
 
 def sums(scene: Paths) -> list[str]:
     """How much is drawn, and what all edges add up to."""
-    found, share = scene.graph, scene.graph.explained(np.sort(scene.edges))
-    drawn = say("{n:,} of {all:,} edges are drawn and explain {share:.0%} of all paths", n=len(scene.edges),
-                all=len(found.value), share=share)  # fmt: skip
-    return [drawn, say("the edges into the output add up to the logit, {total:.4f}", total=float(found.into[-1]))]
+    found, n, total = scene.graph, len(scene.edges), float(scene.graph.into[-1])
+    share, all_edges = found.explained(np.sort(scene.edges)), len(found.value)
+    return [
+        say("{n:,} of {all:,} edges are drawn and explain {share:.0%} of all paths", n=n, all=all_edges, share=share),
+        say("the edges into the output add up to the logit, {total:.4f}", total=total),
+    ]
 
 
 def effect(scene: Paths) -> str:
@@ -268,11 +284,14 @@ def effect(scene: Paths) -> str:
         return ""
     if edge is None or found is None:
         return say("This graph has no edge like the one that was cut. Choose another.")
-    i = target_of(scene.run).piece
-    before, after = found.probabilities(i)
+    i, predicted = target_of(scene.run).piece, -float(scene.graph.value[edge])
+    true, (before, after) = found.change(i, rival(scene.run)), found.probabilities(i)
     return say(
         "Effect of the cut on the logit: {predicted:+.3f} predicted, {true:+.3f} true. The probability of “{piece}” "
         "changes from {before:.3g} to {after:.3g}.",
-        predicted=-float(scene.graph.value[edge]), true=found.change(i, rival(scene.run)), piece=piece, before=before,
+        predicted=predicted,
+        true=true,
+        piece=piece,
+        before=before,
         after=after,
-    )  # fmt: skip
+    )

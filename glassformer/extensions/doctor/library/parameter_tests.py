@@ -243,9 +243,10 @@ def initial(patient: ParameterContext) -> DoctorTestResult:
         raise NotTestable(_TOO_SMALL)
     bad = [name for name, ratio in found.items() if ratio < UNIFORM]
     said = say_n(
-        "{n} matrix still has its initial values: {first}.",
-        "{n} matrices still have their initial values; the first is {first}.",
+        "{n} of {whole} matrices still has its initial values: {first}.",
+        "{n} of {whole} matrices still have their initial values; the first is {first}.",
         len(bad),
+        whole=len(found),
         first=next(iter(bad), ""),
     )
     well = say("Judging by the values, no matrix is still as it was initialised.")

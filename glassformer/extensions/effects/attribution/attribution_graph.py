@@ -36,7 +36,6 @@ from torch import Tensor
 from glassformer.extensions.effects.attribution.held_run import HeldRun, LogitPart, reads
 from glassformer.extensions.effects.attribution.target import AttributionTarget
 from transformer.errors import QueryError
-from transformer.i18n import say_n
 from transformer.model.anatomy import StackName
 from transformer.runs.array_records import ArrayRecord
 
@@ -76,10 +75,8 @@ class AttributionGraph(ArrayRecord):
 
     def ends_of(self, edge: int) -> tuple[tuple[LogitPart, int], tuple[LogitPart, int]]:
         """Part and token of what an edge leaves, and of what reads it."""
-        source, target = (
-            (self.parts[self.part[n]], int(self.token[n])) for n in (self.source[edge], self.target[edge])
-        )
-        return source, target
+        ends = [(self.parts[self.part[n]], int(self.token[n])) for n in (self.source[edge], self.target[edge])]
+        return ends[0], ends[1]
 
     def explained(self, edges: np.ndarray) -> float:
         """The share of the output's weight that arrives by paths of these edges alone, which are in order."""
@@ -154,11 +151,9 @@ class _Gathered:
             some = np.sort(some[np.argsort(-np.abs(rest.ravel()[some]), kind="stable")[: self._keep]])
         target, query, source, key = np.unravel_index(some, rest.shape)
         fed = np.flatnonzero(bias)
-        self._edges.append((
-            np.concatenate([np.zeros(len(fed), np.intp), starts[source] + tokens[query, key]]),
-            np.concatenate([nodes.ravel()[fed], nodes[target, query]]),
-            np.concatenate([bias.ravel()[fed], rest.ravel()[some]]),
-        ))  # fmt: skip
+        sources_of = np.concatenate([np.zeros(len(fed), np.intp), starts[source] + tokens[query, key]])
+        targets_of = np.concatenate([nodes.ravel()[fed], nodes[target, query]])
+        self._edges.append((sources_of, targets_of, np.concatenate([bias.ravel()[fed], rest.ravel()[some]])))
 
     def graph(self) -> AttributionGraph:
         """All of it."""
@@ -183,17 +178,16 @@ def attribution_graph(asked: AttributionTarget, *, rival: int | None = None, kee
     row, bias = (rows[0], biases[0]) if rival is None else (rows[0] - rows[1], biases[0] - biases[1])
     slopes = held.slopes(row)
     made = _Gathered({stack: len(held.value(f"{stack}.embedding.tokens")) for stack in held.stacks}, keep)
-    for one, _, keys in reads(held):
-        read = keys.merged
+    for one, _, context in reads(held):
+        read = context.merged
         if one is None:
             last = read.rows[:, asked.row] @ row  # [S]
             last[0] += bias
             made.take([LogitPart("logit")], read.parts, last[None, None, :, None], np.array([[asked.row]]))
         elif one.writers[0].varies:
             values = one.edges(read.rows, slopes[one.near.place])
-            tokens = np.arange(read.rows.size(1))
-            among = tokens[:, None] if values.size(-1) == 1 else np.broadcast_to(tokens, (values.size(1), len(tokens)))
-            made.take(one.writers, read.parts, values, among)
+            queries, keys = np.indices((values.size(1), read.rows.size(1)))
+            made.take(one.writers, read.parts, values, queries[:, :1] if one.near.sublayer == "ffn" else keys)
     return made.graph()
 
 
@@ -210,10 +204,7 @@ def check_size(asked: AttributionTarget) -> None:
     most = min(MOST_VALUES // (parts * config.d_model), int((MOST_VALUES / (parts * config.n_heads)) ** 0.5))
     if (n := max(asked.read_ids.size(1), asked.src_ids.size(1))) > most:
         raise QueryError(
-            say_n(
-                "{n:,} token is too long for the graph of a logit: for this model the limit is {most:,}.",
-                "{n:,} tokens are too long for the graph of a logit: for this model the limit is {most:,}.",
-                n,
-                most=most,
-            )
+            "a text of {n:,} tokens is too long for the graph of a logit: for this model the limit is {most:,}.",
+            n=n,
+            most=most,
         )

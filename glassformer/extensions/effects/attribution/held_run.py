@@ -175,7 +175,7 @@ class HeldMap:
 
     @cached_property
     def _live(self) -> Tensor:
-        """0 for a head, or all neurons, that a change replaced, so that it depends on nothing here; else 1 [H]."""
+        """0 for a head or a network whose result a change replaced, and which then depends on nothing; else 1 [H]."""
         value, place = self.held.value, self.near.place
         if self.near.sublayer == "ffn":
             linear = value(f"{place}.{'linear' if self.module.gated else 'pre_activation'}")

@@ -264,7 +264,9 @@ def test_a_cut_is_a_run_in_which_one_input_lacks_what_one_part_wrote(shape):
 def test_what_cannot_be_computed_is_said_in_one_sentence():
     with pytest.raises(QueryError, match=f"this model has 13 layers.*at most {MOST_LAYERS} in a stack"):
         attribution_graph(asked(n_decoder_layers=13))
-    with pytest.raises(QueryError, match="tokens are too long for the graph of a logit: for this model the limit is"):
+    with pytest.raises(
+        QueryError, match="a text of 5,000 tokens is too long for the graph of a logit: for this model the limit is"
+    ):
         attribution_graph(asked(n_source=5000, n_read=4, max_len=6000))
     question = asked()
     graph = attribution_graph(question)
