@@ -36,7 +36,7 @@ class Cut(ArrayRecord):
 
     def probabilities(self, piece: int) -> tuple[float, float]:
         """The probability of a piece before and after."""
-        before, after = (float(torch.from_numpy(one).softmax(dim=0)[piece]) for one in (self.before, self.after))
+        before, after = (float(torch.tensor(one).softmax(dim=0)[piece]) for one in (self.before, self.after))
         return before, after
 
 

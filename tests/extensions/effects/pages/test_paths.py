@@ -53,7 +53,7 @@ def test_a_click_on_a_dot_means_its_edge():
     checkpoint = opened("reverse")
     link = Link(model="reverse", source="glass", view=View().but(matters_panel="paths", step=1))
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    scene = pictures.open_paths(seen(checkpoint, trace, link))
+    scene = pictures.open_paths(seen(checkpoint, link, trace)[0])
     clicked = pictures.graph.plot(scene).clicked
     assert clicked(Click(0, (0,), 3)) == {"cut": scene.cutting(int(scene.edges[3]))}
     assert clicked(Click(0, (0,), len(scene.edges))) is None
