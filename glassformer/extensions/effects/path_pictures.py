@@ -201,10 +201,13 @@ def _base(run: ViewedRun, stack: str) -> float:
 def _rows(run: ViewedRun) -> list[tuple[float, str]]:
     """The depths that are named."""
     rows, stacks = [(-1.0, say("Biases"))], anatomy(run.checkpoint.config).stacks
-    named = {"encoder": partial(say, "Encoder {n}"), "decoder": partial(say, "Decoder {n}")} if len(stacks) > 1 else {}
     for stack in stacks:
-        base, name = _base(run, stack.name), named.get(stack.name, partial(say, "Layer {n}"))
-        rows += [(base, say("Embedding")), *((base + n, name(n=n)) for n in range(1, stack.n_layers + 1))]
+        base = _base(run, stack.name)
+        rows.append((base, say("Embedding")))
+        for n in range(1, stack.n_layers + 1):
+            alone, encoder = len(stacks) == 1, stack.name == "encoder"
+            name = say("Layer {n}", n=n) if alone else say("Encoder {n}", n=n) if encoder else say("Decoder {n}", n=n)
+            rows.append((base + n, name))
     return [*rows, (rows[-1][0] + 0.9, say("Output"))]
 
 
