@@ -84,6 +84,7 @@ PLACES = {
     "no_scale": TermLocation("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scores-not-scaled"}),
     "forcing": TermLocation("forcing", say("Teacher forcing")),
     "credit": TermLocation("matters", say("What matters: tokens"), {"matters_panel": "pieces"}),
+    "paths": TermLocation("matters", say("What matters: why this token"), {"matters_panel": "paths"}),
     "contributions": TermLocation("matters", say("What matters: logit"), {"matters_panel": "logit"}),
     "training": TermLocation("training", say("Training")),
     "checkpoints": TermLocation("checkpoints", say("Checkpoints")),

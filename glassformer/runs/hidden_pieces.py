@@ -20,6 +20,15 @@ def text_of(run: ViewedRun) -> list[int]:
     return list(range(len(config.source_start), n - len(config.source_end) - n_pads))
 
 
+def hidden_place(run: ViewedRun) -> int:
+    """The token that is hidden: the one that was chosen, else one in the middle of the text."""
+    asked, n = run.view.get("hidden"), len(run.trace.src_ids)
+    if asked is not None and asked < n:
+        return asked
+    text = text_of(run)
+    return text[len(text) // 2] if text else n // 2
+
+
 def hidden(run: ViewedRun, places: Sequence[int], gap: int, *, whole: bool = False) -> Hidden:
     """What the model says of pieces that are hidden one by one, once for all visitors; errors as of `ModelAccess`."""
     checkpoint, trace, where = run.checkpoint, run.trace, tuple(places)

@@ -9,7 +9,7 @@ from glassformer.charts.candidates import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURN
 from glassformer.charts.candidates import candidates_spec, hidden_pieces_spec
 from glassformer.frame.sentence_stepper import ChosenToken
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
+from glassformer.runs.hidden_pieces import gap_of, hidden, hidden_place, text_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.viewed_run import N_CANDIDATES
 from glassformer.shared import controls, drawing
@@ -17,7 +17,6 @@ from glassformer.shared.drawing import on_click
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot, place_of
-from glassformer.step import StepLook
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 
@@ -31,15 +30,6 @@ NO_HEAD = say("The model has no MLM head to predict hidden tokens, so no token c
 HOW_TO_READ_CANDIDATES = say(
     "Each bar is one token that the model could write in the gap, with its probability. ✓ marks the hidden token."
 )
-
-
-def hidden_place(run: OpenRun) -> int:
-    """The token that is hidden: the one that was chosen, else one in the middle of the text."""
-    asked, n = run.view.of(StepLook).hidden, len(run.trace.src_ids)
-    if asked is not None and asked < n:
-        return asked
-    text = text_of(run)
-    return text[len(text) // 2] if text else n // 2
 
 
 def take_place(slot: Slot, place: int) -> None:

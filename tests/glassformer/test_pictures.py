@@ -29,7 +29,7 @@ declare_all()
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
 COLOURS = {colour for scale in SCALES.values() for _, colour in scale}
-ONE_HEAD = {"matters_steps": {"layer": 0, "head": 0}}  # nothing else has these
+ONE_HEAD = {"matters_steps": {"layer": 0, "head": 0}, "matters_score": {"cut": (13, 0, 16, 0)}}  # only there
 KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
 SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 

@@ -40,6 +40,7 @@ MATTERS = Page(
     entries=(
         PartEntry("pieces", say("Tokens"), "glassformer.extensions.effects.matters_panels:pieces"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters_panels:draw_logit"),
+        PartEntry("paths", say("Why this token"), "glassformer.extensions.effects.path_panel:draw"),
         PartEntry(
             "ladder", say("From minimal to complete"), "glassformer.extensions.effects.matters_panels:draw_ladder"
         ),

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from glassformer.state.fields import LONGEST_NAME, MAX_STEP, Look, choice, flag, place, text
+from glassformer.state.fields import LONGEST_NAME, MAX_STEP, Look, Reader, choice, flag, place, spelled, text
 
 EffectAt = Literal["output", "step"]
 
@@ -10,7 +10,7 @@ EffectAt = Literal["output", "step"]
 class EffectsLook(Look):
     """What is looked at on these pages alone."""
 
-    matters_panel: Literal["pieces", "logit", "ladder"] = choice("matters", "pieces")  # which part of the page
+    matters_panel: Literal["pieces", "logit", "paths", "ladder"] = choice("matters", "pieces")  # which part of the page
     mistake: str = text("mistake", "auto")  # name of a wiring; "auto" is the first that can be shown
     variant: str = text("variant", most=LONGEST_NAME)  # its changes as an address has them; the first way by default
     changed_map: str = text("map")  # such as cross.2.1; the one that the mistake changes most by default
@@ -19,3 +19,8 @@ class EffectsLook(Look):
     climb: bool = flag("climb")  # the ladder from minimal to complete is made of a large model, too
     begin: Literal["zero", "mean"] = choice("begin", "zero")  # where the line of integrated gradients begins
     rival: int | None = place("rival", MAX_STEP)  # id of a piece whose logit is taken off that of the one written
+    explained: Literal["50", "80", "90"] = choice(
+        "explain", "80"
+    )  # percent of the path weight that drawn edges explain
+    # The edge that is cut, as in `path_pictures`: part and token of its source, and of its target.
+    cut: tuple[int, ...] = spelled("cut", (), Reader.ids, lambda ids: ".".join(map(str, ids)))

@@ -70,10 +70,10 @@ _POINTS: Final = 100  # of all lines together until the error is small, about
 def pieces(run: OpenRun, row: Any) -> None:
     """Draw the part Pieces, with its controls in `row`."""
     why_not = say("This encoder-only model generates no output, so there are no steps to explain.")
-    _part(run, row, _choices, _credit, why_not=why_not, key=REVEAL)
+    draw_part(run, row, _choices, _credit, why_not=why_not, key=REVEAL)
 
 
-def _part(
+def draw_part(
     run: OpenRun,
     row: Any,
     draw_controls: Callable[[OpenRun], None],
@@ -81,9 +81,10 @@ def _part(
     *,
     why_not: str,
     key: str,
+    there: bool | None = None,
 ) -> None:
-    """Draw a part of models that write, covered while its step is to be guessed."""
-    writes = anatomy(run.checkpoint.config).writes
+    """Draw a part of models that write, or that is `there`, covered while its step is to be guessed."""
+    writes = anatomy(run.checkpoint.config).writes if there is None else there
 
     def uncovered() -> None:
         if not writes:
@@ -184,7 +185,7 @@ REVEAL_LOGIT: Final = "matters_logit_reveal"
 
 def draw_logit(run: OpenRun, row: Any) -> None:
     """Draw the part Logit, with its controls in `row`."""
-    _part(run, row, _rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
+    draw_part(run, row, choose_rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
 
 
 def draw_ladder(run: OpenRun, row: Any) -> None:
@@ -201,7 +202,7 @@ def draw_ladder(run: OpenRun, row: Any) -> None:
         )
 
 
-def _rival(run: OpenRun) -> None:
+def choose_rival(run: OpenRun) -> None:
     """The other piece that a logit is compared with: one of the step's candidates, or one that was."""
     if run.visible.covered:
         return

@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.extensions.effects.attribution.logit import Contributions, LogitPart
+from glassformer.extensions.effects.attribution.held_run import LogitPart
+from glassformer.extensions.effects.attribution.logit import Contributions
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.runs.viewed_run import ViewedRun
 from transformer.i18n import Sentence, joined, paragraph, say
@@ -24,6 +25,8 @@ _OUTSIDE: Final[dict[str, tuple[Sentence, Sentence]]] = {
     "embedding_norm": (say("β of the embedding's norm"), say("Embedding β")),
     "final_norm": (say("β of the final norm"), say("Final norm β")),
     "output_bias": (say("Bias of the output layer"), say("Output bias")),
+    "types": (say("Token type"), say("Token type")),
+    "bias": (say("Biases and other constants"), say("Biases")),
     "changed": (say("Added to the stream by a change to the model"), say("Change")),
 }
 

@@ -3,5 +3,7 @@
 from transformer.extensions import Extension
 
 EXTENSION = Extension(
-    name="lessons", needs=("what_if",), modules={"transformer.lessons": "glassformer.extensions.lessons.library"}
+    name="lessons",
+    needs=("what_if", "effects"),
+    modules={"transformer.lessons": "glassformer.extensions.lessons.library"},
 )

@@ -51,6 +51,12 @@ class AttributionTarget:
     piece: int  # the id that is explained
     n_source: int  # pieces of the source without padding
     tap: Tap = NO_TAP  # what the run was made with
+    place: int | None = None  # of an encoder-only model: the token whose own piece its MLM head predicts
+
+    @property
+    def row(self) -> int:
+        """The token of the last stack whose vector becomes the logits."""
+        return self.read_ids.size(1) - 1 if self.place is None else self.place
 
     @property
     def stack(self) -> StackName:
@@ -78,6 +84,8 @@ class AttributionTarget:
         if self.model.anatomy.reads:
             source = self.src_ids.expand(rows, -1)
             memory, mask = self.model.encode(source, tap=seen), self.model.source_mask(source)
+            if self.place is not None:
+                return self.model.project(memory[:, self.place : self.place + 1], tap=seen)[:, 0]
         hidden = self.model.decode(self.read_ids.expand(rows, -1), memory, mask, tap=seen)  # [R, T, D]
         return self.model.project(hidden[:, -1:], tap=seen)[:, 0]
 

@@ -12,12 +12,13 @@ from transformer.model.taps import NO_TAP, Tap
 def asked(
     *, n_source: int = 5, n_read: int = 4, piece: int = 7, tap: Tap = NO_TAP, **changes: Any
 ) -> AttributionTarget:
-    """One question about a tiny model."""
+    """One question about a tiny model; of an encoder alone, about its third token."""
     model = tiny_model(**changes)
     read = random_ids(1, n_read, seed=1)
     if model.anatomy.reads:
         read[:, 0] = 2
-    return AttributionTarget(model, random_ids(1, n_source), read, piece, n_source if model.anatomy.reads else 0, tap)
+    return AttributionTarget(model, random_ids(1, n_source), read, piece, n_source if model.anatomy.reads else 0, tap,
+                             place=None if model.anatomy.writes else 2)  # fmt: skip
 
 
 def steps(whole: AttributionTarget, pieces: list[int], *, first_row: int = 0) -> list[AttributionTarget]:

@@ -11,6 +11,10 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph
+from glassformer.extensions.effects.attribution.held_run import HeldRun
+from glassformer.extensions.effects.attribution.path_patching import cut
+from glassformer.extensions.effects.attribution.target import ask
 from glassformer.extensions.lessons.library.case import (
     Answer,
     Case,
@@ -336,3 +340,19 @@ def _matrix(case: Case) -> np.ndarray:
 
 def _off(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).max() / max(1.0, float(np.abs(other).max())))
+
+
+def cut_edge(case: Case) -> Answer:
+    """How the true effect of cutting the strongest edge of the step's graph compares with the predicted one."""
+    asked = ask(case.checkpoint, case.trace, case.at("step"))
+    graph = attribution_graph(asked)
+    influence = np.where(graph.source > 0, graph.influence, 0.0)  # an edge from the biases cannot be cut
+    refuse_if(not clear(influence), Refusal.NO_WINNER)
+    edge = int(influence.argmax())
+    found, predicted = cut(HeldRun(asked), *graph.ends_of(edge)), -float(graph.value[edge])
+    true, (before, after) = found.change(asked.piece), found.probabilities(asked.piece)
+    right = between((0.5, 1.5), true / predicted, ("less", "near", "more"))
+    ends = (graph.source[edge], graph.target[edge])
+    place = ".".join(str(number) for end in ends for number in (graph.part[end], graph.token[end]))
+    values = {"predicted": predicted, "true": true, "before": before, "after": after, "cut": place}
+    return Answer(right=right, options=worded("less", "near", "more"), values=values, variant=right)

@@ -8,10 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.extensions.effects.attribution.attribution_graph import attribution_graph
+from glassformer.extensions.effects.attribution.target import ask
 from glassformer.extensions.lessons.library.case import Case, QuestionNotApplicable
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import heads_questions as heads
+from glassformer.extensions.lessons.library.subjects.inside_questions import lens_step
 from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.extensions.lessons.library.posed import RUNS, SPOKEN, case_at, picked
 from tests.extensions.lessons.library.posed import case as case_of
@@ -173,3 +176,27 @@ def test_joining_then_w_o_is_adding_each_heads_own_rows(name, sentence):
     changed = np.abs(without @ weight.T - rows @ weight.T).max(axis=0) > 1e-9
     assert reach.answer.right == "all"
     assert reach.answer.values["changed"] == changed.sum()
+
+
+@both
+def test_a_cut_edge_into_the_output_is_the_last_vector_without_what_was_written(name: str, sentence: str) -> None:
+    case = case_at(name, sentence, lens_step)
+    answer = heads.cut_edge(case)
+    model, trace, step = case.checkpoint.model, case.trace, case.at("step")
+    graph = attribution_graph(ask(case.checkpoint, trace, step))
+    source, token, target, _ = map(int, answer.values["cut"].split("."))
+    part, last = graph.parts[source], f"decoder.{case.checkpoint.config.n_decoder_layers - 1}.output"
+    ratio = answer.values["true"] / answer.values["predicted"]
+    assert answer.right == ("less" if ratio < 0.5 else "near" if ratio < 1.5 else "more")
+    if graph.parts[target].kind != "logit" or part.kind not in ("ffn", "tokens"):
+        return
+    site = "decoder.embedding.tokens" if part.kind == "tokens" else f"{part.place}.output"
+    recorded = replay(case.checkpoint, trace, [last, site])
+    wrote = torch.tensor(recorded[site][token])
+    bias = 0.0 if part.kind == "tokens" else model.decoder.layers[part.layer].ffn.down_proj.bias.detach()
+    x, norm, piece = torch.tensor(recorded[last][trace.row_of(step)]), model.decoder.final_norm, trace.tgt_ids[step]
+    with torch.inference_mode():
+        before, after = (model.output_weight @ norm(one) for one in (x, x - wrote + bias))
+    assert answer.values["true"] == pytest.approx(float(after[piece] - before[piece]), abs=1e-3)
+    assert answer.values["before"] == pytest.approx(float(before.softmax(0)[piece]), abs=1e-4)
+    assert answer.values["after"] == pytest.approx(float(after.softmax(0)[piece]), abs=1e-4)
