@@ -19,8 +19,7 @@ class EffectsLook(Look):
     climb: bool = flag("climb")  # the ladder from minimal to complete is made of a large model, too
     begin: Literal["zero", "mean"] = choice("begin", "zero")  # where the line of integrated gradients begins
     rival: int | None = place("rival", MAX_STEP)  # id of a piece whose logit is taken off that of the one written
-    explained: Literal["50", "80", "90"] = choice(
-        "explain", "80"
-    )  # percent of the path weight that drawn edges explain
+    # Percent of the path weight that the drawn edges explain.
+    explained: Literal["50", "80", "90"] = choice("explain", "80")
     # The edge that is cut, as in `path_pictures`: part and token of its source, and of its target.
     cut: tuple[int, ...] = spelled("cut", (), Reader.ids, lambda ids: ".".join(map(str, ids)))
