@@ -112,10 +112,11 @@ class Comparison:
     headline: bool = False
 
     def ratios(self) -> list[float]:
-        """The ratio of each turn."""
-        pairs = zip(self.ours, self.peer, strict=True) if self.peer else ()
-        turned = self.more != self.rate
-        return [(theirs / mine if turned else mine / theirs) if mine and theirs else 1.0 for mine, theirs in pairs]
+        """The ratio of each turn; none if there is nobody to compare with, or one would divide by 0."""
+        pairs = list(zip(self.ours, self.peer, strict=True)) if self.peer else []
+        if self.more != self.rate:
+            pairs = [(theirs, mine) for mine, theirs in pairs]
+        return [one / other for one, other in pairs] if all(other for _, other in pairs) else []
 
     def row(self) -> str:
         """A row of Markdown."""

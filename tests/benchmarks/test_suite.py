@@ -68,6 +68,8 @@ def test_a_row_has_medians_and_the_ratio_of_each_turn():
     faster = Comparison(what="a", ours=[1.0], peer=[4.0], more=True)
     rate = Comparison(what="a", ours=[8.0], peer=[4.0], rate=True, more=True)
     assert (faster.ratios(), rate.ratios()) == ([4.0], [2.0])
+    assert Comparison(what="a", ours=[0.0, 2.0], peer=[4.0, 4.0]).ratios() == [0.0, 0.5]
+    assert Comparison(what="a", ours=[1.0, 2.0], peer=[0.0, 4.0]).ratios() == []
     alone = Comparison(what="memory", ours=[380.0, 402.4], unit="MB")
     assert alone.row() == "| memory | 391 MB |  |  | 380 MB to 402 MB | 2 |  |"
     assert table([times, alone]).splitlines()[1] == "|---|---|---|---|---|---|---|"
