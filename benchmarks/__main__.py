@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchmarks.harness import Comparison, Settings, machine, table
 
-README = ("app_start", "step", "class_at_once", "decoding", "training")
-CLAIMS = (*README, "large_files", "corpus", "attention_maps", "recovery", "wirings")
+README = ("app_start", "first_picture", "class_at_once", "decoding", "training")
+CLAIMS = (*README, "step", "large_files", "corpus", "attention_maps", "recovery", "wirings")
 
 
 def about(claim: str) -> str:
