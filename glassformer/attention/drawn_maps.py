@@ -337,6 +337,13 @@ ATTENTION = Page(
         PartEntry("head", say("One map"), "glassformer.attention.maps_panel:one"),
         PartEntry("flow", say("Flow"), "glassformer.attention.maps_panel:lines"),
         PartEntry("walk", say("One weight"), "glassformer.attention.one_weight_panel:draw"),
+        PartEntry(
+            "plain",
+            say("Without parameters"),
+            "glassformer.attention.maps_panel:without_parameters",
+            still=True,
+            is_there=lambda run: run.checkpoint is not None,
+        ),
         PartEntry("table", say("What heads do"), "glassformer.attention.head_table_panel:draw", still=True),
     ),
 )
