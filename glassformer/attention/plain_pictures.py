@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.attention.drawn_maps import ATTENTION, HIDDEN_PIECES, DrawnMap, drawn_map, find_span, piece_map
-from glassformer.attention.map_pictures import OneMap, one_map
+from glassformer.attention.map_plot import OneMap, map_plot
 from glassformer.charts.grammar import frame
 from glassformer.runs.map_axes import sides
 from glassformer.runs.picture import Captions, Plot
@@ -77,8 +77,7 @@ def _without(o: PlainMaps, which: int, title: str) -> Plot:
 
 def _with(o: PlainMaps, which: int, shown: DrawnMap) -> Plot:
     """One of the three maps, drawn like the others; the chosen query's row has a frame."""
-    plot = one_map.plot(OneMap(o.run, shown))
-    assert plot is not None
+    plot = map_plot(OneMap(o.run, shown))
     layout, row = plot.spec["layout"], find_span(shown.rows, o.run.view.query)
     if which < 2 and not o.run.view.own_scale and plot.spec["data"][0].pop("colorbar", None):
         plot.spec["data"][0]["showscale"] = False  # the last map has the scale of all

@@ -1,11 +1,10 @@
-"""One attention weight computed step by step, from W_Q · x and W_K · x to W_O, and the cell of the maps to show first.
+"""One attention weight computed step by step, from q · k to W_O, and the cell of the maps to show first.
 
 If a model computes its scores in another way (another scale, a position bias, a cap), so does this module. Queries
 and keys are those that are multiplied, after a norm and a rotation if there are any.
 
 A run recorded the model's float32 values. Here the same row is computed again in float64, by plain arithmetic, from
-the recorded queries, keys and values; the difference is part of the result. Queries and keys in turn are computed again
-from what the sub-layer read (`projected`), up to a norm or a rotation.
+the recorded queries, keys and values; the difference is part of the result.
 
 **The default cell** of the attention maps is the weight to show first. Its row is that of the step at which the model
 was least sure (the highest entropy); in the encoder, which has no steps, it may be any row. The head is the one whose
@@ -16,20 +15,18 @@ Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from transformer.analysis import stream
 from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
-from transformer.model.sites import sites as all_sites
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -105,66 +102,6 @@ def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple
     """The sites that `walk` needs, for `transformer.runs.running.replay`; without a config, no position bias."""
     bias = ("bias",) if config is not None and biased(config, kind) else ()
     return tuple(f"{place(kind, layer)}.{name}" for name in (*RECORDED, *bias))
-
-
-@dataclass(frozen=True, eq=False)
-class Projection:
-    """How a query or a key begins: W · x + b, for one token and head; arrays are float64."""
-
-    x: np.ndarray  # what the sub-layer read of the token, or the memory's vector [d_model]
-    matrix: np.ndarray  # the head's rows of W_Q or W_K [d_head, d_model]
-    bias: np.ndarray  # b, 0 if there is none [d_head]
-    difference: float  # the largest distance of W · x + b from what the model recorded
-
-    @property
-    def made(self) -> np.ndarray:
-        """W · x + b [d_head]."""
-        return np.asarray(self.matrix @ self.x + self.bias)
-
-
-def _read(config: ModelConfig, kind: Kind, layer: int) -> tuple[str, str]:
-    """The sites of what an attention makes queries of, and keys."""
-    if config.norm != "post":
-        own = f"{place(kind, layer)}.norm"
-    else:
-        there = stream.places(config, EVERY_PART.attention(kind).stack)
-        after = next(i for i, one in enumerate(there) if one.site == f"{place(kind, layer)}.norm")
-        own = there[after - 1].site
-    return own, "encoder.output" if kind == "cross" else own
-
-
-def _made(recorded: Container[str], kind: Kind, layer: int, name: str) -> str:
-    """The site of queries or keys as the matrix gives them."""
-    ready = f"{place(kind, layer)}.projected_{name}"
-    return ready if ready in recorded else f"{place(kind, layer)}.{name}"
-
-
-def projection_sites(config: ModelConfig, kind: Kind, layer: int) -> tuple[str, ...]:
-    """The sites that `projected` needs, for `transformer.runs.running.replay`."""
-    made = (_made(all_sites(config), kind, layer, name) for name in ("queries", "keys"))
-    return tuple(dict.fromkeys((*_read(config, kind, layer), *made)))
-
-
-def projected(recorded: Mapping[str, np.ndarray], model: Transformer, found: Walk) -> tuple[Projection, Projection]:
-    """How the query and the key of a walk begin; `recorded` has the values of `projection_sites`."""
-    attention, (q_read, k_read) = (
-        model.attentions(found.kind)[found.layer],
-        _read(model.config, found.kind, found.layer),
-    )
-    group = found.head * attention.n_kv_heads // attention.n_heads
-    asked = (
-        (attention.q_proj, q_read, found.query, found.head, "queries"),
-        (attention.k_proj, k_read, found.key, group, "keys"),
-    )
-    both = []
-    for linear, read, token, head, name in asked:
-        rows = slice(head * found.d_head, (head + 1) * found.d_head)
-        matrix = linear.weight[rows].double().numpy(force=True)  # [d_head, d_model]
-        bias = np.zeros(found.d_head) if linear.bias is None else linear.bias[rows].double().numpy(force=True)
-        x = recorded[read][token].astype(np.float64)
-        kept = recorded[_made(recorded, found.kind, found.layer, name)][head, token]  # [d_head]
-        both.append(Projection(x, matrix, bias, float(np.abs(matrix @ x + bias - kept).max())))
-    return both[0], both[1]
 
 
 def strongest(weights: np.ndarray, allowed: np.ndarray) -> int:

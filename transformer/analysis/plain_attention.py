@@ -8,14 +8,19 @@ two tables, A of the target and B of the source; their products A·Bᵀ were nev
 Source: Vaswani et al. (2017), section 3.2.1, for attention as a function of queries and keys; section 3.4 for √d_model.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
 from transformer.model.module import rows_of
-from transformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 
 def embedding_rows(model: Transformer, stack: StackName, ids: Sequence[int]) -> np.ndarray:

@@ -17,6 +17,7 @@ from glassformer.runs.run_address import address
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing, menu
 from glassformer.shared.i18n import st, table
+from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
@@ -46,6 +47,7 @@ def draw(run: OpenRun, row: Any) -> None:
         shapes.draw(run)
     with st.expander(say("Parameters and multiply-adds"), type="compact"):
         _costs(o)
+    draw_below(o)
 
 
 # ------------------------------------------------------------------------------------------------ the diagram

@@ -9,8 +9,9 @@ from safetensors.numpy import load_file
 from glassformer.runs.loading import SHIPPED
 from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import ALONE, alone
-from transformer.analysis.one_weight import place, projected, projection_sites, sites, walk
+from transformer.analysis.one_weight import place, sites, walk
 from transformer.analysis.plain_attention import embedding_rows, plain_weights, without_parameters
+from transformer.analysis.projections import projected, projection_sites
 from transformer.checkpoint.load import load
 from transformer.runs.running import replay, run
 

@@ -216,12 +216,12 @@ def self_attention(case: Case) -> dict[str, Any]:
 
 
 def own_share_without_parameters(case: Case) -> Answer:
-    """How much of its row a token gives itself, and equal tokens, by softmax(A·Aᵀ) of embeddings times √d_model."""
+    """The weight of a token on itself, and on equal tokens, by softmax(A·Aᵀ) of embeddings times √d_model."""
     kind: Kind = case.picked["kind"]
     ids = np.array(case.trace.read_ids if kind == "decoder" else case.trace.src_ids)
     equal = ids[:, None] == ids  # [query, key]
     refuse_if(len(set(ids)) < LEAST_KEYS, Refusal.TOO_SHORT)
-    found = without_parameters(case.checkpoint.model, kind, ids, ids, case.trace.mask(kind, 0))
+    found = without_parameters(case.checkpoint.model, kind, ids.tolist(), ids.tolist(), case.trace.mask(kind, 0))
     plain, scaled = (float((weights * equal).sum(axis=-1).mean()) for weights in found)
     heads = (case.trace.maps(kind) * equal).sum(axis=-1).mean(axis=-1)  # [layer, head]
     right = between(OWN_SHARE, scaled, ("little", "part", "all"))
