@@ -16,12 +16,14 @@ from glassformer.attention.drawn_maps import (
     KINDS,
     OTHER_SUMS,
     DrawnMap,
+    OneMap,
+    colour_of,
     drawn_map,
     find_span,
     first_from,
+    map_plot,
     words_note,
 )
-from glassformer.attention.map_plot import OneMap, colour_of, map_plot
 from glassformer.charts.grid import HOW_TO_READ as HOW_TO_READ_TILES
 from glassformer.charts.grid import HOW_TO_READ_CLOSED as HOW_TO_READ_GREY
 from glassformer.charts.grid import (

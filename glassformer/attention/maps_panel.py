@@ -93,16 +93,15 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
 
 def without_parameters(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
+
+    def drawn() -> None:
+        if (found := plain_pictures.open_plain(run)) is None:
+            st.info(ALL_SPECIAL)
+            return
+        drawing.beside(*(partial(show, one, found) for one in plain_pictures.THREE), widths=(6, 6, 7), gap="medium")
+
     map_controls(run, row, "plain")
-    below(run, partial(_plain, run))
-
-
-def _plain(run: OpenRun) -> None:
-    if (found := plain_pictures.open_plain(run)) is None:
-        st.info(ALL_SPECIAL)
-        return
-    three = (plain_pictures.rows, plain_pictures.scaled, plain_pictures.trained)
-    drawing.beside(*(partial(show, one, found) for one in three), widths=(6, 6, 7), gap="medium")
+    below(run, drawn)
 
 
 def lines(run: AnyRun, row: Any) -> None:

@@ -26,8 +26,7 @@ from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
 from glassformer.shared.model_notes import formula
 from glassformer.state.view import cell_of, fields, place_of, row_below
-from transformer.analysis.one_weight import Tops, Walk, place, sites, walk, worth_seeing
-from transformer.analysis.projections import Projection, projected, projection_sites
+from transformer.analysis.one_weight import Projection, Tops, Walk, place, projected, read_by, sites, walk, worth_seeing
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
@@ -126,8 +125,7 @@ def open_weight(run: ViewedRun) -> OpenWeight:
     """The walk to the selected weight; errors as of `ModelAccess`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.visible), run.checkpoint
     axes, where = sides(run.visible, kind), place(kind, shown.layer)
-    needed = projection_sites(checkpoint.config, kind, shown.layer)
-    needed = (*sites(kind, shown.layer, config=checkpoint.config), *needed)
+    needed = (*sites(kind, shown.layer, config=checkpoint.config), *read_by(checkpoint.config, kind, shown.layer))
     recorded = run.work.replay(checkpoint, run.trace, tuple(dict.fromkeys(needed)))
     model_does = checkpoint.model.attentions(kind)[shown.layer].scoring
     rows = (_inside(run.view.query, axes.queries), shown.query, axes.current, 0)

@@ -5,18 +5,30 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.attention.drawn_maps import ATTENTION, HIDDEN_PIECES, DrawnMap, drawn_map, find_span, piece_map
-from glassformer.attention.map_plot import OneMap, map_plot
+from glassformer.attention.drawn_maps import (
+    ATTENTION,
+    HIDDEN_PIECES,
+    DrawnMap,
+    OneMap,
+    drawn_map,
+    find_span,
+    map_plot,
+    piece_map,
+)
 from glassformer.charts.grammar import frame
 from glassformer.runs.map_axes import sides
-from glassformer.runs.picture import Captions, Plot
+from glassformer.runs.picture import Plot
 from glassformer.runs.viewed_run import RunScene, ViewedRun
 from transformer.analysis.plain_attention import without_parameters
 from transformer.analysis.word_merging import by_words
-from transformer.i18n import joined, say
+from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART
 
-MOST_NAMED: Final = 4  # keys of a row that are named under a map
+HOW_TO_READ: Final = say(
+    "A has each query's row of its embedding table, and B each key's; in self-attention, B is A. Queries and keys are "
+    "these rows themselves: no W_Q, no W_K, no heads, no positions, so equal tokens get equal weights. The mask is the "
+    "model's. Click a cell to compare its row in all three maps."
+)
 
 
 @dataclass(frozen=True)
@@ -25,11 +37,7 @@ class PlainMaps(RunScene):
 
     drawn: DrawnMap  # the trained one
     maps: tuple[np.ndarray, np.ndarray, np.ndarray]  # by rows, by scaled rows, trained; between tokens [query, key]
-
-    @property
-    def within(self) -> bool:
-        """Whether queries and keys are the same tokens."""
-        return EVERY_PART.attention(self.run.view.kind).keys_from == EVERY_PART.attention(self.run.view.kind).stack
+    within: bool  # whether queries and keys are the same tokens
 
 
 def open_plain(run: ViewedRun) -> PlainMaps | None:
@@ -40,7 +48,8 @@ def open_plain(run: ViewedRun) -> PlainMaps | None:
     shape = slice(len(of.queries)), slice(len(of.keys))
     allowed = run.trace.mask(view.kind, view.layer)[shape]
     plain, scaled = without_parameters(model, view.kind, of.query_ids, of.key_ids, allowed)
-    return PlainMaps(run, drawn, (plain, scaled, piece_map(run.visible, view.kind)[shape]))
+    maps, one = (plain, scaled, piece_map(run.visible, view.kind)[shape]), EVERY_PART.attention(view.kind)
+    return PlainMaps(run, drawn, maps, one.keys_from == one.stack)
 
 
 PLAIN = ATTENTION.part("plain", open_plain)
@@ -57,8 +66,7 @@ def rows(o: PlainMaps) -> Plot:
 def scaled(o: PlainMaps) -> Plot:
     """By rows times √d_model."""
     root = o.run.checkpoint.config.d_model**0.5
-    title = say("The same rows × {root:.4g} = √d_model", root=root)
-    return _without(o, 1, title)
+    return _without(o, 1, say("The same rows × {root:.4g} = √d_model", root=root))
 
 
 @PLAIN.picture("plain_trained", say("The trained heads"), follows="still")
@@ -67,12 +75,15 @@ def trained(o: PlainMaps) -> Plot:
     return _with(o, 2, replace(o.drawn, notes=(*o.drawn.notes, *_own(o, 2))))
 
 
+THREE: Final = (rows, scaled, trained)
+
+
 def _without(o: PlainMaps, which: int, title: str) -> Plot:
     hidden = len(o.drawn.rows) < len(o.maps[which]) or len(o.drawn.columns) < o.maps[which].shape[1]
     weights = by_words(o.maps[which], o.drawn.rows, o.drawn.columns)  # hidden tokens are in no span
     notes = (*(HIDDEN_PIECES,) * (hidden and not o.run.view.words), *_own(o, which))
     shown = replace(o.drawn, weights=weights, title=title, name=title, sums_to_one=not hidden, notes=notes)
-    return replace(_with(o, which, shown), how_to_read=_how_to_read(o))
+    return replace(_with(o, which, shown), how_to_read=HOW_TO_READ)
 
 
 def _with(o: PlainMaps, which: int, shown: DrawnMap) -> Plot:
@@ -83,34 +94,10 @@ def _with(o: PlainMaps, which: int, shown: DrawnMap) -> Plot:
         plot.spec["data"][0]["showscale"] = False  # the last map has the scale of all
     if row is not None:
         layout["shapes"].append(frame((-0.5, len(shown.keys) - 0.5), (row - 0.5, row + 0.5), width=1.5))
-    return replace(plot, fit=False, said=_said(o, which))
-
-
-def _how_to_read(o: PlainMaps) -> str:
-    whose = (
-        say("A has each token's row of the embedding table.")
-        if o.within
-        else say("A has each query's row of the target's embedding table, B each key's row of the source's.")
-    )
-    rest = say(
-        "Queries and keys are these rows themselves: no W_Q, no W_K, no heads, no positions, so equal tokens get equal "
-        "weights. The mask is the model's. Click a cell to compare its row in all three maps."
-    )
-    return joined(" ", [whose, rest])
+    return replace(plot, fit=False)
 
 
 def _own(o: PlainMaps, which: int) -> list[str]:
     """The mean weight of a token on itself, where queries and keys are the same tokens."""
-    if not o.within:
-        return []
-    return [say("a token's weight on itself: {share:.2f} on average", share=float(np.diagonal(o.maps[which]).mean()))]
-
-
-def _said(o: PlainMaps, which: int) -> Captions | None:
-    """The largest weights of the chosen row."""
-    weights, of, row = o.maps[which], sides(o.run.visible, o.run.view.kind), o.run.view.query
-    if row is None or row >= len(weights):
-        return None
-    best = np.argsort(-weights[row], kind="stable")[:MOST_NAMED]
-    top = joined(" · ", [f"{of.keys[key]} {weights[row, key]:.2f}" for key in best])
-    return Captions(below=say("Row {query}: {top}", query=of.queries[row], top=top), pale=True)
+    share = float(np.diagonal(o.maps[which]).mean())
+    return [say("a token's weight on itself: {share:.2f} on average", share=share)] if o.within else []

@@ -6,16 +6,15 @@ later T5 has gated feed-forward networks.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from glassformer.inside.features import ACTIVATIONS, heads
+from glassformer.shared import controls
 from glassformer.shared.i18n import frame, st
-from glassformer.state import session
 from glassformer.state.fields import Look, flag
-from glassformer.state.view import Slot
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
@@ -31,6 +30,11 @@ POSITIONS: Final[Mapping[str, Sentence]] = {
     "alibi": say("a penalty on scores (ALiBi)"),
     "none": say("none", about="positions"),
 }
+SEES: Final[Mapping[str, Sentence]] = {
+    "encoder": say("encoder: all"),
+    "decoder": say("decoder: earlier tokens"),
+    "cross": say("decoder: the source"),
+}
 NORM_PLACES: Final[Mapping[str, Sentence]] = {
     "pre": say("pre-norm"),
     "post": say("post-norm"),
@@ -38,7 +42,6 @@ NORM_PLACES: Final[Mapping[str, Sentence]] = {
 }
 NORMS: Final[Mapping[str, str]] = {"layer": "LayerNorm", "rms": "RMSNorm"}
 GATED: Final[Mapping[str, str]] = {"silu": "SwiGLU", "gelu": "GEGLU", "gelu_tanh": "GEGLU"}
-FOLD: Final = "known_models"
 SIZES: Final = say(
     "Sizes are those of BERT base, GPT-2 small, T5 base, BART base and LLaMA 7B; each family has others. The rest is "
     "what this app computes when it opens such a model."
@@ -59,51 +62,37 @@ def known_models() -> Mapping[str, ModelConfig]:
     from glassformer.extensions.importers.library.config_settings import Settings, always, config_of
 
     found = {}
-    for one in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["model"]:
+    for name, one in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
         family, head = FAMILIES[one["family"]], bool(one.get("head"))
-        said = family.fields(Settings(one["config"], label=one["name"]), ("mlm_head.",) if head else ())
+        said = family.fields(Settings(one["config"], label=name), ("mlm_head.",) if head else ())
         # All have one table for both sides; an MLM head has a bias for each token, the others' outputs have none.
         said |= always(**family.always, shared_vocab=True, tie_output=family.tied, output_bias=head)
         said |= always(pad_id=0, bos_id=1, eos_id=2, decoder_start_id=1, unk_id=None)  # as good as any other
-        found[one["name"]] = config_of(said, label=one["name"])
+        found[name] = config_of(said, label=name)
     return found
 
 
 def made_of(config: ModelConfig) -> dict[Sentence, str]:
     """What a model is made of, by what it is about."""
-    d_ff = sorted({config.of(stack.name).d_ff for stack in anatomy(config).stacks})
+    d_ff = " / ".join(f"{n:,}" for n in sorted({config.of(stack.name).d_ff for stack in anatomy(config).stacks}))
     layers = {
         say_n("{n} encoder layer", "{n} encoder layers", config.n_encoder_layers): config.n_encoder_layers,
         say_n("{n} decoder layer", "{n} decoder layers", config.n_decoder_layers): config.n_decoder_layers,
     }
-    norm = NORMS.get(config.norm_kind, say("another norm") if config.norm_kind != "none" else say("no norms"))
-    placed = config.norm_kind != "none"
+    norm = NORMS.get(config.norm_kind, say("another norm"))
     function = GATED.get(config.activation, "") if config.gated else ACTIVATIONS[config.activation]
     return {
         say("Stacks"): joined(" + ", [said for said, n in layers.items() if n]),
-        say("Who sees whom"): joined("; ", _masks(config)),
+        say("Who sees whom"): joined("; ", [SEES[kind] for kind in anatomy(config).kinds]),
         say("Positions"): POSITIONS[config.positions],
-        say("Norm"): joined(", ", [norm, NORM_PLACES[config.norm]]) if placed else norm,
-        say("Feed-forward"): function or joined(" × ", [ACTIVATIONS[config.activation], say("gate")]),
+        say("Norm"): joined(", ", [norm, NORM_PLACES[config.norm]]) if config.norm_kind != "none" else say("no norms"),
+        say("Feed-forward"): function or say("gated"),
         say("Biases"): say("yes") if config.biases.attention or config.biases.ffn else say("no"),
         say("Output layer"): _output(config),
         say("Heads"): heads(config),
-        say("Width"): say(
-            "d_model {d_model:,}, d_ff {d_ff}", d_model=config.d_model, d_ff=" / ".join(f"{one:,}" for one in d_ff)
-        ),
+        say("Width"): say("d_model {d_model:,}, d_ff {d_ff}", d_model=config.d_model, d_ff=d_ff),
         say("Parameters"): say("{n:,.1f} million", n=config.count_parameters() / 1e6),
     }
-
-
-def _masks(config: ModelConfig) -> Iterator[str]:
-    """What a query may see in each attention."""
-    for one in anatomy(config).attentions:
-        if one.kind == "cross":
-            yield say("decoder: the source")
-        elif one.causal:
-            yield say("decoder: earlier tokens")
-        else:
-            yield say("encoder: all")
 
 
 def _output(config: ModelConfig) -> str:
@@ -116,23 +105,12 @@ def _output(config: ModelConfig) -> str:
 
 def below(o: "OpenModel") -> None:
     """Draw the table, folded; what is open is in the address."""
-    key = o.run.key(FOLD)
-    fold = st.expander(
-        say("What BERT, GPT, T5, BART and LLaMA are made of"),
-        type="compact",
-        key=key,
-        expanded=o.run.view.of(KnownModelsLook).families,
-        on_change=partial(_keep, o.slot, key),
-    )
+    fold = controls.fold(controls.field(o.slot, "families"), say("What BERT, GPT, T5, BART and LLaMA are made of"))
     if not fold.open:
         return
     columns = {say("This model"): made_of(o.config)} | {name: made_of(one) for name, one in known_models().items()}
     about = list(made_of(o.config))
-    rows: list[Any] = [[made[one] for made in columns.values()] for one in about]
+    rows = [[made[one] for made in columns.values()] for one in about]
     with fold:
         st.table(frame(rows, columns=[*columns], index=about), alt=say("What well-known models are made of."))
         st.caption(SIZES)
-
-
-def _keep(slot: Slot, key: str) -> None:
-    session.replace(slot, families=bool(st.session_state.get(key)))

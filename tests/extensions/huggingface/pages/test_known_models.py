@@ -56,7 +56,7 @@ def test_a_model_that_gives_no_logits_or_has_a_gate_of_another_kind_is_described
     config = ModelConfig(**sizes, **ids, n_encoder_layers=1, n_decoder_layers=0, gated=True, activation="relu",
                          norm_kind="none", n_kv_heads=2)  # fmt: skip
     made = {str(about): str(text) for about, text in made_of(config).items()}
-    assert (made["Output layer"], made["Norm"], made["Feed-forward"]) == ("none", "no norms", "ReLU × gate")
+    assert (made["Output layer"], made["Norm"], made["Feed-forward"]) == ("none", "no norms", "gated")
     assert made["Heads"] == "4 heads of width 2 that share 2 key-value heads"
 
 

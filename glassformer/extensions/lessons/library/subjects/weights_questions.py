@@ -211,8 +211,7 @@ def own_key_rows(case: Case) -> Answer:
 def self_attention(case: Case) -> dict[str, Any]:
     """The encoder's attention within its text, or the decoder's if there is no encoder."""
     refuse_if(not case.trace.keeps_maps, Refusal.TOO_LONG)
-    kind: Kind = "encoder" if "encoder" in case.trace.kinds else "decoder"
-    return {"kind": kind, "n": len(keys_of(case, kind))}
+    return {"kind": "encoder" if "encoder" in case.trace.kinds else "decoder"}
 
 
 def own_share_without_parameters(case: Case) -> Answer:
