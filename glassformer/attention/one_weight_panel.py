@@ -172,12 +172,12 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
 def _query(o: OpenWeight) -> Written:
     said = [
         say(
-            "W_Q turns the token's vector x into q, what the token looks for. The number of q with the largest "
-            "absolute value is:"
-        ),
-        say(
             "A database returns the value whose key equals the query. Attention compares the query with every key and "
             "takes a share of every value."
+        ),
+        say(
+            "W_Q turns the token's vector x into q, what the token looks for. The formula shows the number of q with "
+            "the largest absolute value."
         ),
     ]
     then = say("The model then normalises or rotates q and k.") if text.is_changed(o.config, o.walk) else ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import stroke
-from glassformer.charts.marks import LOGARITHMIC, Axis, Scale, Series, lines
+from glassformer.charts.marks import Axis, Scale, Series, lines
 from glassformer.extensions.effects.attribution.gradients import by_depth
 from glassformer.extensions.effects.attribution.target import AttributionTarget
 from glassformer.extensions.effects.attribution_pictures import MATTERS, has_step, measured_of
@@ -49,7 +49,7 @@ def depths(run: ViewedRun) -> Depths | None:
         return None
     checkpoint, parts = run.checkpoint, anatomy(run.checkpoint.config)
     places: dict[str, str] = {
-        say("{stack}, layer {layer}", stack=STACK_NAMES[one.name], layer=layer + 1): f"{one.name}.{layer - 1}.output"
+        say("{stack} {layer}", stack=STACK_NAMES[one.name], layer=layer + 1): f"{one.name}.{layer - 1}.output"
         if layer
         else f"{one.name}.embedding.output"
         for one in parts.stacks
@@ -79,8 +79,9 @@ def gradients(o: Depths) -> Plot:
         for name, norms, colour in zip(CHANGES, o.norms, COLOURS, strict=True)
         if np.isfinite(norms).any()
     ]
-    title, up = say("Gradient of ln p({token}) by layer", token=token), Scale(say("Gradient norm, nats"), LOGARITHMIC)
-    drawn = lines(title, Axis(say("Input of"), list(o.places)), up, series, top=92)
+    title = say("Gradient of ln p({token}) by layer", token=token)
+    up = Scale(say("Gradient norm, nats"), {"type": "log", "exponentformat": "power"})
+    drawn = lines(title, Axis(say("Input of layer"), list(o.places)), up, series, height=460, top=140)
     read = say(
         "Each point is ‖∂ ln p / ∂x‖, where x is all tokens' vectors at a layer's input. In backpropagation, "
         "the gradient of the loss flows from right to left. The trained weights stay the same."
