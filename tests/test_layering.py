@@ -291,7 +291,7 @@ EXTENSIONS = "glassformer/extensions/"
 CODE = (".py", ".js", ".css", ".ts")  # of an extension; texts of lessons and cards are data
 FOLDER = 2_760  # a page with all its parts, since small parts have no folders of their own
 # Folders of pages that may have more, each with how much and why.
-LARGER = {"glassformer/attention": (2_930, "one part more, which compares attention with none of its parameters")}
+LARGER = {"glassformer/attention": (2_940, "one part more, which compares attention with none of its parameters")}
 
 
 @cache

@@ -181,23 +181,19 @@ def _query(o: OpenWeight) -> Written:
         ),
     ]
     then = say("The model then normalises or rotates q and k.") if text.is_changed(o.config, o.walk) else ""
-    return (
-        say("##### 1. W_Q · x: the query"),
-        joined(" ", filter(None, [*said, then])),
-        text.projection("q", o.begin[0]),
-    )
+    return (say("##### 1. q = W_Q · x"), joined(" ", filter(None, [*said, then])), text.projection("q", o.begin[0]))
 
 
 def _key(o: OpenWeight) -> Written:
     said = [say("W_K turns the token's vector x into k, what the token offers.")]
     if o.walk.kind != "cross":
         said.append(say("Without W_Q and W_K, most tokens would fit themselves best: see “Without parameters”."))
-    return say("##### W_K · x: the key"), joined(" ", said), text.projection("k", o.begin[1])
+    return say("##### k = W_K · x"), joined(" ", said), text.projection("k", o.begin[1])
 
 
 def _dot(o: OpenWeight) -> Written:
     return (
-        say("##### 2. q · k: how well do they match?"),
+        say("##### 2. q · k"),
         say(
             "The query's vector q and the key's vector k have {n} numbers each. Multiply them number by number and "
             "add up the products. The largest terms are:",
@@ -212,7 +208,7 @@ def _scores(o: OpenWeight) -> Written:
     if text.is_otherwise(o.config, w):
         return text.score_stage(o.config, w)
     return (
-        say("##### 3. ÷ √d_head: the score"),
+        say("##### 3. ÷ √d_head: score"),
         say(
             "q · k is computed in the same way for every key. With many dimensions, scores would grow so large "
             "that the softmax would give almost all the weight to one key; dividing by √{n} prevents this.",
@@ -238,7 +234,7 @@ def _mask(o: OpenWeight) -> Written:
 def _softmax(o: OpenWeight) -> Written:
     w = o.walk
     return (
-        say("##### 5. softmax: the weights"),
+        say("##### 5. softmax: weights"),
         say(
             "Subtract the row's largest score from each score to get d, raise e to the power d, and divide by the "
             "sum of these powers over the row. The weights are between 0 and 1 and sum to 1."

@@ -211,8 +211,7 @@ def switch(kept: ControlBinding, label: str, *, help: str | None = None) -> bool
 
 def fold(kept: ControlBinding, label: str) -> Any:
     """Draw a fold that the address opens; what is in it is drawn only if its `open` says so."""
-    taken = _taking(kept, bool)
-    return st.expander(label, type="compact", key=kept.key, expanded=bool(kept.value), on_change=taken)
+    return st.expander(label, type="compact", key=kept.key, expanded=bool(kept.value), on_change=_taking(kept, bool))
 
 
 def slider(kept: ControlBinding, label: str, least: int, most: int) -> int:

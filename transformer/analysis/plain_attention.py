@@ -1,4 +1,4 @@
-"""Attention without parameters: softmax(A·Aᵀ) of token embeddings, which trained heads can be compared with.
+"""Attention without parameters, softmax(A·Aᵀ) of token embeddings, and the queries and keys of W_Q and W_K.
 
 A has one row for each token: its row of the embedding table, before anything is added to it. Queries and keys are
 these rows themselves, so there are no W_Q and W_K, no heads, no positions and no scale. A·Aᵀ is symmetric, and a row's
@@ -10,13 +10,16 @@ Source: Vaswani et al. (2017), section 3.2.1, for attention as a function of que
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
 
-from transformer.model.anatomy import EVERY_PART, Kind, StackName
+from transformer.analysis.one_weight import Walk, place
+from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
+from transformer.model.config import ModelConfig
 from transformer.model.module import widened
 
 if TYPE_CHECKING:
@@ -39,3 +42,42 @@ def without_parameters(
     a, b = (widened(tables[stack][list(ids)]).double().numpy(force=True) for stack, ids in asked)  # [token, d_model]
     root = model.config.d_model**0.5
     return plain_weights(a, b, allowed), plain_weights(root * a, root * b, allowed)
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """How a query or a key begins: W · x + b, for one token and head; arrays are float64."""
+
+    x: np.ndarray  # what the sub-layer read of the token, or the memory's vector [d_model]
+    matrix: np.ndarray  # the head's rows of W_Q or W_K [d_head, d_model]
+    bias: np.ndarray  # b, 0 if there is none [d_head]
+
+    @property
+    def made(self) -> np.ndarray:
+        """W · x + b [d_head]: q or k, unless it is normed or turned."""
+        return np.asarray(self.matrix @ self.x + self.bias)
+
+
+def read_by(config: ModelConfig, kind: Kind, layer: int) -> tuple[str, str]:
+    """The sites of what an attention makes queries of, and keys; for `projected`."""
+    own, one = f"{place(kind, layer)}.norm", anatomy(config).attention(kind)
+    if config.norm == "post":  # what is after the sub-layer before
+        sublayers = anatomy(config).stack(one.stack).sublayers
+        before = sublayers.index(one.sublayer) - 1
+        own = f"{one.stack}.{layer - (before < 0)}.{sublayers[before]}.norm"
+        own = own if before >= 0 or layer else f"{one.stack}.embedding.output"
+    return own, "encoder.output" if kind == "cross" else own
+
+
+def projected(recorded: Mapping[str, np.ndarray], model: Transformer, found: Walk) -> tuple[Projection, Projection]:
+    """How the query and the key of a walk begin; `recorded` has the values of `read_by`."""
+    attention, reads = model.attentions(found.kind)[found.layer], read_by(model.config, found.kind, found.layer)
+    group = found.head * attention.n_kv_heads // attention.n_heads
+    asked = (attention.q_proj, found.query, found.head), (attention.k_proj, found.key, group)
+    both = []
+    for read, (linear, token, head) in zip(reads, asked, strict=True):
+        rows = slice(head * found.d_head, (head + 1) * found.d_head)
+        bias = np.zeros(found.d_head) if linear.bias is None else linear.bias[rows].double().numpy(force=True)
+        matrix = linear.weight[rows].double().numpy(force=True)  # [d_head, d_model]
+        both.append(Projection(recorded[read][token].astype(np.float64), matrix, bias))
+    return both[0], both[1]

@@ -1,4 +1,4 @@
-"""Part "Gradients" of What matters: the gradient of ln p at each layer's input, as it is and without what helps it.
+"""Part "Gradients" of What matters: the gradient of ln p by layer, with and without residual connections, norms.
 
 Only the run is changed, not the training: a model trained without residual connections would have other weights.
 """

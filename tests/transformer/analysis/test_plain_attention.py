@@ -9,8 +9,8 @@ from safetensors.numpy import load_file
 from glassformer.runs.loading import SHIPPED
 from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import ALONE, alone
-from transformer.analysis.one_weight import projected, read_by, sites, walk
-from transformer.analysis.plain_attention import plain_weights, without_parameters
+from transformer.analysis.one_weight import sites, walk
+from transformer.analysis.plain_attention import plain_weights, projected, read_by, without_parameters
 from transformer.checkpoint.load import load
 from transformer.runs.running import replay, run
 
