@@ -89,6 +89,7 @@ def test_an_example_of_zh_en_shows_what_it_can():
         "He goes to school by bus every day.",
         "If it rains tomorrow, we'll stay home.",
         "I don't know why she got angry.",
+        "Xiao Mei is beautiful and beautiful.",  # an example of what 人 attends to; its translation is half right
     ]
 
 

@@ -290,7 +290,8 @@ SUFFIXES = {".py", ".pyi", ".js", ".css", ".ts", ".toml"}
 EXTENSIONS = "glassformer/extensions/"
 CODE = (".py", ".js", ".css", ".ts")  # of an extension; texts of lessons and cards are data
 FOLDER = 2_760  # a page with all its parts, since small parts have no folders of their own
-LARGER = {}  # folders of pages that may have more, each with how much and why
+# Folders of pages that may have more, each with how much and why.
+LARGER = {"glassformer/attention": (2_940, "one part more, which compares attention with none of its parameters")}
 
 
 @cache
@@ -304,7 +305,7 @@ def lengths():
 
 def test_the_product_its_kernel_and_each_extension_stay_within_their_budgets():
     kernel = sum(n for path, n in lengths().items() if not path.startswith(EXTENSIONS))
-    assert sum(lengths().values()) <= 118_400
+    assert sum(lengths().values()) <= 119_000
     assert kernel <= 53_300
     names = {path.split("/")[2] for path in lengths() if path.startswith(EXTENSIONS)}
     counted = {

@@ -1,10 +1,10 @@
-"""The page Attention: all heads, one map, flow, one weight, what heads do; and its fields of the view."""
+"""The page Attention: all heads, one map, flow, one weight, no parameters, what heads do; its fields of the view."""
 
 from typing import Literal
 
 from glassformer.state.fields import MAX_LAYER, Look, flag, part, places, text
 
-AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
+AttentionPanel = Literal["overview", "head", "flow", "walk", "plain", "table"]
 MOST_HEADS = 128
 
 

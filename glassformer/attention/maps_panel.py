@@ -1,8 +1,9 @@
-"""The parts All heads, One map and Flow of the Attention page, and the text about the selected cell."""
+"""The parts All heads, One map, Flow and Without parameters of the Attention page, and the selected cell's text."""
 
 from functools import partial
 from typing import Any, Final
 
+from glassformer.attention import plain_pictures
 from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap
 from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, columns, drawn_flow, is_long, one_map, open_map
@@ -11,6 +12,7 @@ from glassformer.components.flow_component import flow_view, last_choice
 from glassformer.components.flow_data import Flow
 from glassformer.runs.map_axes import mask_reason, sides
 from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import cover_box, drawing
 from glassformer.shared.i18n import here, st
@@ -87,6 +89,19 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
             on_click=partial(session.replace, run.slot, panel="walk"),
             icon=":material/arrow_forward:",
         )
+
+
+def without_parameters(run: OpenRun, row: Any) -> None:
+    """Draw the part, with its controls in `row`."""
+
+    def drawn() -> None:
+        if (found := plain_pictures.open_plain(run)) is None:
+            st.info(ALL_SPECIAL)
+            return
+        drawing.beside(*(partial(show, one, found) for one in plain_pictures.THREE), widths=(6, 6, 7), gap="medium")
+
+    map_controls(run, row, "plain")
+    below(run, drawn)
 
 
 def lines(run: AnyRun, row: Any) -> None:

@@ -169,9 +169,31 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
 # ---------------------------------------------------------------- the steps
 
 
+def _query(o: OpenWeight) -> Written:
+    said = [
+        say(
+            "A database returns the value whose key equals the query. Attention compares the query with every key and "
+            "takes a share of every value."
+        ),
+        say(
+            "W_Q turns the token's vector x into q, what the token looks for. The formula shows the number of q with "
+            "the largest absolute value."
+        ),
+    ]
+    then = say("The model then normalises or rotates q and k.") if text.is_changed(o.config, o.walk) else ""
+    return (say("##### 1. q = W_Q · x"), joined(" ", filter(None, [*said, then])), text.projection("q", o.begin[0]))
+
+
+def _key(o: OpenWeight) -> Written:
+    said = [say("W_K turns the token's vector x into k, what the token offers.")]
+    if o.walk.kind != "cross":
+        said.append(say("Without W_Q and W_K, most tokens would fit themselves best: see “Without parameters”."))
+    return say("##### k = W_K · x"), joined(" ", said), text.projection("k", o.begin[1])
+
+
 def _dot(o: OpenWeight) -> Written:
     return (
-        say("##### 1. q · k: how well do they match?"),
+        say("##### 2. q · k"),
         say(
             "The query's vector q and the key's vector k have {n} numbers each. Multiply them number by number and "
             "add up the products. The largest terms are:",
@@ -186,7 +208,7 @@ def _scores(o: OpenWeight) -> Written:
     if text.is_otherwise(o.config, w):
         return text.score_stage(o.config, w)
     return (
-        say("##### 2. ÷ √d_head: the score"),
+        say("##### 3. ÷ √d_head: score"),
         say(
             "q · k is computed in the same way for every key. With many dimensions, scores would grow so large "
             "that the softmax would give almost all the weight to one key; dividing by √{n} prevents this.",
@@ -206,13 +228,13 @@ def _mask(o: OpenWeight) -> Written:
         say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed),
         say("The chosen key is {reason}.", reason=reason) if reason else say("The mask leaves the chosen key open:"),
     ]
-    return say("##### 3. + mask"), joined(" ", said), text.masked(w)
+    return say("##### 4. + mask"), joined(" ", said), text.masked(w)
 
 
 def _softmax(o: OpenWeight) -> Written:
     w = o.walk
     return (
-        say("##### 4. softmax: the weights"),
+        say("##### 5. softmax: weights"),
         say(
             "Subtract the row's largest score from each score to get d, raise e to the power d, and divide by the "
             "sum of these powers over the row. The weights are between 0 and 1 and sum to 1."
@@ -250,7 +272,7 @@ def _written(number: str) -> str:
 def _head_output(o: OpenWeight) -> Written:
     dimension, formula = text.head_output(o.walk)
     return (
-        say("##### 5. · V: the head's output"),
+        say("##### 6. · V: the head's output"),
         say(
             "Each key's value vector v is multiplied by its weight; the sum is the head's output o. The number "
             "with the largest absolute value is in dimension {place}:",
@@ -265,9 +287,9 @@ def _share(o: OpenWeight) -> Written:
     place = anatomy(o.config).attention(o.walk.kind)
     beginning = f"{place.stack}.layers.{o.walk.layer}.{place.sublayer}."
     if absent := said_of(stand_ins(o.run.checkpoint.model), beginning):
-        return say("##### 6. No W_O: what this head adds"), absent[0], formula
+        return say("##### 7. No W_O: what this head adds"), absent[0], formula
     return (
-        say("##### 6. · W_O: what this head adds"),
+        say("##### 7. · W_O: what this head adds"),
         say(
             "This head's {n} columns of W_O turn o into y, its contribution to the sub-layer's output. The number "
             "with the largest absolute value is in dimension {place}:",
@@ -287,6 +309,7 @@ def _against_others(o: OpenWeight) -> Written:
 
 
 STAGES: Final = (
+    ((_query,), (_key,)),
     ((_dot,), (pictures.products,)),
     ((_scores, pictures.scores), (_mask, pictures.masked)),
     ((_softmax, pictures.weights), (_table,)),

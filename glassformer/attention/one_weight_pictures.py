@@ -27,6 +27,7 @@ from glassformer.runs.viewed_run import RunScene, ViewedRun, VisibleTrace
 from glassformer.shared.model_notes import formula
 from glassformer.state.view import cell_of, fields, place_of, row_below
 from transformer.analysis.one_weight import Tops, Walk, place, sites, walk, worth_seeing
+from transformer.analysis.plain_attention import Projection, projected, read_by
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
@@ -77,6 +78,7 @@ class OpenWeight(RunScene):
     axes: MapAxes  # what rows and columns are
     # q, k and v of this head for every token that may be seen, each [token, d_head].
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray]
+    begin: tuple[Projection, Projection]  # how the query and the key begin
     own_row: int | None  # the row, if the page chose it by itself
 
     @property
@@ -124,7 +126,8 @@ def open_weight(run: ViewedRun) -> OpenWeight:
     """The walk to the selected weight; errors as of `ModelAccess`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.visible), run.checkpoint
     axes, where = sides(run.visible, kind), place(kind, shown.layer)
-    recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))
+    needed = (*sites(kind, shown.layer, config=checkpoint.config), *read_by(checkpoint.config, kind, shown.layer))
+    recorded = run.work.replay(checkpoint, run.trace, tuple(dict.fromkeys(needed)))
     model_does = checkpoint.model.attentions(kind)[shown.layer].scoring
     rows = (_inside(run.view.query, axes.queries), shown.query, axes.current, 0)
     found = walk(
@@ -139,7 +142,8 @@ def open_weight(run: ViewedRun) -> OpenWeight:
         how=tap_for(run.trace.query.interventions, checkpoint).child(where).setting("scoring", model_does),
     )
     queries = recorded[f"{where}.queries"][shown.head, : len(axes.queries)]  # [token, d_head]
-    return OpenWeight(run, found, axes, (queries, found.keys, found.values), shown.query)
+    begin = projected(recorded, checkpoint.model, found)
+    return OpenWeight(run, found, axes, (queries, found.keys, found.values), begin, shown.query)
 
 
 def _inside(wanted: int | None, labels: list[str]) -> int | None:

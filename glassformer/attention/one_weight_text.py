@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.one_weight import Walk, biased
+from transformer.analysis.plain_attention import Projection
 from transformer.i18n import joined, say, say_n, through
 from transformer.model.config import ModelConfig
 
@@ -89,6 +90,15 @@ def products(
     beginnings = [f"{name} &= ", *["&+ "] * len(parts)]
     lines = [joined("", line) for line in zip(beginnings, parts, strict=False)]
     return _lines(*lines, f"&= {tex(result(float(terms.sum()), by_hand))}")
+
+
+def projection(name: str, made: Projection) -> str:
+    """The number of W · x + b with the largest absolute value, as a formula."""
+    place = int(np.nan_to_num(np.abs(made.made)).argmax())
+    weights, x = made.matrix[place], made.x
+    if made.bias[place]:  # one more term, b · 1
+        weights, x = np.append(weights, made.bias[place]), np.append(x, 1.0)
+    return products(rf"{name}_{{{place}}}", weights, x)
 
 
 def dot(walk: Walk) -> str:
@@ -246,7 +256,7 @@ def score_stage(config: ModelConfig, walk: Walk) -> tuple[str, str, str]:
         cap = walk.how.cap
         said.append(say("Then the score s is capped: {cap:g} · tanh(s / {cap:g}) never exceeds ±{cap:g}.", cap=cap))
     formula = score_otherwise(walk, with_bias=biased(config, walk.kind))
-    return say("##### 2. The score"), joined(" ", said), formula
+    return say("##### 3. The score"), joined(" ", said), formula
 
 
 def _scale(walk: Walk) -> str:

@@ -81,6 +81,15 @@ PLACES = {
                       changes="keybias-all.3.0"),
     "drafts": TermLocation("search", say("How tokens are chosen: drafts"), {"search_panel": "drafts"}),
     "heads": TermLocation("attention", say("What heads do"), {"panel": "table", "measure": "log_prob"}),
+    "plain": TermLocation("attention", say("Attention: without parameters"), {"panel": "plain"}),
+    "shared_heads": TermLocation("attention", say("Attention: shared key-value heads"), {"panel": "walk"},
+                          has=lambda config: config.n_kv_heads < config.n_heads, shown_by="addition"),
+    "families": TermLocation("inside", say("Inside: what known models are made of"),
+                      {"inside_panel": "model", "families": True}),
+    "window": TermLocation("attention", say("What if: a window of one token on each side"), {"panel": "overview"},
+                    changes="window-all.1"),
+    "random_features": TermLocation("compare", say("What if: random features instead of the softmax"),
+                             {"compared": "changed"}, changes="features-all.64.0"),
     "no_scale": TermLocation("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scores-not-scaled"}),
     "forcing": TermLocation("forcing", say("Teacher forcing")),
     "credit": TermLocation("matters", say("What matters: tokens"), {"matters_panel": "pieces"}),
@@ -158,7 +167,9 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
 def is_there(place: TermLocation) -> bool:
     """Whether what is seen at a place is there, which an extension may have that is gone."""
     for name, value in place.fields.items():
-        words = [word for word in all_fields()[name].words if isinstance(word, str)] if name in all_fields() else [""]
+        if name not in all_fields():
+            return False
+        words = [word for word in all_fields()[name].words if isinstance(word, str)]
         if words and isinstance(value, str) and value not in words:
             return False
     return menu.has(place.page) and (not place.changes or place.changes.partition("-")[0] in kinds())

@@ -15,6 +15,7 @@ class InsideLook(Look):
     inside_panel: Literal["model", "stream", "lens", "ffn", "pieces", "fast"] = choice("inside", "model")
     neuron: int | None = place("neuron", MAX_PLACE)  # of a feed-forward layer, from 0; None for the page's own choice
     tokens: int | None = integer("tokens", MAX_PLACE)  # length for which costs are counted; None for the sentence's
+    distances: bool = flag("distances")  # whether the table of kinds of layers is open
     tile: int = integer("tile", MAX_PLACE, 1)  # up to which tile of keys a softmax was walked, from 1
     tile_keys: int = integer("tile_keys", MAX_PLACE, 2)  # how many keys a tile has
     block: int = integer("block", MAX_PLACE, 4)  # how many tokens a block of the KV cache has

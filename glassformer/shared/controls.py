@@ -209,6 +209,11 @@ def switch(kept: ControlBinding, label: str, *, help: str | None = None) -> bool
     return st.toggle(label, key=kept.key, help=help, on_change=_taking(kept, bool))
 
 
+def fold(kept: ControlBinding, label: str) -> Any:
+    """Draw a fold that the address opens; what is in it is drawn only if its `open` says so."""
+    return st.expander(label, type="compact", key=kept.key, expanded=bool(kept.value), on_change=_taking(kept, bool))
+
+
 def slider(kept: ControlBinding, label: str, least: int, most: int) -> int:
     """Draw a slider of whole numbers; a value outside shows as the nearest."""
     value = min(max(int(kept.value), least), most)

@@ -108,3 +108,18 @@ def test_blocks_of_other_pages_have_their_addresses(page):
     assert "decoder.1.ffn" not in links
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("encoder.1.self_attn").run())
     assert "Open its view" in [text.value for text in test.markdown]  # a link, where there is a menu of pages
+
+
+def test_the_address_opens_the_table_of_kinds_of_layers(page):
+    def rows(**more):
+        test = page(model="reverse", src="glass", **more)
+        found = [one.value for one in test.table if "Recurrence" in {str(cell) for cell in one.value.iloc[:, 0]}]
+        return [list(map(str, row)) for one in found for row in one.to_numpy()]
+
+    assert rows() == []
+    attention, window, recurrence, convolution, dilated = rows(distances="1")
+    n = int(recurrence[2])
+    assert attention[1:4] == ["1", "1", str(n)]
+    assert window[1] == convolution[1] == recurrence[1] == str(n - 1)
+    assert recurrence[4] == f"{2 * n * 64 * 64:,}"
+    assert 1 < int(dilated[1]) < n - 1

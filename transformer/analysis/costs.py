@@ -213,6 +213,23 @@ def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
     return sums | {"rest": sum(counts.values()) - sum(sums.values())}
 
 
+def kinds_of_layers(n: int, d: int, *, side: int) -> dict[str, tuple[int, int, int]]:
+    """What a layer over n tokens of width d needs: path, steps in training, multiply-adds; reach: `side` on each side.
+
+    The path is how many layers, or steps, take the first token to the last. Table 1 of the paper gives orders: it
+    leaves out attention's projections, 4·n·d², and log_k(n) is the path of dilated convolutions only (section 4).
+    """
+    k, maps = 2 * side + 1, 2 * n * d
+    dilated = next(depth for depth in range(n + 1) if (k**depth - 1) // 2 >= n - 1)  # each layer reaches k times as far
+    return {
+        "attention": (min(n - 1, 1), 1, 4 * n * d * d + maps * n),
+        "window": (-(-(n - 1) // side), 1, 4 * n * d * d + maps * min(k, n)),
+        "recurrence": (n - 1, n, 2 * n * d * d),
+        "convolution": (-(-(n - 1) // side), 1, k * n * d * d),
+        "dilated": (dilated, 1, k * n * d * d),
+    }
+
+
 Shape = tuple[int, ...]
 
 

@@ -15,9 +15,9 @@ Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -27,13 +27,10 @@ from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.attention_scores import Scoring
 from transformer.model.config import ModelConfig
+from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
-from collections.abc import Callable
-from typing import Final
-
-from transformer.runs.trace import Trace
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 

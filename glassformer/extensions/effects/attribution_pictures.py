@@ -41,6 +41,7 @@ MATTERS = Page(
         PartEntry("pieces", say("Tokens"), "glassformer.extensions.effects.matters_panels:pieces"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters_panels:draw_logit"),
         PartEntry("paths", say("Why this token"), "glassformer.extensions.effects.path_panel:draw"),
+        PartEntry("depth", say("Gradients"), "glassformer.extensions.effects.matters_panels:draw_depths"),
         PartEntry(
             "ladder", say("From minimal to complete"), "glassformer.extensions.effects.matters_panels:draw_ladder"
         ),
@@ -271,7 +272,7 @@ def key_of(run: ViewedRun, name: str, *more: Hashable) -> Hashable:
 _Found = TypeVar("_Found", bound=np.ndarray | ArrayRecord)
 
 
-def _made(run: ViewedRun, name: str, work: Callable[[AttributionTarget], _Found], *more: Hashable) -> _Found:
+def measured_of(run: ViewedRun, name: str, work: Callable[[AttributionTarget], _Found], *more: Hashable) -> _Found:
     """What some work makes of the step, once for all who look at it."""
     checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
     key = key_of(run, name, step, *more)
@@ -298,12 +299,12 @@ class Owed(RunScene):
 
 def weighed_of(run: ViewedRun) -> AttentionCredit:
     """What the step's row takes from each piece."""
-    return _made(run, "weighed", weigh)
+    return measured_of(run, "weighed", weigh)
 
 
 def gradient_of(run: ViewedRun) -> np.ndarray:
     """Input x gradient of each piece."""
-    return _made(run, "gradient", input_times_gradient)
+    return measured_of(run, "gradient", input_times_gradient)
 
 
 def owed(run: ViewedRun) -> Owed | None:
@@ -383,7 +384,7 @@ def open_logit(run: ViewedRun) -> Logit | None:
     rival = rival_of(run)
     others = () if rival is None else (rival,)
     written = run.trace.tgt_ids[run.view.step]
-    return Logit(run, _made(run, "contributions", lambda one: contributions(one, others), written, others))
+    return Logit(run, measured_of(run, "contributions", lambda one: contributions(one, others), written, others))
 
 
 LOGIT = MATTERS.part("logit", open_logit, asks=True)

@@ -10,7 +10,8 @@ EffectAt = Literal["output", "step"]
 class EffectsLook(Look):
     """What is looked at on these pages alone."""
 
-    matters_panel: Literal["pieces", "logit", "paths", "ladder"] = choice("matters", "pieces")  # which part of the page
+    # Which part of the page What matters.
+    matters_panel: Literal["pieces", "logit", "paths", "depth", "ladder"] = choice("matters", "pieces")
     mistake: str = text("mistake", "auto")  # name of a wiring; "auto" is the first that can be shown
     variant: str = text("variant", most=LONGEST_NAME)  # its changes as an address has them; the first way by default
     changed_map: str = text("map")  # such as cross.2.1; the one that the mistake changes most by default

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects import attribution_pictures as pictures
+from glassformer.extensions.effects import depth_pictures
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
 from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects, hiding
 from glassformer.extensions.effects.attribution.target import AttentionCredit, ask, ask_each
@@ -60,7 +61,9 @@ def draw(run: OpenRun) -> None:
     MATTERS.entry(run).draw(run, row)
 
 
+WRITES_NOTHING: Final = say("This encoder-only model generates no output, so there are no steps to explain.")
 REVEAL: Final = "matters_pieces_reveal"
+REVEAL_DEPTHS: Final = "matters_depths_reveal"
 HIDING: Final = "matters_hiding"
 INTEGRATING: Final = "matters_integrating"
 _PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
@@ -69,8 +72,7 @@ _POINTS: Final = 100  # of all lines together until the error is small, about
 
 def pieces(run: OpenRun, row: Any) -> None:
     """Draw the part Pieces, with its controls in `row`."""
-    why_not = say("This encoder-only model generates no output, so there are no steps to explain.")
-    draw_part(run, row, _choices, _credit, why_not=why_not, key=REVEAL)
+    draw_part(run, row, _choices, _credit, why_not=WRITES_NOTHING, key=REVEAL)
 
 
 def draw_part(
@@ -186,6 +188,16 @@ REVEAL_LOGIT: Final = "matters_logit_reveal"
 def draw_logit(run: OpenRun, row: Any) -> None:
     """Draw the part Logit, with its controls in `row`."""
     draw_part(run, row, choose_rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
+
+
+def draw_depths(run: OpenRun, row: Any) -> None:
+    """Draw the part Gradients."""
+
+    def drawn(run: OpenRun) -> None:
+        if (scene := attempt(lambda: depth_pictures.depths(run))) is not None:
+            show(depth_pictures.gradients, scene)
+
+    draw_part(run, row, lambda run: None, drawn, why_not=WRITES_NOTHING, key=REVEAL_DEPTHS)
 
 
 def draw_ladder(run: OpenRun, row: Any) -> None:

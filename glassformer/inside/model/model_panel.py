@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from glassformer.inside.features import in_words, not_drawn
 from glassformer.inside.model import model_pictures as pictures
@@ -16,7 +16,8 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.run_address import address
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import controls, drawing, menu
-from glassformer.shared.i18n import st, table
+from glassformer.shared.i18n import frame, st, table
+from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
@@ -46,6 +47,39 @@ def draw(run: OpenRun, row: Any) -> None:
         shapes.draw(run)
     with st.expander(say("Parameters and multiply-adds"), type="compact"):
         _costs(o)
+    fold = controls.fold(controls.field(o.slot, "distances"), say("How far apart are two words?"))
+    if fold.open:
+        with fold:
+            _distances(o)
+    draw_below(o)
+
+
+SIDE: Final = 1  # tokens on each side that a window or a convolution reaches
+LAYERS: Final = {
+    "attention": (say("Attention"), "n²·d"),
+    "window": (say("Attention in a window of {k} keys", k=2 * SIDE + 1), "k·n·d"),
+    "recurrence": (say("Recurrence"), "n·d²"),
+    "convolution": (say("Convolution of width {k}", k=2 * SIDE + 1), "k·n·d²"),
+    "dilated": (say("The same, dilated"), "k·n·d²"),
+}
+
+
+def _distances(o: OpenModel) -> None:
+    """Draw table 1 of the paper, counted for the length and the width at hand."""
+    n, d = o.n, o.config.d_model
+    rows = [
+        [LAYERS[name][0], f"{path:,}", f"{steps:,}", f"{n:,}", f"{work:,}", LAYERS[name][1]]
+        for name, (path, steps, work) in costs.kinds_of_layers(n, d, side=SIDE).items()
+    ]
+    names = [say("Layer, n = {n:,}, d = {d:,}", n=n, d=d), say("Path from first to last token")]
+    names += [say("Steps in training"), say("Steps in writing"), say("Multiply-adds"), say("Order in the paper")]
+    st.table(frame(rows, columns=names), hide_index=True, alt=say("Path, steps and cost of kinds of layers."))
+    said = say(
+        "Table 1 of Vaswani et al. (2017) in numbers. The paper leaves out attention's projections, 4·n·d²: here "
+        "{share:.0%} of its work. log_k(n) layers are enough for dilated convolutions only.",
+        share=2 * d / (2 * d + n),
+    )
+    st.caption(said)
 
 
 # ------------------------------------------------------------------------------------------------ the diagram

@@ -106,3 +106,36 @@ def test_recorded_shapes_are_those_of_the_values(model):
     assert seen.sites.keys() == sites(model.config).keys()
     with pytest.raises(QueryError, match="at most 16"):
         shapes_of(model, [4] * 17, [4] * 17)
+
+
+def layers_until_they_meet(n, reach):
+    """How many layers take the first of n tokens to the last; `reach` says how far apart layer i's neighbours are."""
+    seen, layer = {0}, 0
+    while n - 1 not in seen:
+        seen |= {token + step for token in seen for step in reach(layer) if token + step < n}
+        layer += 1
+    return layer
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 11, 14, 15, 64])
+@pytest.mark.parametrize("side", [1, 2])
+def test_kinds_of_layers_by_walking_and_by_loops(n, side):
+    d, k = 6, 2 * side + 1
+    found = costs.kinds_of_layers(n, d, side=side)
+    near = range(-side, side + 1)
+    walked = {
+        "attention": layers_until_they_meet(n, lambda layer: range(n)),
+        "window": layers_until_they_meet(n, lambda layer: near),
+        "convolution": layers_until_they_meet(n, lambda layer: near),
+        "recurrence": layers_until_they_meet(n, lambda layer: (0, 1)),
+        "dilated": layers_until_they_meet(n, lambda layer: [step * k**layer for step in near]),
+    }
+    assert {name: path for name, (path, _, _) in found.items()} == walked
+    assert {name: steps for name, (_, steps, _) in found.items()} == dict.fromkeys(found, 1) | {"recurrence": n}
+    one = tiny_config(**DECODER, d_model=d, n_heads=1, n_decoder_layers=1)
+    counted = costs.multiply_adds(one, n_source=1, n_target=n)
+    assert found["attention"][2] == counted["decoder_projections"] + counted["decoder_maps"]
+    assert found["window"][2] == counted["decoder_projections"] + sum(2 * d for _ in range(n) for _ in range(min(k, n)))
+    products = [(i, o) for _ in range(n) for o in range(d) for i in range(d)]
+    assert found["recurrence"][2] == 2 * len(products)  # one matrix for the token, one for the state
+    assert found["convolution"][2] == found["dilated"][2] == k * len(products)

@@ -19,9 +19,10 @@ section 5 for the baseline and the points.
 Shapes: R rows, P pieces, D d_model, n points.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -80,7 +81,15 @@ def _with_gradients(model: Transformer) -> Iterator[None]:
             "that mode."
         )
     with torch.inference_mode(False), torch.enable_grad():
-        yield
+        try:
+            yield
+        except RuntimeError as error:
+            if "Inference tensors" not in str(error):
+                raise
+            raise QueryError(
+                "gradients cannot be computed: this run takes values from another run, and gradients cannot flow "
+                "back through them."
+            ) from error
 
 
 def embeddings(asked: AttributionTarget) -> Tensor:
@@ -105,20 +114,28 @@ def gradient(asked: AttributionTarget, x: Tensor) -> tuple[Tensor, Tensor]:
     """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text per row."""
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
-        try:
-            # Record every site, weights too: the backward pass of torch's fused attention gives NaN for a query without
-            # open keys.
-            given = Replacer({asked.tokens: lambda before: leaf.to(before.device), "*": _ordinary}, causal=True)
-            values = asked.log_probs(tap=asked.tap.also(given), rows=len(x))
-            (slopes,) = torch.autograd.grad(values.sum(), leaf)
-        except RuntimeError as error:
-            if "Inference tensors" not in str(error):
-                raise
-            raise QueryError(
-                "gradients cannot be computed: this run takes values from another run, and gradients cannot flow "
-                "back through them."
-            ) from error
+        # Record every site, weights too: the backward pass of torch's fused attention gives NaN for a query without
+        # open keys.
+        given = Replacer({asked.tokens: lambda before: leaf.to(before.device), "*": _ordinary}, causal=True)
+        values = asked.log_probs(tap=asked.tap.also(given), rows=len(x))
+        (slopes,) = torch.autograd.grad(values.sum(), leaf)
     return values.detach().cpu(), slopes
+
+
+def by_depth(asked: AttributionTarget, sites: Sequence[str]) -> np.ndarray:
+    """The norm of the gradient of the log-probability by the stream at some sites, over all tokens, float64 [site]."""
+    kept: dict[str, Tensor] = {}
+
+    def keep(value: Tensor, *, site: str) -> Tensor:
+        begins = site.endswith("embedding.output")
+        kept[site] = value.detach().clone().requires_grad_(True) if begins else _ordinary(value)
+        return kept[site]
+
+    with _with_gradients(asked.model):
+        given = Replacer({site: partial(keep, site=site) for site in sites} | {"*": _ordinary}, causal=True)
+        value = asked.log_probs(tap=asked.tap.also(given)).sum()
+        slopes = torch.autograd.grad(value, [kept[site] for site in sites])
+    return np.array([float(one.double().norm()) for one in slopes])
 
 
 def input_times_gradient(asked: AttributionTarget) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from glassformer.extensions.effects.attribution import gradients
 from glassformer.extensions.effects.attribution.gradients import (
     FLOOR,
     baseline_of,
+    by_depth,
     embeddings,
     gradient,
     input_times_gradient,
@@ -18,12 +20,14 @@ from glassformer.extensions.effects.attribution.gradients import (
 )
 from glassformer.extensions.effects.attribution.target import ask
 from glassformer.extensions.effects.attribution_pictures import completeness
+from glassformer.extensions.what_if.interventions.layer_changes import NoNorm, NoResidual, SwapNorms
 from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
-from tests.transformer.tiny import DECODER
+from tests.transformer.tiny import DECODER, tiny_config
 from transformer import ZeroHead, load, run
 from transformer.errors import QueryError
-from transformer.model.taps import Replacer, tap_of
+from transformer.model.taps import Recorder, Replacer, both, tap_of
+from transformer.runs.apply_interventions import tap_for
 from transformer.runs.array_records import whole
 
 SMOOTH = {"activation": "gelu"}
@@ -51,6 +55,33 @@ def test_gradients_agree_with_finite_differences(shape):
         assert float((slopes * along).sum()) == pytest.approx(measured, abs=1e-8)
     by_piece = input_times_gradient(question)
     np.testing.assert_allclose(by_piece, (x * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("change", [(), (NoResidual(), NoNorm()), (SwapNorms(),)])
+def test_the_gradient_at_a_layer_has_the_length_that_finite_differences_give(shape, change):
+    if change and any(one.unfit(tiny_config(**shape)) for one in change):
+        return
+    question = asked(**shape)
+    ground = SimpleNamespace(model=question.model, config=question.model.config)
+    question = replace(question, tap=both(question.tap, tap_for(change, ground)))
+    stacks = [stack.name for stack in question.model.anatomy.stacks]
+    sites = [f"{stacks[0]}.embedding.output", f"{stacks[-1]}.0.output"]
+    found = by_depth(question, sites)
+    for site, length in zip(sites, found, strict=True):
+        recorder = Recorder([site])
+        question.log_probs(tap=question.tap.also(recorder))
+        x = recorder.values[site].clone()
+        slopes = torch.zeros_like(x)
+        for place in np.ndindex(*x.shape):
+            ends = []
+            for step in (1e-5, -1e-5):
+                moved = x.clone()
+                moved[place] += step
+                given = Replacer({site: lambda _, moved=moved: moved})
+                ends.append(float(question.log_probs(tap=question.tap.also(given))[0]))
+            slopes[place] = (ends[0] - ends[1]) / 2e-5
+        assert length == pytest.approx(float(slopes.norm()), rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.parametrize(("shape", "baseline"), [(SHAPES[0], "zero"), (SHAPES[1], "mean")])

@@ -30,6 +30,7 @@ from glassformer.extensions.lessons.library.case import (
 from glassformer.extensions.what_if.interventions.layer_changes import Temper
 from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
 from transformer.analysis.one_weight import LEAST_KEYS, Walk, place, sites, walk, worth_seeing
+from transformer.analysis.plain_attention import without_parameters
 from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.attention_scores import plain_scores
@@ -129,6 +130,7 @@ MOST_CHOICES: Final = 4
 TIED: Final = 0.01
 """Products, in parts of their spread, that are nearer than this have no winner that a reader could tell."""
 
+OWN_SHARE: Final = (0.2, 0.8)
 COUNTS: Final = 0.01  # a key whose weight is above this still counts
 ROUNDED: Final = 0.005  # weights that differ by less look the same with two digits
 
@@ -204,6 +206,26 @@ def own_key_rows(case: Case) -> Answer:
     n = len(best)
     variant = "none" if own == 0 else ("every" if own == n else ("most" if 2 * own > n else "some"))
     return Answer(right=float(own), values={"k": own, "n": n}, variant=variant, usual=float(n))
+
+
+def self_attention(case: Case) -> dict[str, Any]:
+    """The encoder's attention within its text, or the decoder's if there is no encoder."""
+    refuse_if(not case.trace.keeps_maps, Refusal.TOO_LONG)
+    return {"kind": "encoder" if "encoder" in case.trace.kinds else "decoder"}
+
+
+def own_share_without_parameters(case: Case) -> Answer:
+    """The weight of a token on itself, and on equal tokens, by softmax(A·Aᵀ) of embeddings times √d_model."""
+    kind: Kind = case.picked["kind"]
+    ids = np.array(case.trace.read_ids if kind == "decoder" else case.trace.src_ids)
+    equal = ids[:, None] == ids  # [query, key]
+    refuse_if(len(set(ids)) < LEAST_KEYS, Refusal.TOO_SHORT)
+    found = without_parameters(case.checkpoint.model, kind, ids.tolist(), ids.tolist(), case.trace.mask(kind, 0))
+    plain, scaled = (float((weights * equal).sum(axis=-1).mean()) for weights in found)
+    heads = (case.trace.maps(kind) * equal).sum(axis=-1).mean(axis=-1)  # [layer, head]
+    right = between(OWN_SHARE, scaled, ("little", "part", "all"))
+    values = {"plain": plain, "scaled": scaled, "least": float(heads.min()), "most": float(heads.max())}
+    return Answer(right=right, options=worded("little", "part", "all"), values=values)
 
 
 def look_up(case: Case) -> Answer:
