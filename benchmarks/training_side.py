@@ -26,7 +26,7 @@ from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.settings import TrainSettings
 from transformer.checkpoint.free_memory import keep_freed_memory
 from transformer.model.config import ModelConfig
-from transformer.model.layers import Dropout
+from transformer.model.module import Dropout
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 

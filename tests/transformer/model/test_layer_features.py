@@ -14,7 +14,8 @@ from tests.transformer.tiny import DECODER, ENCODER, laid_out, random_ids, tiny_
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
-from transformer.model.layers import Dropout, Residual, random_bytes
+from transformer.model.layers import Residual
+from transformer.model.module import Dropout, random_bytes
 from transformer.tap import Recorder, Replacer, sites, tap_of
 
 STACKS = {"both": {}, "decoder": DECODER, "encoder": ENCODER}
