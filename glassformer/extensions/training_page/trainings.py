@@ -1,6 +1,7 @@
 """Trainings started by users: one at a time, each in a process of its own; queue, limits, resuming, expiry.
 
-The process runs `python -m transformer train ...` (`training_worker`). The server reads its folder: the checkpoint, its
+The process runs `python -m transformer train ...` (`training_worker`); a training of several models runs it for one
+after the other, within the same limits. The server reads its folder: the checkpoint, its
 snapshots, `progress.json`. A training has an unguessable name; anyone with it sees the training. A stopped or failed
 one can resume from its last state. A training without views for some hours is removed, all of them when the server
 ends.
@@ -58,15 +59,16 @@ _LOG = logging.getLogger("glassformer.trainings")
 class Plan:
     """A training to run."""
 
-    name: str  # of the checkpoint folder
-    commands: tuple[tuple[str, ...], ...]  # arguments of `python -m transformer`; the last one trains
+    name: str  # of the checkpoint folder; of several the last one
+    commands: tuple[tuple[str, ...], ...]  # arguments of `python -m transformer`
     files: Mapping[str, bytes] = field(default_factory=dict)  # that the commands read, by name
-    minutes: float  # that the last command says, too
+    minutes: float  # in all; the command of a single model says them, too
 
     @property
-    def train(self) -> tuple[str, ...]:
-        """The command that trains."""
-        return self.commands[-1]
+    def trains(self) -> Mapping[str, tuple[str, ...]]:
+        """The commands that train, by the names of the checkpoint folders; a single one is the last command."""
+        found = {one[one.index("--out") + 1]: one for one in self.commands if one[0] == "train" and "--out" in one}
+        return found if len(found) > 1 else {self.name: self.commands[-1]}
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Training:
     folder: Path  # all that belongs to it
     used: float
     times: int = 1  # how often it was begun
-    points: list[tuple[int, float]] = field(default_factory=list)  # step and loss
+    points: dict[str, list[tuple[int, float]]] = field(default_factory=dict)  # step and loss, by name of the model
     due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # scheduled calls
     is_gone: bool = False
 
@@ -104,14 +106,25 @@ class Training:
         return self.folder / self.plan.name
 
     @property
+    def outs(self) -> Mapping[str, Path]:
+        """The folders of all its models, by name, in the order in which they are trained."""
+        return {name: self.folder / name for name in self.plan.trains}
+
+    @property
+    def now(self) -> Path:
+        """The folder of the model that was begun last."""
+        begun = [out for out in self.outs.values() if _beside(out).exists()]
+        return [next(iter(self.outs.values())), *begun][-1]
+
+    @property
     def has_model(self) -> bool:
         """Whether the checkpoint can be opened."""
         return (self.out / CONFIG).exists()
 
     @property
     def beside(self) -> Path:
-        """The folder of trainer-only files."""
-        return self.out.with_name(self.plan.name + ".training")
+        """The folder of trainer-only files of the model that was begun last."""
+        return _beside(self.now)
 
     @property
     def can_go_on(self) -> bool:
@@ -124,7 +137,7 @@ class Training:
         return f"{self.token} {self.times}"
 
     def progress(self) -> TrainingProgress:
-        """Where it is."""
+        """Where it is, with the model that was begun last."""
         try:
             record = json.loads((self.beside / "progress.json").read_bytes())
             return TrainingProgress(
@@ -135,11 +148,16 @@ class Training:
 
     def note(self) -> None:
         """Remember where it is as a point of its curve."""
-        now = self.progress()
-        if now.step and (not self.points or self.points[-1][0] < now.step):
-            self.points.append((now.step, now.loss))
-        if len(self.points) > MOST_POINTS:
-            self.points = self.points[::2]
+        name, now = self.now.name, self.progress()
+        points = self.points.setdefault(name, [])
+        if now.step and (not points or points[-1][0] < now.step):
+            points.append((now.step, now.loss))
+        if len(points) > MOST_POINTS:
+            self.points[name] = points[::2]
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(out.name + ".training")
 
 
 class Trainings:
@@ -229,7 +247,7 @@ class Trainings:
             training.note()
             return JobStatus("running")
         now = training.progress()
-        return JobStatus("done") if 0 < now.steps <= now.step else seen
+        return JobStatus("done") if 0 < now.steps <= now.step and training.now == training.out else seen
 
     def _is_others(self, training: Training) -> bool:
         """Whether another replica runs or queues it."""
@@ -349,9 +367,10 @@ class Trainings:
 
     def _train(self, training: Training, job: Job) -> None:
         self._running = training
+        end = time.monotonic() + 60 * training.plan.minutes + self._late
         try:
             for command in _to_run(training):
-                self._run(training, command, job)
+                self._run(training, command, job, end)
         finally:
             _do_what_is_due(training, everything=True)
             training.lock.let_go()
@@ -360,11 +379,11 @@ class Trainings:
                 if training.is_gone:
                     shutil.rmtree(training.folder, ignore_errors=True)
 
-    def _run(self, training: Training, command: tuple[str, ...], job: Job) -> None:
+    def _run(self, training: Training, command: tuple[str, ...], job: Job, end: float) -> None:
         """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or exceeded a limit."""
         _LOG.info("training %s: %s", training.plan.name, " ".join(command))
         process = self._process(training, command)
-        end, looked = time.monotonic() + 60 * training.plan.minutes + self._late, time.monotonic()
+        looked = time.monotonic()
         took_too_much: Sentence | None = None
         try:
             while process.poll() is None and not job.stopped.wait(LOOK_SECONDS) and took_too_much is None:
@@ -412,19 +431,24 @@ class Trainings:
 
 
 def _to_run(training: Training) -> list[tuple[str, ...]]:
-    """The commands of the first run, or the one that resumes; without a state it starts again."""
+    """The commands of the first run, or the one that resumes and those after it; without a state it starts again."""
+    plan, out = training.plan, training.now
     if training.times == 1:
-        return list(training.plan.commands)
+        return list(plan.commands)
+    train = plan.trains[out.name]
+    at = plan.commands.index(train)
     if training.can_go_on:
-        return [(*training.plan.train, "--resume")]
-    return [*training.plan.commands[:-1], (*training.plan.train, *["--force"] * training.has_model)]
+        return [(*train, "--resume"), *plan.commands[at + 1 :]]
+    before = [command for command in plan.commands[:at] if command not in plan.trains.values()]
+    return [*before, (*train, *["--force"] * (out / CONFIG).exists()), *plan.commands[at + 1 :]]
 
 
 def _with_minutes(plan: Plan, minutes: float) -> Plan:
-    train = list(plan.train)
-    if _MINUTES in train:
+    *before, last = plan.commands
+    train = list(last)
+    if _MINUTES in train and len(plan.trains) == 1:
         train[train.index(_MINUTES) + 1] = f"{minutes:g}"
-    return replace(plan, commands=(*plan.commands[:-1], tuple(train)), minutes=minutes)
+    return replace(plan, commands=(*before, tuple(train)), minutes=minutes)
 
 
 def _stopped(process: subprocess.Popen[bytes]) -> int:

@@ -76,7 +76,7 @@ def test_it_is_watched_to_its_end(make):
     assert stat.S_IMODE(training.folder.stat().st_mode) == 0o700
     assert ended(trainings, training).state == "done"
     assert training.progress().step == 1000
-    assert training.points == [(1000, 1 / 1001)]
+    assert training.points == {"model": [(1000, 1 / 1001)]}
     assert trainings.find(training.token) is training
     assert trainings.seconds_left() is None
 
@@ -134,7 +134,7 @@ def test_a_stopped_one_goes_on_from_its_state(make):
     trainings.resume(training)  # it is under way
     until(lambda: training.progress().step > stood)
     assert (training.folder / "words").read_text().split()[2:] == ["--max-minutes", "10", "--resume"]
-    steps = [step for step, _ in training.points]
+    steps = [step for step, _ in training.points["model"]]
     assert steps == sorted(set(steps))
 
 
@@ -287,7 +287,7 @@ def test_a_stop_is_heard_while_a_real_one_starts(make, tmp_path):
     training = Training("x", reverse(), tmp_path, used=0.0)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process = make(child=training_worker.__name__)._process(training, training.plan.train)
+        process = make(child=training_worker.__name__)._process(training, training.plan.commands[-1])
     finally:
         signal.signal(signal.SIGINT, before)
     assert module._stopped(process) in (INTERRUPTED, -signal.SIGINT)
@@ -302,8 +302,8 @@ def test_points_stay_bounded(tmp_path, monkeypatch):
         record = vars(module.TrainingProgress()) | {"step": step // 2}  # none twice
         (training.beside / "progress.json").write_text(json.dumps(record))
         training.note()
-        assert len(training.points) <= 10
-    steps = [step for step, _ in training.points]
+        assert len(training.points["model"]) <= 10
+    steps = [step for step, _ in training.points["model"]]
     assert steps == sorted(set(steps))
     assert (steps[0], steps[-1]) == (1, 29)
 
