@@ -80,15 +80,19 @@ def find(name: str) -> Training | None:
 
 
 def at(name: str) -> Entry | None:
-    """The checkpoint of a training, also by the name of one of its snapshots; None before the first is written."""
+    """The checkpoint of a training, also by the name of one of its snapshots; None before the first is written.
+
+    Of several, the one that the name says, or else the newest.
+    """
     training = find(name)
     if training is None:
         return None
-    model = name.removeprefix(NAME).partition(AT)[0].partition(":")[2] or training.plan.name
-    out = training.outs.get(model)
-    if out is None or not (out / CONFIG).exists():
+    there = {model: out for model, out in training.outs.items() if (out / CONFIG).exists()}
+    asked = name.removeprefix(NAME).partition(AT)[0].partition(":")[2]
+    model = asked or next(reversed(there), "")
+    if model not in there:
         return None
-    entry = entry_at(out, name_of(training, model), training.folder)
+    entry = entry_at(there[model], name_of(training, model), training.folder)
     return None if entry.error is not None else entry
 
 
@@ -103,8 +107,8 @@ def own() -> dict[str, Entry]:
     there = {name: training for name in mine if (training := find(name)) is not None}
     if len(there) < len(mine):
         st.session_state[OWN] = tuple(there)
-    models = [name_of(training, model) for training in there.values() for model in training.outs]
-    found = {name: at(name) for name in models}
+    models = [(training, model) for training in there.values() for model in training.outs]
+    found = {name_of(training, model): at(f"{name_of(training)}:{model}") for training, model in models}
     return {name: entry for name, entry in found.items() if entry is not None}
 
 

@@ -69,6 +69,31 @@ def is_alive(pid):
         return False
 
 
+def test_several_models_are_trained_in_turn_within_one_limit_and_go_on_where_they_were_stopped(make):
+    trainings = make()
+    commands = [("task",), *(("train", "--out", name) for name in ("a-short", "a-long", "a-last")), ("done",)]
+    training = trainings.begin(Plan(name="a-last", commands=tuple(commands), minutes=5.0))
+    assert list(training.outs) == ["a-short", "a-long", "a-last"]
+    until(lambda: training.now.name == "a-long" and training.progress().step > 3)
+    assert not training.has_model
+    trainings.cancel(training)
+    until(lambda: not trainings.look(training).is_under_way)
+    first = training.points["a-short"]
+    assert first[-1][0] <= 30
+    trainings.resume(training, minutes=3.0)
+    until(lambda: (training.folder / "words").read_text().endswith("train --out a-long --resume"))
+    until(lambda: len(training.points["a-long"]) > 5)
+    assert training.points["a-short"] == first  # it was not trained again
+    assert training.plan.commands == tuple(commands)
+    assert [step for step, _ in training.points["a-long"]] == sorted({step for step, _ in training.points["a-long"]})
+
+    late = make(late=0.0)
+    short = tuple(("train", "--out", f"{n}-short") for n in range(9))
+    seen = ended(late, begun := late.begin(Plan(name="8-short", commands=short, minutes=1 / 60)))
+    assert "took much longer than it may" in str(seen.problem)
+    assert not begun.has_model  # the limit is of all together
+
+
 def test_it_is_watched_to_its_end(make):
     trainings = make()
     training = trainings.begin(plan("done", files={"train.tsv": b"a\tb\n"}))

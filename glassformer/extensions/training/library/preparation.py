@@ -369,7 +369,7 @@ TASKS: Final[Mapping[str, Task]] = {
         _sum, lambda row: str(sum(map(int, row.rstrip("=").split("+")))), train=30_000, longest=DIGITS, shortest=1
     ),
     "palindrome": Task(_palindrome, None, shortest=2 * SHORTEST),
-    "noise": Task(lambda rng, longest: "".join(rng.choices(NOISE, k=rng.randint(SHORTEST, longest))), _noise, 400),
+    "noise": Task(lambda rng, longest: "".join(rng.choices(NOISE, k=rng.randint(SHORTEST, longest))), _noise, 250),
 }
 _DRAWS = 100  # for each line at most: beyond that too few are possible
 

@@ -209,7 +209,8 @@ def side_by_side_spec(
         )
         for i, (name, points) in enumerate(models.items())
     ]
-    spec = lines(title, across, scale, series, height=HEIGHT + 60, top=112)["spec"]
+    spec = lines(title, across, scale, series, height=HEIGHT + 100, top=56)["spec"]
+    spec["layout"]["legend"] |= {"y": -0.2, "yanchor": "top"}  # below, where a narrow page has room for all names
     if seen is not None:
         spec["layout"]["shapes"] = [upright(seen, MARK_COLOR)]
         spec["layout"]["annotations"] = [at_a_line(seen, 1, say("longer than in training"), left=False)]

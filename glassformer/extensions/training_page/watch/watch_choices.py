@@ -46,6 +46,7 @@ ARROW: Final = "=>"  # a tab cannot be typed into a text box
 LONGEST_NOISE: Final = 72  # tokens of a target, with the end piece
 _SPECIAL: Final = 4  # pieces beside those of the texts
 _BATCH, _STEPS = 3000, 32  # target tokens of a step; steps of an epoch, about, where that makes smaller ones
+_FEWER, _FEWER_TOKENS = 20_000, 1000  # lines, and target tokens of a step, of each model of a comparison
 _PIECES: Final = 800  # of words, where single characters would make long rows
 _LONG: Final = 24  # characters of a side on average, beyond which pieces are learned
 _WORDS: Final = ("glass", "abcdef", "transformer", "noon", "aabbcc")
@@ -59,7 +60,8 @@ class Task:
     example: Sentence  # description
     characters: int = 26  # that occur
     longest: int = 13  # tokens of a side, with the end piece
-    far: tuple[int, int] | None = (36, 37)  # `--longest` of texts beyond the training's, and tokens of a side
+    # For a comparison: `--longest` of its training, of what lies beyond it, and tokens of a side of that.
+    lengths: tuple[int, int, int] | None = (8, 24, 25)
     batch: int = _BATCH  # target tokens of a step
     tried: tuple[str, ...] = _WORDS  # examples of its card
 
@@ -77,7 +79,7 @@ TASKS: Final[Mapping[str, Task]] = {
         title=say("Add two numbers"),
         characters=12,
         longest=9,
-        far=(9, 21),
+        lengths=(3, 9, 21),
         example=say("The output is the sum: “47+385=” becomes “432”."),
         tried=("47+385=", "9+9=", "123+456=", "999+1="),
     ),
@@ -85,7 +87,7 @@ TASKS: Final[Mapping[str, Task]] = {
         title=say("Noise"),
         characters=len(NOISE),
         longest=LONGEST_NOISE,
-        far=None,
+        lengths=None,
         batch=300,
         example=say("Each letter of the output was drawn at random, so nothing can be learned, only memorised."),
         tried=("abc", "hgfedcba"),
@@ -183,15 +185,15 @@ PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
             "Small models, one after the other: the first has no mask, positions, scale, heads, residual connections, "
             "norms and depth; each next one has one of them more."
         ),
-        Choices(heads=4, epochs=3, minutes=10, compare="parts"),
+        Choices(heads=4, epochs=8, minutes=10, compare="parts"),
     ),
     "lengths": (
         say("Beyond the training length"),
         say(
-            "Five models, alike but for their positions, learn from up to 12 letters. Then each is asked for up to "
-            "36: do sinusoids extrapolate?"
+            "Five models, alike but for their positions, learn from up to 8 letters. Then each is asked for up to 24: "
+            "do sinusoids extrapolate?"
         ),
-        Choices(heads=4, epochs=5, minutes=10, compare="positions"),
+        Choices(heads=4, epochs=8, minutes=10, compare="positions"),
     ),
     "noise": (
         say("Memorised noise"),
@@ -199,7 +201,7 @@ PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
             "The targets are random letters. The training loss falls all the same; watch the dev loss, and the line "
             "of guessing."
         ),
-        Choices(task="noise", heads=4, epochs=40),
+        Choices(task="noise", heads=4, epochs=50),
     ),
 }
 
@@ -271,8 +273,8 @@ def config_of(chosen: Choices, pairs: Pairs | None = None) -> ModelConfig:
         n_pieces, longest = pairs.n_pieces(), pairs.longest()
     else:
         task = TASKS[chosen.task]
-        far = task.far if chosen.compare == "positions" else None
-        n_pieces, longest = _SPECIAL + task.characters, far[1] if far else task.longest
+        far = task.lengths if chosen.compare == "positions" else None
+        n_pieces, longest = _SPECIAL + task.characters, far[2] if far else task.longest
     return ModelConfig(
         n_encoder_layers=chosen.layers,
         n_decoder_layers=chosen.layers,
@@ -312,13 +314,17 @@ def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
     check(chosen, pairs)
     minutes = min(float(chosen.minutes), MOST_MINUTES)
     files = {} if pairs is None else {"train.tsv": _tsv(pairs.train), "dev.tsv": _tsv(pairs.dev)}
-    commands: list[tuple[str, ...]] = [] if pairs is not None else [("task", chosen.task, "--out", "data")]
     folder, scored, models = "" if pairs else "data/", "", compared(chosen)
+    commands: list[tuple[str, ...]] = []
+    if pairs is None:
+        near, far, _ = (TASKS[chosen.task].lengths if chosen.compare else None) or ("", "", "")
+        fewer = ("--longest", f"{near}", "--train", f"{_FEWER}") if near else ()
+        commands.append(("task", chosen.task, "--out", "data", *fewer))
+        if far and chosen.compare == "positions":
+            commands.append(("task", chosen.task, "--out", "far", "--longest", f"{far}", "--train", "1"))
+            scored = "far/test.tsv"
     if chosen.compare == "positions":
-        far = None if pairs is not None else TASKS[chosen.task].far
-        scored = "far/test.tsv" if far else f"{folder}dev.tsv"
-        if far:
-            commands.append(("task", chosen.task, "--out", "far", "--longest", str(far[0]), "--train", "1"))
+        scored = scored or f"{folder}dev.tsv"
     for end, one in models.items():
         name = f"{'my' if one.task == OWN else one.task}-{end or ('model' if one.causal_mask else 'leak')}"
         card = f"{end or 'card'}.json"
@@ -334,6 +340,8 @@ def _train(
 ) -> tuple[str, ...]:
     config = config_of(chosen, pairs)
     in_characters = pairs is None or pairs.in_characters
+    most = _FEWER_TOKENS if chosen.compare else _BATCH
+    batch = min(TASKS[chosen.task].batch, most) if pairs is None else pairs.batch_tokens()
     n_snapshots = SNAPSHOTS if in_characters and not chosen.compare else SNAPSHOTS // 2
     options: dict[str, object] = {
         "train": f"{folder}train.tsv", "dev": f"{folder}dev.tsv", "out": name, "card": card,
@@ -341,7 +349,7 @@ def _train(
         "pieces": "char" if in_characters else "unigram", "src-vocab": config.src_vocab_size,
         "norm": chosen.norm, "norm-kind": chosen.norm_kind, "activation": config.activation,
         "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
-        "batch-tokens": TASKS[chosen.task].batch if pairs is None else pairs.batch_tokens(),
+        "batch-tokens": batch,
         "epochs": chosen.epochs, "max-minutes": f"{minutes:g}", "rate": f"{chosen.rate:g}",
         "warmup": WARMUP if chosen.warmup else 0, "seed": SEED, "snapshots": n_snapshots, "save-minutes": SAVE_MINUTES,
     } | ({} if chosen.scaled else {"score-scale": 1})  # fmt: skip

@@ -175,7 +175,7 @@ def losses(scene: GrowingCurve) -> Spec:
     ]
     if scene.n_pieces is not None:
         chance, look = math.log(scene.n_pieces), stroke(MARK_COLOR, 1, "dash")
-        name = say("ln {n}: guessing among {n} tokens", n=scene.n_pieces)
+        name = say("guessing: ln {n}", n=scene.n_pieces)
         series.append(_series(name, [(0, chance), (scene.steps, chance)], look, "lines", _NATS))
     if scene.exact:
         right = {"overlaying": "y", "side": "right", "range": [0, 108], "showgrid": False, "dtick": 25}
