@@ -117,8 +117,7 @@ class MultiHeadAttention(Module):
         """
         how, d_head = tap.setting("scoring", self.scoring), tap.setting("d_head", self.d_head)
         if self.training and self.dropout.level:
-            whole = how
-            how = replace(how, weigh=lambda _, scores, mask: self.dropout(whole.weights(scores, mask)))
+            how = replace(how, weigh=lambda _, *given, how=how: self.dropout(how.weights(*given)))
         if cache is not None and cache.complete:
             q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), d_head)  # [B, H, Q, d]
             q = self._ready("queries", q, self.q_norm, order, tap)

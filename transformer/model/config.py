@@ -76,7 +76,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     max_len: int = 256  # most tokens on either side, special ones included
     dropout: float = 0.1  # probability that training zeroes a value of an embedding sum or a sub-layer's output
     attention_dropout: float = 0.0  # the same for attention weights
-    ffn_dropout: float = 0.0  # the same for the values inside the feed-forward layers, after the non-linearity
+    ffn_dropout: float = 0.0  # the same for the values inside the feed-forward layers
     # Steps applied to source text before the tokenizer, in order.
     normalisation: tuple[Normalisation, ...] = ("nfc",)
 
@@ -121,11 +121,9 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 "n_decoder_layers", "found 0, and there are no encoder layers either; a model needs at least one layer."
             )
         for name in DROPOUTS:
-            if not 0.0 <= getattr(self, name) < 1.0:
+            if not 0.0 <= (value := getattr(self, name)) < 1.0:
                 raise ConfigError(
-                    name,
-                    "found {found}, expected a probability of at least 0 and less than 1.",
-                    found=shown(getattr(self, name)),
+                    name, "found {found}, expected a probability of at least 0 and less than 1.", found=shown(value)
                 )
 
     def _check_heads(self) -> None:

@@ -7,8 +7,8 @@ x + f(norm(x)) + g(norm(x)) with two norms). The smallest models of tutorials ha
 stream: f(x) replaces x.
 
 Source: Vaswani et al. (2017), sections 3.1 and 3.3 (post-norm) and 5.4 (dropout); Xiong et al., "On Layer
-Normalization in the Transformer Architecture" (2020) for pre-norm; Gemma Team, "Gemma 2"
-(2024), section 2, for both; Wang and Komatsuzaki, "GPT-J-6B" (2021), for parallel.
+Normalization in the Transformer Architecture" (2020) for pre-norm; Gemma Team, "Gemma 2" (2024), section 2, for both;
+Wang and Komatsuzaki, "GPT-J-6B" (2021), for parallel.
 
 Shapes: B batch, T tokens, S source tokens, D d_model.
 """

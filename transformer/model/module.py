@@ -11,9 +11,8 @@ Where memory is too small for 32 bits, a matrix may stay in 16 (`transformer.che
 are then widened to 32 bits, a block at a time, whenever they are used: the result differs only by rounding, and takes
 two to three times as long.
 
-**Dropout** (Srivastava et al., 2014): drawing a float32 random number per value takes a fifth of a training step on a
-CPU. A random byte per value is enough, and NumPy draws eight at a time. The probability is rounded to a multiple of
-1/256.
+**Dropout** (Srivastava et al., 2014): a float32 random number per value would take a fifth of a training step on a CPU.
+A random byte is enough, and NumPy draws eight at a time. The probability is rounded to a multiple of 1/256.
 
 Shapes: I inputs, O outputs, n threads.
 """

@@ -22,7 +22,6 @@ from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.listing import Entry, entry_at
-from transformer.checkpoint.load import CONFIG
 from transformer.checkpoint.snapshots import AT, steps
 from transformer.i18n import Sentence, say
 
@@ -87,12 +86,11 @@ def at(name: str) -> Entry | None:
     training = find(name)
     if training is None:
         return None
-    there = {model: out for model, out in training.outs.items() if (out / CONFIG).exists()}
-    asked = name.removeprefix(NAME).partition(AT)[0].partition(":")[2]
-    model = asked or next(reversed(there), "")
-    if model not in there:
+    whole, there = name.partition(AT)[0], training.models
+    out = there.get(whole.removeprefix(NAME).partition(":")[2] or next(reversed(there), ""))
+    if out is None:
         return None
-    entry = entry_at(there[model], name_of(training, model), training.folder)
+    entry = entry_at(out, whole, training.folder)
     return None if entry.error is not None else entry
 
 
@@ -107,8 +105,8 @@ def own() -> dict[str, Entry]:
     there = {name: training for name in mine if (training := find(name)) is not None}
     if len(there) < len(mine):
         st.session_state[OWN] = tuple(there)
-    models = [(training, model) for training in there.values() for model in training.outs]
-    found = {name_of(training, model): at(f"{name_of(training)}:{model}") for training, model in models}
+    models = [name_of(training, model) for training in there.values() for model in training.models]
+    found = {name: at(name) for name in models}
     return {name: entry for name, entry in found.items() if entry is not None}
 
 

@@ -1,13 +1,11 @@
 """Trainings started by users: one at a time, each in a process of its own; queue, limits, resuming, expiry.
 
 The process runs `python -m transformer train ...` (`training_worker`); a training of several models runs it for one
-after the other, within the same limits. The server reads its folder: the checkpoint, its
-snapshots, `progress.json`. A training has an unguessable name; anyone with it sees the training. A stopped or failed
-one can resume from its last state. A training without views for some hours is removed, all of them when the server
-ends.
-
-In a folder that replicas share `ABOUT` describes each training. The replica that runs it holds its lock; the others
-show its folder and stop it by a file, and any of them can resume one that has ended.
+after the other, within the same limits. The server reads its folder: the checkpoint, its snapshots, `progress.json`. A
+training has an unguessable name; anyone with it sees the training. A stopped or failed one can resume from its last
+state. A training without views for some hours is removed, all of them when the server ends. In a folder that replicas
+share `ABOUT` describes each training. The replica that runs it holds its lock; the others show its folder and stop it
+by a file, and any of them can resume one that has ended.
 """
 
 import json
@@ -50,7 +48,7 @@ FULL_SECONDS: Final = 5.0  # between checks of the written bytes
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
-_MINUTES, _WRITTEN = "--max-minutes", "log.txt"
+_MINUTES, _WRITTEN, _BESIDE = "--max-minutes", "log.txt", ".training"
 ABOUT, HELD, STOP = ".about.json", ".held", ".stop"
 _LOG = logging.getLogger("glassformer.trainings")
 
@@ -111,20 +109,25 @@ class Training:
         return {name: self.folder / name for name in self.plan.trains}
 
     @property
+    def models(self) -> dict[str, Path]:
+        """Those that can be opened already."""
+        return {name: out for name, out in self.outs.items() if (out / CONFIG).exists()}
+
+    @property
     def now(self) -> Path:
         """The folder of the model that was begun last."""
-        begun = [out for out in self.outs.values() if _beside(out).exists()]
+        begun = [out for out in self.outs.values() if out.with_name(out.name + _BESIDE).exists()]
         return [next(iter(self.outs.values())), *begun][-1]
 
     @property
     def has_model(self) -> bool:
         """Whether the checkpoint can be opened."""
-        return (self.out / CONFIG).exists()
+        return self.plan.name in self.models
 
     @property
     def beside(self) -> Path:
         """The folder of trainer-only files of the model that was begun last."""
-        return _beside(self.now)
+        return self.now.with_name(self.now.name + _BESIDE)
 
     @property
     def can_go_on(self) -> bool:
@@ -139,10 +142,8 @@ class Training:
     def progress(self) -> TrainingProgress:
         """Where it is, with the model that was begun last."""
         try:
-            record = json.loads((self.beside / "progress.json").read_bytes())
-            return TrainingProgress(
-                **{name: type(value)(record[name]) for name, value in vars(TrainingProgress()).items()}
-            )
+            record, kinds = json.loads((self.beside / "progress.json").read_bytes()), vars(TrainingProgress())
+            return TrainingProgress(**{name: type(value)(record[name]) for name, value in kinds.items()})
         except (OSError, ValueError, TypeError, KeyError):
             return TrainingProgress()
 
@@ -154,10 +155,6 @@ class Training:
             points.append((now.step, now.loss))
         if len(points) > MOST_POINTS:
             self.points[name] = points[::2]
-
-
-def _beside(out: Path) -> Path:
-    return out.with_name(out.name + ".training")
 
 
 class Trainings:
@@ -264,7 +261,11 @@ class Trainings:
         if running is None or job is None:
             return None
         ran = time.monotonic() - job.began
-        return ran, max(0.0, 60 * running.plan.minutes + self._late - ran)
+        return ran, max(0.0, self._limit(running.plan) - ran)
+
+    def _limit(self, plan: Plan) -> float:
+        """The most seconds; several models need more of them for loading and scoring."""
+        return 60 * plan.minutes + self._late * (2 + len(plan.trains)) / 3
 
     def cancel(self, training: Training) -> None:
         """Stop it; its state is kept."""
@@ -367,7 +368,7 @@ class Trainings:
 
     def _train(self, training: Training, job: Job) -> None:
         self._running = training
-        end = time.monotonic() + 60 * training.plan.minutes + self._late
+        end = time.monotonic() + self._limit(training.plan)
         try:
             for command in _to_run(training):
                 self._run(training, command, job, end)

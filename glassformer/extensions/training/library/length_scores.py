@@ -1,4 +1,4 @@
-"""Scores by source length: loss and exact greedy outputs on held-out pairs, also beyond the lengths of the training.
+"""Scores by source length: loss and exact greedy outputs, also of lengths beyond those of the training.
 
 A length is the number of a source's own tokens. What a training has seen is in its card (`training.longest`).
 """
@@ -34,7 +34,9 @@ def scores_by_length(checkpoint: Checkpoint, pairs: Sequence[Pair]) -> list[Leng
     """
     config, model = checkpoint.config, checkpoint.model
     if not model.anatomy.writes:
-        raise DataError("{model}: an encoder alone writes nothing; give a model with a decoder.", model=checkpoint.name)
+        raise DataError(
+            "{model}: an encoder-only model writes nothing; give a model with a decoder.", model=checkpoint.name
+        )
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     each = ((pair, example) for pair in pairs for example in encode_pairs([pair], source, target, config))
     ordered = sorted(each, key=lambda one: n_source(one[1], config))

@@ -191,7 +191,7 @@ def _save(
     table(layout, [say("Series"), say("Epoch"), say("Step"), layout["yaxis"]["title"]["text"]], rows)
 
 
-_DASHES, _SYMBOLS = ("solid", "dash", "dot", "dashdot"), ("circle", "square", "triangle-up", "diamond", "x")
+_DASHES, _SYMBOLS = ("solid", "dash", "dot", "dashdot", "longdash"), ("circle", "square", "triangle-up", "diamond", "x")
 Points = Sequence[tuple[float, float]]
 
 

@@ -390,7 +390,7 @@ COMMANDS = "commands.txt"
 
 
 def lengths_of(out: Path) -> Path:
-    """The file of a model's scores by length, if they were asked for."""
+    """The file of a model's scores by length, if they were requested."""
     return out.with_name(f"{out.name}.csv")
 
 

@@ -299,7 +299,7 @@ def _follow(name: str, was_under_way: bool) -> None:
     _commands(training.plan)
 
 
-def _side_by_side(scene: watch_pictures.Comparison) -> None:
+def _side_by_side(scene: watch_pictures.ModelComparison) -> None:
     """Draw the models of a comparison: their losses so far, and how they do by length."""
     told = joined(" ", watch_pictures.compared_said(scene))
     st.caption(drawing.plain(told))

@@ -193,7 +193,7 @@ def _series(name: str, points: Points, look: Spec, kind: LineKind, number: str, 
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """How far the models of a comparison are, each by what it is called."""
 
     losses: Mapping[str, Points]  # step and loss in training
@@ -208,7 +208,7 @@ class Comparison:
         return max(seen) if seen and beyond else None
 
 
-def compared(training: Training) -> Comparison:
+def compared(training: Training) -> ModelComparison:
     """How far all models of a training are."""
     losses, exact, lengths = dict[str, Points](), dict[str, float](), dict[str, Sequence[LengthScore]]()
     for model, out in training.outs.items():
@@ -222,7 +222,7 @@ def compared(training: Training) -> Comparison:
             exact[name] = columns["dev_exact"][-1]
         if scores := read_lengths(lengths_of(out)):
             lengths[name] = scores
-    return Comparison(losses, exact, lengths)
+    return ModelComparison(losses, exact, lengths)
 
 
 HOW_TO_READ_LOSSES: Final = say(
@@ -236,14 +236,14 @@ HOW_TO_READ_LENGTHS: Final = say(
 _HALF: Final = 0.5
 
 
-def compared_losses(scene: Comparison) -> Spec:
+def compared_losses(scene: ModelComparison) -> Spec:
     """The training losses of all models."""
     across = Places(say("Training step"), [], say("step {n}", n="%{x:,}"), {"rangemode": "tozero", "tickformat": ",d"})
     scale = Scale(say("Loss (nats per token)"), {"rangemode": "tozero"})
     return side_by_side_spec(say("Training loss, side by side"), across, scale, scene.losses, _NATS)
 
 
-def compared_lengths(scene: Comparison, *, exact: bool) -> Spec:
+def compared_lengths(scene: ModelComparison, *, exact: bool) -> Spec:
     """The exact outputs, or the losses, of all models by the length of the source."""
     across = Places(say("Tokens of the source"), [], say("{n} tokens", n="%{x}"))
     seen = None if scene.longest is None else scene.longest + 0.5
@@ -264,7 +264,7 @@ def reach(scores: Sequence[LengthScore]) -> int:
     return scores[-1].length if not fails else scores[fails[0] - 1].length if fails[0] else 0
 
 
-def compared_said(scene: Comparison) -> Iterator[str]:
+def compared_said(scene: ModelComparison) -> Iterator[str]:
     """The models of a comparison, in sentences."""
     if scene.exact:
         each = [say("{model} {share:.0%}", model=name, share=share) for name, share in scene.exact.items()]

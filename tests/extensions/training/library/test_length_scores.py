@@ -60,7 +60,7 @@ def test_a_training_says_its_longest_source_and_the_command_what_is_longer(tmp_p
 
 
 def test_a_model_that_writes_nothing_and_pairs_that_it_cannot_read_are_refused():
-    with pytest.raises(DataError, match="palindrome: an encoder alone writes nothing"):
+    with pytest.raises(DataError, match="palindrome: an encoder-only model writes nothing"):
         scores_by_length(load(SHIPPED / "palindrome"), [("abba", "")])
     with pytest.raises(DataError, match="reverse: cannot read any of the pairs; give shorter ones"):
         scores_by_length(load(SHIPPED / "reverse"), [("a" * 40, "a" * 40)])

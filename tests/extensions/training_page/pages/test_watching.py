@@ -218,10 +218,13 @@ def test_models_are_drawn_side_by_side_by_step_and_by_length(models):
 
 def test_models_of_a_comparison_are_opened_by_their_own_names(models, monkeypatch):
     monkeypatch.setattr(session_trainings, "find", lambda name: models)
-    monkeypatch.setattr(session_trainings, "entry_at", lambda out, name, folder: SimpleNamespace(name=name, error=None))
+    monkeypatch.setattr(
+        session_trainings, "entry_at", lambda out, name, folder: SimpleNamespace(name=name, out=out, error=None)
+    )
     first, second = list(models.outs)[:2]
     assert session_trainings.at(f"training:x:{first}@7").name == f"training:x:{first}"
-    assert session_trainings.at("training:x").name == f"training:x:{first}"  # the newest
+    assert session_trainings.at("training:x").name == "training:x"  # the newest
+    assert session_trainings.at("training:x").out.name == first
     assert session_trainings.at(f"training:x:{second}") is None
     assert session_trainings.at("training:x:../other") is None
 
