@@ -29,6 +29,7 @@ from glassformer.extensions.training_page.watch.watch_choices import (
 from transformer.__main__ import main
 from transformer.errors import DataError, QueryError
 from transformer.model.position_kinds import KINDS
+from transformer.model.transformer import Transformer
 
 PAIRS = "\n".join(
     f"{word} => {word[::-1]}" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb", "da", "ca")
@@ -62,6 +63,16 @@ def test_a_preset_is_commands_of_the_trainer(name, monkeypatch):
         assert options["max_minutes"] == pytest.approx(chosen.minutes / len(models))
         assert options["card"].name in made.files
     assert plan(replace(chosen, minutes=600)).minutes == MOST_MINUTES
+
+
+def test_other_norms_a_gate_and_dropout_inside_are_options_of_the_trainer(monkeypatch):
+    chosen = replace(Choices(), norm_kind="rms", gated=True, norm="post")
+    [train] = plan(chosen).trains.values()
+    words = [*train, "--attention-dropout", "0.25", "--ffn-dropout", "0.5"]
+    config = _config(SimpleNamespace(**parsed(words, monkeypatch)))
+    assert (config.norm_kind, config.gated, config.activation, config.norm) == ("rms", True, "silu", "post")
+    assert (config.dropout, config.attention_dropout, config.ffn_dropout) == (0.0, 0.25, 0.5)
+    assert config.count_parameters() == sum(one.numel() for one in Transformer(config).parameters())
 
 
 def test_each_model_from_minimal_to_complete_has_one_part_more():
