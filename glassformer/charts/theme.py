@@ -88,6 +88,7 @@ DARK_COLORS: dict[str, str] = {
     GUIDE_COLOR: "#8E96A1",
     **{light: dark for name, shades in _SCALES.items() for light, dark in zip(shades, _DARK_SCALES[name], strict=True)},
     **dict(zip(_BELOW_ZERO, _DARK_BELOW_ZERO, strict=True)),
+    **dict(HEAD_COLOURS),
 }
 """Each colour of ours on a light ground, and what stands for it on a dark one."""
 

@@ -11,6 +11,7 @@ Shapes: B batch, H heads, G key-value heads (H unless they are shared), Q querie
 """
 
 import math
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +21,7 @@ from transformer.model.attention_positions import NO_ORDER, AttentionPositions
 from transformer.model.attention_scores import Scoring, scoring
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
-from transformer.model.module import Linear, Module, products
+from transformer.model.module import Dropout, Linear, Module, products
 from transformer.model.rotary import rotate
 from transformer.model.taps import NO_TAP, Tap
 
@@ -87,6 +88,7 @@ class MultiHeadAttention(Module):
         self.v_proj = Linear(config.d_model, keys, bias=bias.attention)  # W_V
         self.out_proj = Linear(queries, config.d_model, bias=bias.attention_output)  # W_O
         self.scoring = scoring(config)
+        self.dropout = Dropout(config.attention_dropout)
         norms = [nn.RMSNorm(self.d_head, eps=config.norm_eps) if config.qk_norm else None for _ in range(2)]
         self.q_norm, self.k_norm = norms
 
@@ -114,6 +116,8 @@ class MultiHeadAttention(Module):
             [B, Q, D].
         """
         how, d_head = tap.setting("scoring", self.scoring), tap.setting("d_head", self.d_head)
+        if self.training and self.dropout.level:
+            how = replace(how, weigh=lambda _, *given, how=how: self.dropout(how.weights(*given)))
         if cache is not None and cache.complete:
             q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), d_head)  # [B, H, Q, d]
             q = self._ready("queries", q, self.q_norm, order, tap)

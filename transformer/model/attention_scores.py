@@ -81,7 +81,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = 
     Scores are [B, H, Q, K]; the bool mask broadcasts to that, None if every key may be seen. With `fill`, closed
     scores are set to it and take part. If `fill` is minus infinity, a row without open keys becomes NaN.
     """
-    if mask is None or bool(mask.all()):
+    if mask is None or (not mask.is_cuda and bool(mask.all())):  # a GPU would have to wait for the answer
         return scores.softmax(dim=-1)
     if fill is not None:
         return scores.where(mask, fill).softmax(dim=-1)

@@ -29,6 +29,7 @@ MAX_WIDTH = 16_384
 MAX_VOCAB = 1_000_000
 MAX_LENGTH = 32_768
 MAX_PARAMETERS = 10_000_000_000  # the "7 B" class in 16 bits; loading checks what fits into memory
+DROPOUTS = ("dropout", "attention_dropout", "ffn_dropout")  # fields that only training reads
 MAX_POSITION_VALUES = 2**25  # max_len * d_model: the sinusoids are computed, not counted as parameters
 
 
@@ -74,6 +75,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     tie_output: bool = True  # the output projection is the target embedding table
     max_len: int = 256  # most tokens on either side, special ones included
     dropout: float = 0.1  # probability that training zeroes a value of an embedding sum or a sub-layer's output
+    attention_dropout: float = 0.0  # the same for attention weights
+    ffn_dropout: float = 0.0  # the same for the values inside the feed-forward layers
     # Steps applied to source text before the tokenizer, in order.
     normalisation: tuple[Normalisation, ...] = ("nfc",)
 
@@ -117,12 +120,11 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             raise ConfigError(
                 "n_decoder_layers", "found 0, and there are no encoder layers either; a model needs at least one layer."
             )
-        if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError(
-                "dropout",
-                "found {found}, expected a probability of at least 0 and less than 1.",
-                found=shown(self.dropout),
-            )
+        for name in DROPOUTS:
+            if not 0.0 <= (value := getattr(self, name)) < 1.0:
+                raise ConfigError(
+                    name, "found {found}, expected a probability of at least 0 and less than 1.", found=shown(value)
+                )
 
     def _check_heads(self) -> None:
         """Check the heads, and put numbers in the place of 0."""

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.model.module import Linear, Module
+from transformer.model.module import Dropout, Linear, Module
 from transformer.model.taps import NO_TAP, Tap
 
 
@@ -53,6 +53,7 @@ class FeedForward(Module):
         self.up_proj = Linear(config.d_model, config.d_ff, bias=bias)
         self.down_proj = Linear(config.d_ff, config.d_model, bias=bias)
         self.activation, self.gated = ACTIVATIONS[config.activation], config.gated
+        self.dropout = Dropout(config.ffn_dropout)
 
     def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
@@ -62,4 +63,4 @@ class FeedForward(Module):
             hidden = gate * tap("linear", self.up_proj(x, tap=tap.child("up_proj")))
         else:
             hidden = act(tap("pre_activation", self.up_proj(x, tap=tap.child("up_proj"))))  # [B, T, F]
-        return tap("output", self.down_proj(tap("activation", hidden), tap=tap.child("down_proj")))
+        return tap("output", self.down_proj(self.dropout(tap("activation", hidden)), tap=tap.child("down_proj")))

@@ -6,12 +6,9 @@ x + norm(f(norm(x)))). In others both sub-layers of a layer read the same x ("pa
 x + f(norm(x)) + g(norm(x)) with two norms). The smallest models of tutorials have neither norms nor a residual
 stream: f(x) replaces x.
 
-Dropout: drawing a float32 random number per value takes a fifth of a training step on a CPU. A random byte per value is
-enough, and NumPy draws eight at a time. The probability is rounded to a multiple of 1/256.
-
-Source: Vaswani et al. (2017), sections 3.1 and 3.3 (post-norm) and 5.4 (dropout); Srivastava et al., "Dropout" (2014);
-Xiong et al., "On Layer Normalization in the Transformer Architecture" (2020) for pre-norm; Gemma Team, "Gemma 2"
-(2024), section 2, for both; Wang and Komatsuzaki, "GPT-J-6B" (2021), for parallel.
+Source: Vaswani et al. (2017), sections 3.1 and 3.3 (post-norm) and 5.4 (dropout); Xiong et al., "On Layer
+Normalization in the Transformer Architecture" (2020) for pre-norm; Gemma Team, "Gemma 2" (2024), section 2, for both;
+Wang and Komatsuzaki, "GPT-J-6B" (2021), for parallel.
 
 Shapes: B batch, T tokens, S source tokens, D d_model.
 """
@@ -19,8 +16,6 @@ Shapes: B batch, T tokens, S source tokens, D d_model.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from transformer.model.anatomy import anatomy
@@ -29,35 +24,9 @@ from transformer.model.attention_positions import NO_ORDER, AttentionPositions
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import FeedForward, unchanged
-from transformer.model.module import Module
+from transformer.model.module import Dropout, Module
 from transformer.model.norms import make_norm
 from transformer.model.taps import NO_TAP, Tap
-
-
-class Dropout(Module):
-    """In training, set each value to 0 with probability `p`; in evaluation, do nothing."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.level = min(round(p * 256), 255)  # bytes below it are dropped
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape -> the same shape."""
-        if not self.training or self.level == 0:
-            return x
-        keep = torch.empty_like(x, memory_format=torch.contiguous_format, requires_grad=False)
-        # Written as 0 and 1 of x's own type at once: a bool tensor, converted, would cost four times as much.
-        torch.ge(random_bytes(x.numel(), x.device).view(x.shape), self.level, out=keep)
-        return x * keep.mul_(256 / (256 - self.level))
-
-
-def random_bytes(n: int, device: torch.device) -> Tensor:
-    """n uniform random bytes, uint8 [n], determined by torch's own seed (`torch.manual_seed`)."""
-    if device.type != "cpu":
-        return torch.randint(0, 256, (n,), dtype=torch.uint8, device=device)
-    seed = int(torch.randint(0, 2**62, (), dtype=torch.int64))
-    words = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**64, (n + 7) // 8, dtype=np.uint64)
-    return torch.from_numpy(words.view(np.uint8))[:n]
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from transformer.model.attention_scores import capped
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
-from transformer.model.layers import DecoderLayer, Dropout, EncoderLayer
+from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
-from transformer.model.module import Linear, Module, linear, rows_of
+from transformer.model.module import Dropout, Linear, Module, linear, rows_of
 from transformer.model.norms import make_norm
 from transformer.model.positions import AS_THEY_STAND, make_positions
 from transformer.model.taps import NO_TAP, Tap

@@ -43,6 +43,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs.add_argument("--max-pairs", type=int, metavar="N", help="score only the first N pairs")
     pairs.add_argument("--worst", type=Path, metavar="FILE.csv", help="write the sentences with the lowest chrF")
     pairs.add_argument("--worst-count", type=int, default=50, metavar="N", help="how many (default 50)")
+    pairs.add_argument(
+        "--by-length", type=Path, metavar="FILE.csv", help="instead: loss and exact greedy outputs by length of source"
+    )
     links = parser.add_argument_group("word alignments")
     add_alignments(
         links,
@@ -67,7 +70,9 @@ def _run(options: argparse.Namespace) -> None:
             raise DataError("{name}: a snapshot has no card of its own; leave out --record.", name=checkpoint.name)
         read_open_card(checkpoint.folder)  # now, not after minutes
     records: list[dict[str, object]] = []
-    if options.pairs:
+    if options.by_length:
+        _score_lengths(checkpoint, options)
+    elif options.pairs:
         records += _score_pairs(checkpoint, options, decodings)
     if options.alignments:
         records.append(_score_alignments(checkpoint, options))
@@ -91,6 +96,8 @@ def _check_worst(options: argparse.Namespace) -> None:
         raise DataError(
             "{name} is {value}; expected at least {least}.", name="--worst-count", value=options.worst_count, least=1
         )
+    if options.by_length and not options.pairs:
+        raise DataError("--by-length needs --pairs FILE, because it scores sentence pairs.")
     if options.worst and not options.pairs:
         raise DataError("--worst needs --pairs FILE, because it lists sentence pairs.")
     if options.worst and not options.worst.parent.is_dir():
@@ -146,6 +153,20 @@ def _score_pairs(
         write_csv(options.worst, worst_csv(held_out, scorings, count=options.worst_count))
         print(f"The worst sentences stand in {options.worst}.")
     return [score_record(held_out, scoring) for scoring in scorings]
+
+
+def _score_lengths(checkpoint: Checkpoint, options: argparse.Namespace) -> None:
+    from glassformer.extensions.training.library.length_scores import scores_by_length, write_lengths
+    from glassformer.extensions.training.library.scoring import read_held_out
+
+    found = scores_by_length(
+        checkpoint, read_held_out(options.pairs, checkpoint.config, max_pairs=options.max_pairs).pairs
+    )
+    print("length   pairs     loss    exact")
+    for one in found:
+        beyond = "  longer than in training" if one.seen == 0 else ""
+        print(f"{one.length:>6} {one.pairs:>7,} {one.loss:>8.3f} {one.exact:>8.1%}{beyond}")
+    write_lengths(options.by_length, found)
 
 
 def _print_scores(held_out: HeldOut, scorings: list[EvaluationScoring]) -> None:

@@ -104,11 +104,13 @@ def _next_command(options: argparse.Namespace) -> str:
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run_task)
-    parser.add_argument("name", choices=("reverse", "sort", "copy", "addition", "palindrome"))
+    parser.add_argument("name", choices=("reverse", "sort", "copy", "addition", "palindrome", "noise"))
     parser.add_argument("--out", type=Path, required=True, help="folder for train.tsv, dev.tsv and test.tsv")
+    parser.add_argument("--longest", type=int, metavar="N", help="most letters, or digits of a summand (usually 12, 3)")
+    parser.add_argument("--train", type=int, metavar="N", help="lines to learn from (default: the task's own number)")
 
 
 def _run_task(options: argparse.Namespace) -> None:
     from glassformer.extensions.training.library.preparation import write_task
 
-    write_task(options.name, options.out)
+    write_task(options.name, options.out, train=options.train, longest=options.longest)

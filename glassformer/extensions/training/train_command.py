@@ -11,7 +11,7 @@ from glassformer.extensions.training.library.settings import CHOICES, TrainSetti
 from transformer.checkpoint.named import named
 from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig, Normalisation
-from transformer.model.config_fields import Activation, NormPlace
+from transformer.model.config_fields import Activation, NormKind, NormPlace
 from transformer.model.position_kinds import KINDS
 
 LOGS = ("tensorboard", "trackio")
@@ -34,7 +34,8 @@ SETTINGS: Final[Mapping[str, str | None]] = {  # fields of `TrainSettings`, each
 }
 # What `TrainingJob` and `ModelConfig` have as it was given.
 OF_JOB = ("train", "dev", "out", "pieces", "device", "start_from", "resume", "force", "snapshots", "log")
-OF_MODEL = ("d_model", "d_ff", "norm", "activation", "positions", "max_len", "dropout")
+OF_MODEL = ("d_model", "d_ff", "norm", "norm_kind", "residual", "activation", "gated", "score_scale", "positions",
+            "max_len", "dropout", "attention_dropout", "ffn_dropout")  # fmt: skip
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -74,10 +75,16 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--shared-vocab", action="store_true", help="one vocabulary (of --src-vocab tokens)")
     model.add_argument("--pieces", choices=("unigram", "bpe", "char"), default="unigram")
     model.add_argument("--norm", choices=get_args(NormPlace), default="pre")
+    model.add_argument("--norm-kind", choices=get_args(NormKind), default="layer", help="rms: RMSNorm; none: no norms")
+    model.add_argument("--no-residual", action="store_false", dest="residual", help="no residual connections")
     model.add_argument("--activation", choices=get_args(Activation), default="relu")
+    model.add_argument("--gated", action="store_true", help="a gate in the feed-forward layers; with silu: SwiGLU")
+    model.add_argument("--score-scale", type=float, help="q . k times this, not divided by the root of a head's width")
     model.add_argument("--positions", choices=tuple(KINDS), default="sinusoidal")
     model.add_argument("--max-len", type=int, default=128, help="most tokens per side")
-    model.add_argument("--dropout", type=float, default=0.15)
+    model.add_argument("--dropout", type=float, default=0.15, help="of embeddings and of what a sub-layer adds")
+    model.add_argument("--attention-dropout", type=float, default=0.0, help="of attention weights")
+    model.add_argument("--ffn-dropout", type=float, default=0.0, help="inside the feed-forward layers")
     model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])
 
 
@@ -175,7 +182,7 @@ def _config(options: argparse.Namespace) -> ModelConfig:
         mlm_head=options.kind == "encoder",
         prepend_source_bos=alone,
         append_source_eos=options.kind != "decoder",  # the text continues after a prompt
-        final_norm=options.norm == "pre",
+        final_norm=options.norm == "pre" and options.norm_kind != "none",
         normalisation=tuple(options.normalisation),
         **given,
     )

@@ -1,11 +1,12 @@
 """Trainings of a server, and which are the session's: names in URLs, lookup, expiry, and the app's hooks for them.
 
-A name is `training:` and the training's unguessable token. During training its checkpoint can be opened like any other,
-and changes as soon as a better one is written.
+A name is `training:` and the training's unguessable token; one of several models has its own name after that. During
+training its checkpoint can be opened like any other, and changes as soon as a better one is written.
 """
 
 import asyncio
 import atexit
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -65,24 +66,31 @@ def is_name(name: str) -> bool:
     return name.startswith(NAME)
 
 
-def name_of(training: Training) -> str:
-    """Its name in a URL."""
-    return NAME + training.token
+def name_of(training: Training, model: str | None = None) -> str:
+    """Its name in a URL, or that of one of its models."""
+    return f"{NAME}{training.token}" + (f":{model}" if model not in (None, training.plan.name) else "")
 
 
 def find(name: str) -> Training | None:
     """The training of a name in a URL, or of one of its snapshots; None if it does not exist or is gone."""
     if not is_name(name) or not server_options.trains():
         return None
-    return trainings().find(name.removeprefix(NAME).partition(AT)[0])
+    return trainings().find(re.split(f"[:{AT}]", name.removeprefix(NAME))[0])
 
 
 def at(name: str) -> Entry | None:
-    """The checkpoint of a training, also by the name of one of its snapshots; None before the first is written."""
+    """The checkpoint of a training, also by the name of one of its snapshots; None before the first is written.
+
+    Of several, the one that the name says, or else the newest.
+    """
     training = find(name)
-    if training is None or not training.has_model:
+    if training is None:
         return None
-    entry = entry_at(training.out, name_of(training), training.folder)
+    whole, there = name.partition(AT)[0], training.models
+    out = there.get(whole.removeprefix(NAME).partition(":")[2] or next(reversed(there), ""))
+    if out is None:
+        return None
+    entry = entry_at(out, whole, training.folder)
     return None if entry.error is not None else entry
 
 
@@ -94,10 +102,11 @@ def is_under_way(training: Training) -> bool:
 def own() -> dict[str, Entry]:
     """What this session trains or has trained here, and is still there, by name."""
     mine: tuple[str, ...] = st.session_state.get(OWN, ())
-    there = {name: find(name) for name in mine}
-    if None in there.values():
-        st.session_state[OWN] = tuple(name for name in mine if there[name] is not None)
-    found = {name: at(name) for name in mine}
+    there = {name: training for name in mine if (training := find(name)) is not None}
+    if len(there) < len(mine):
+        st.session_state[OWN] = tuple(there)
+    models = [name_of(training, model) for training in there.values() for model in training.models]
+    found = {name: at(name) for name in models}
     return {name: entry for name, entry in found.items() if entry is not None}
 
 
@@ -175,12 +184,17 @@ class TrainingBlocks(PageBlocks):
         """Have the page drawn again when the training of the main slot has another snapshot, or has ended."""
         training = find(name) if slot == MAIN else None
         if training is not None and is_under_way(training):
-            st.fragment(_look_for_more, run_every=GROWS_SECONDS)(name, len(steps(training.out)))
+            st.fragment(_look_for_more, run_every=GROWS_SECONDS)(name, _n_steps(training))
+
+
+def _n_steps(training: Training) -> int:
+    """How many snapshots all its models have."""
+    return sum(len(steps(out)) for out in training.outs.values())
 
 
 def _look_for_more(name: str, drawn: int) -> None:
     training = find(name)
-    if training is None or len(steps(training.out)) != drawn or not is_under_way(training):
+    if training is None or _n_steps(training) != drawn or not is_under_way(training):
         st.rerun()
 
 

@@ -1,12 +1,11 @@
 """Trainings started by users: one at a time, each in a process of its own; queue, limits, resuming, expiry.
 
-The process runs `python -m transformer train ...` (`training_worker`). The server reads its folder: the checkpoint, its
-snapshots, `progress.json`. A training has an unguessable name; anyone with it sees the training. A stopped or failed
-one can resume from its last state. A training without views for some hours is removed, all of them when the server
-ends.
-
-In a folder that replicas share `ABOUT` describes each training. The replica that runs it holds its lock; the others
-show its folder and stop it by a file, and any of them can resume one that has ended.
+The process runs `python -m transformer train ...` (`training_worker`); a training of several models runs it for one
+after the other, within the same limits. The server reads its folder: the checkpoint, its snapshots, `progress.json`. A
+training has an unguessable name; anyone with it sees the training. A stopped or failed one can resume from its last
+state. A training without views for some hours is removed, all of them when the server ends. In a folder that replicas
+share `ABOUT` describes each training. The replica that runs it holds its lock; the others show its folder and stop it
+by a file, and any of them can resume one that has ended.
 """
 
 import json
@@ -49,7 +48,7 @@ FULL_SECONDS: Final = 5.0  # between checks of the written bytes
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
-_MINUTES, _WRITTEN = "--max-minutes", "log.txt"
+_MINUTES, _WRITTEN, _BESIDE = "--max-minutes", "log.txt", ".training"
 ABOUT, HELD, STOP = ".about.json", ".held", ".stop"
 _LOG = logging.getLogger("glassformer.trainings")
 
@@ -58,15 +57,16 @@ _LOG = logging.getLogger("glassformer.trainings")
 class Plan:
     """A training to run."""
 
-    name: str  # of the checkpoint folder
-    commands: tuple[tuple[str, ...], ...]  # arguments of `python -m transformer`; the last one trains
+    name: str  # of the checkpoint folder; of several the last one
+    commands: tuple[tuple[str, ...], ...]  # arguments of `python -m transformer`
     files: Mapping[str, bytes] = field(default_factory=dict)  # that the commands read, by name
-    minutes: float  # that the last command says, too
+    minutes: float  # in all; the command of a single model says them, too
 
     @property
-    def train(self) -> tuple[str, ...]:
-        """The command that trains."""
-        return self.commands[-1]
+    def trains(self) -> Mapping[str, tuple[str, ...]]:
+        """The commands that train, by the names of the checkpoint folders; a single one is the last command."""
+        found = {one[one.index("--out") + 1]: one for one in self.commands if one[0] == "train" and "--out" in one}
+        return found if len(found) > 1 else {self.name: self.commands[-1]}
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Training:
     folder: Path  # all that belongs to it
     used: float
     times: int = 1  # how often it was begun
-    points: list[tuple[int, float]] = field(default_factory=list)  # step and loss
+    points: dict[str, list[tuple[int, float]]] = field(default_factory=dict)  # step and loss, by name of the model
     due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # scheduled calls
     is_gone: bool = False
 
@@ -104,14 +104,30 @@ class Training:
         return self.folder / self.plan.name
 
     @property
+    def outs(self) -> Mapping[str, Path]:
+        """The folders of all its models, by name, in the order in which they are trained."""
+        return {name: self.folder / name for name in self.plan.trains}
+
+    @property
+    def models(self) -> dict[str, Path]:
+        """Those that can be opened already."""
+        return {name: out for name, out in self.outs.items() if (out / CONFIG).exists()}
+
+    @property
+    def now(self) -> Path:
+        """The folder of the model that was begun last."""
+        begun = [out for out in self.outs.values() if out.with_name(out.name + _BESIDE).exists()]
+        return [next(iter(self.outs.values())), *begun][-1]
+
+    @property
     def has_model(self) -> bool:
         """Whether the checkpoint can be opened."""
-        return (self.out / CONFIG).exists()
+        return self.plan.name in self.models
 
     @property
     def beside(self) -> Path:
-        """The folder of trainer-only files."""
-        return self.out.with_name(self.plan.name + ".training")
+        """The folder of trainer-only files of the model that was begun last."""
+        return self.now.with_name(self.now.name + _BESIDE)
 
     @property
     def can_go_on(self) -> bool:
@@ -124,22 +140,21 @@ class Training:
         return f"{self.token} {self.times}"
 
     def progress(self) -> TrainingProgress:
-        """Where it is."""
+        """Where it is, with the model that was begun last."""
         try:
-            record = json.loads((self.beside / "progress.json").read_bytes())
-            return TrainingProgress(
-                **{name: type(value)(record[name]) for name, value in vars(TrainingProgress()).items()}
-            )
+            record, kinds = json.loads((self.beside / "progress.json").read_bytes()), vars(TrainingProgress())
+            return TrainingProgress(**{name: type(value)(record[name]) for name, value in kinds.items()})
         except (OSError, ValueError, TypeError, KeyError):
             return TrainingProgress()
 
     def note(self) -> None:
         """Remember where it is as a point of its curve."""
-        now = self.progress()
-        if now.step and (not self.points or self.points[-1][0] < now.step):
-            self.points.append((now.step, now.loss))
-        if len(self.points) > MOST_POINTS:
-            self.points = self.points[::2]
+        name, now = self.now.name, self.progress()
+        points = self.points.setdefault(name, [])
+        if now.step and (not points or points[-1][0] < now.step):
+            points.append((now.step, now.loss))
+        if len(points) > MOST_POINTS:
+            self.points[name] = points[::2]
 
 
 class Trainings:
@@ -229,7 +244,7 @@ class Trainings:
             training.note()
             return JobStatus("running")
         now = training.progress()
-        return JobStatus("done") if 0 < now.steps <= now.step else seen
+        return JobStatus("done") if 0 < now.steps <= now.step and training.now == training.out else seen
 
     def _is_others(self, training: Training) -> bool:
         """Whether another replica runs or queues it."""
@@ -246,7 +261,11 @@ class Trainings:
         if running is None or job is None:
             return None
         ran = time.monotonic() - job.began
-        return ran, max(0.0, 60 * running.plan.minutes + self._late - ran)
+        return ran, max(0.0, self._limit(running.plan) - ran)
+
+    def _limit(self, plan: Plan) -> float:
+        """The most seconds; several models need more of them for loading and scoring."""
+        return 60 * plan.minutes + self._late * (2 + len(plan.trains)) / 3
 
     def cancel(self, training: Training) -> None:
         """Stop it; its state is kept."""
@@ -349,9 +368,10 @@ class Trainings:
 
     def _train(self, training: Training, job: Job) -> None:
         self._running = training
+        end = time.monotonic() + self._limit(training.plan)
         try:
             for command in _to_run(training):
-                self._run(training, command, job)
+                self._run(training, command, job, end)
         finally:
             _do_what_is_due(training, everything=True)
             training.lock.let_go()
@@ -360,11 +380,11 @@ class Trainings:
                 if training.is_gone:
                     shutil.rmtree(training.folder, ignore_errors=True)
 
-    def _run(self, training: Training, command: tuple[str, ...], job: Job) -> None:
+    def _run(self, training: Training, command: tuple[str, ...], job: Job, end: float) -> None:
         """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or exceeded a limit."""
         _LOG.info("training %s: %s", training.plan.name, " ".join(command))
         process = self._process(training, command)
-        end, looked = time.monotonic() + 60 * training.plan.minutes + self._late, time.monotonic()
+        looked = time.monotonic()
         took_too_much: Sentence | None = None
         try:
             while process.poll() is None and not job.stopped.wait(LOOK_SECONDS) and took_too_much is None:
@@ -412,19 +432,24 @@ class Trainings:
 
 
 def _to_run(training: Training) -> list[tuple[str, ...]]:
-    """The commands of the first run, or the one that resumes; without a state it starts again."""
+    """The commands of the first run, or the one that resumes and those after it; without a state it starts again."""
+    plan, out = training.plan, training.now
     if training.times == 1:
-        return list(training.plan.commands)
+        return list(plan.commands)
+    train = plan.trains[out.name]
+    at = plan.commands.index(train)
     if training.can_go_on:
-        return [(*training.plan.train, "--resume")]
-    return [*training.plan.commands[:-1], (*training.plan.train, *["--force"] * training.has_model)]
+        return [(*train, "--resume"), *plan.commands[at + 1 :]]
+    before = [command for command in plan.commands[:at] if command not in plan.trains.values()]
+    return [*before, (*train, *["--force"] * (out / CONFIG).exists()), *plan.commands[at + 1 :]]
 
 
 def _with_minutes(plan: Plan, minutes: float) -> Plan:
-    train = list(plan.train)
-    if _MINUTES in train:
+    *before, last = plan.commands
+    train = list(last)
+    if _MINUTES in train and len(plan.trains) == 1:
         train[train.index(_MINUTES) + 1] = f"{minutes:g}"
-    return replace(plan, commands=(*plan.commands[:-1], tuple(train)), minutes=minutes)
+    return replace(plan, commands=(*before, tuple(train)), minutes=minutes)
 
 
 def _stopped(process: subprocess.Popen[bytes]) -> int:

@@ -69,6 +69,31 @@ def is_alive(pid):
         return False
 
 
+def test_several_models_are_trained_in_turn_within_one_limit_and_go_on_where_they_were_stopped(make):
+    trainings = make()
+    commands = [("task",), *(("train", "--out", name) for name in ("a-short", "a-long", "a-last")), ("done",)]
+    training = trainings.begin(Plan(name="a-last", commands=tuple(commands), minutes=5.0))
+    assert list(training.outs) == ["a-short", "a-long", "a-last"]
+    until(lambda: training.now.name == "a-long" and training.progress().step > 3)
+    assert not training.has_model
+    trainings.cancel(training)
+    until(lambda: not trainings.look(training).is_under_way)
+    first = training.points["a-short"]
+    assert first[-1][0] <= 30
+    trainings.resume(training, minutes=3.0)
+    until(lambda: (training.folder / "words").read_text().endswith("train --out a-long --resume"))
+    until(lambda: len(training.points["a-long"]) > 5)
+    assert training.points["a-short"] == first  # it was not trained again
+    assert training.plan.commands == tuple(commands)
+    assert [step for step, _ in training.points["a-long"]] == sorted({step for step, _ in training.points["a-long"]})
+
+    late = make(late=0.0)
+    short = tuple(("train", "--out", f"{n}-short") for n in range(9))
+    seen = ended(late, begun := late.begin(Plan(name="8-short", commands=short, minutes=1 / 60)))
+    assert "took much longer than it may" in str(seen.problem)
+    assert not begun.has_model  # the limit is of all together
+
+
 def test_it_is_watched_to_its_end(make):
     trainings = make()
     training = trainings.begin(plan("done", files={"train.tsv": b"a\tb\n"}))
@@ -76,7 +101,7 @@ def test_it_is_watched_to_its_end(make):
     assert stat.S_IMODE(training.folder.stat().st_mode) == 0o700
     assert ended(trainings, training).state == "done"
     assert training.progress().step == 1000
-    assert training.points == [(1000, 1 / 1001)]
+    assert training.points == {"model": [(1000, 1 / 1001)]}
     assert trainings.find(training.token) is training
     assert trainings.seconds_left() is None
 
@@ -134,7 +159,7 @@ def test_a_stopped_one_goes_on_from_its_state(make):
     trainings.resume(training)  # it is under way
     until(lambda: training.progress().step > stood)
     assert (training.folder / "words").read_text().split()[2:] == ["--max-minutes", "10", "--resume"]
-    steps = [step for step, _ in training.points]
+    steps = [step for step, _ in training.points["model"]]
     assert steps == sorted(set(steps))
 
 
@@ -287,7 +312,7 @@ def test_a_stop_is_heard_while_a_real_one_starts(make, tmp_path):
     training = Training("x", reverse(), tmp_path, used=0.0)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process = make(child=training_worker.__name__)._process(training, training.plan.train)
+        process = make(child=training_worker.__name__)._process(training, training.plan.commands[-1])
     finally:
         signal.signal(signal.SIGINT, before)
     assert module._stopped(process) in (INTERRUPTED, -signal.SIGINT)
@@ -302,8 +327,8 @@ def test_points_stay_bounded(tmp_path, monkeypatch):
         record = vars(module.TrainingProgress()) | {"step": step // 2}  # none twice
         (training.beside / "progress.json").write_text(json.dumps(record))
         training.note()
-        assert len(training.points) <= 10
-    steps = [step for step, _ in training.points]
+        assert len(training.points["model"]) <= 10
+    steps = [step for step, _ in training.points["model"]]
     assert steps == sorted(set(steps))
     assert (steps[0], steps[-1]) == (1, 29)
 

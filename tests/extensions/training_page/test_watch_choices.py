@@ -1,12 +1,15 @@
 """What a visitor may choose of a training is a command that the trainer takes, within limits, or one sentence."""
 
 import io
+import itertools
+import re
 import zipfile
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from glassformer.extensions.training.train_command import _config
 from glassformer.extensions.training_page.trainings import MOST_MINUTES
 from glassformer.extensions.training_page.watch import watch_choices as module
 from glassformer.extensions.training_page.watch.watch_choices import (
@@ -17,6 +20,7 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     TASKS,
     Choices,
     check,
+    compared,
     packed,
     plan,
     read_pairs,
@@ -24,6 +28,8 @@ from glassformer.extensions.training_page.watch.watch_choices import (
 )
 from transformer.__main__ import main
 from transformer.errors import DataError, QueryError
+from transformer.model.position_kinds import KINDS
+from transformer.model.transformer import Transformer
 
 PAIRS = "\n".join(
     f"{word} => {word[::-1]}" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb", "da", "ca")
@@ -39,25 +45,73 @@ def parsed(words, monkeypatch):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_a_command_of_the_trainer(name, monkeypatch):
-    chosen = PRESETS[name][2]
-    task, train = plan(chosen).commands
-    assert task == ("task", "reverse", "--out", "data")
-    options = parsed(train, monkeypatch)
-    assert options["causal_mask"] == chosen.causal_mask
-    assert (options["layers"], options["heads"], options["norm"]) == (chosen.layers, chosen.heads, chosen.norm)
-    assert bool(options["warmup"]) == chosen.warmup
-    assert options["peak_rate"] == chosen.rate
-    assert options["snapshots"] == 24
-    assert options["max_minutes"] == chosen.minutes
+def test_a_preset_is_commands_of_the_trainer(name, monkeypatch):
+    chosen, made = PRESETS[name][2], plan(PRESETS[name][2])
+    fewer = ("--longest", "8", "--train", "20000") if chosen.compare else ()
+    assert made.commands[0] == ("task", chosen.task, "--out", "data", *fewer)
+    models = compared(chosen)
+    assert len(made.trains) == len(models)
+    for train, model in zip(made.trains.values(), models.values(), strict=True):
+        options = parsed(list(train), monkeypatch)
+        config = _config(SimpleNamespace(**options))
+        sizes = {"src_vocab_size": config.src_vocab_size, "dropout": 0.0}
+        assert config == replace(module.config_of(model), **sizes)
+        assert options["causal_mask"] == model.causal_mask
+        assert bool(options["warmup"]) == chosen.warmup
+        assert options["peak_rate"] == chosen.rate
+        assert options["snapshots"] == (12 if chosen.compare else 24)
+        assert options["max_minutes"] == pytest.approx(chosen.minutes / len(models))
+        assert options["card"].name in made.files
     assert plan(replace(chosen, minutes=600)).minutes == MOST_MINUTES
+
+
+def test_other_norms_a_gate_and_dropout_inside_are_options_of_the_trainer(monkeypatch):
+    chosen = replace(Choices(), norm_kind="rms", gated=True, norm="post")
+    [train] = plan(chosen).trains.values()
+    words = [*train, "--attention-dropout", "0.25", "--ffn-dropout", "0.5"]
+    config = _config(SimpleNamespace(**parsed(words, monkeypatch)))
+    assert (config.norm_kind, config.gated, config.activation, config.norm) == ("rms", True, "silu", "post")
+    assert (config.dropout, config.attention_dropout, config.ffn_dropout) == (0.0, 0.25, 0.5)
+    assert config.count_parameters() == sum(one.numel() for one in Transformer(config).parameters())
+
+
+def test_each_model_from_minimal_to_complete_has_one_part_more():
+    models = list(compared(replace(Choices(), compare="parts", heads=4)).values())
+    changes = [
+        [(name, value) for name, value in vars(after).items() if value != vars(before)[name]]
+        for before, after in itertools.pairwise(models)
+    ]
+    assert changes == [
+        [("causal_mask", True)], [("positions", "learned")], [("scaled", True)], [("heads", 4)], [("residual", True)],
+        [("norm_kind", "layer")], [("layers", 2)],
+    ]  # fmt: skip
+    assert models[-1] == replace(Choices(), compare="parts", heads=4)
+    one_layer = compared(replace(Choices(), compare="parts", layers=1))  # with one head
+    assert list(one_layer) == ["minimal", "causal_mask", "positions", "scaled", "residual", "norm_kind"]
+    assert {str(module.label_of(f"my-{end}")) for end in one_layer} >= {"minimal", "+ scale", "+ residual connections"}
+
+
+def test_models_of_all_positions_are_alike_and_read_as_far_as_they_are_asked(tmp_path):
+    made = plan(PRESETS["lengths"][2])
+    assert [name.partition("-")[2] for name in made.trains] == [kind for kind in KINDS if kind != "none"]
+    [_, far] = [words for words in made.commands if words[0] == "task"]
+    assert main([*far[:3], str(tmp_path), *far[4:]]) == 0
+    longest = max(map(len, (tmp_path / "test.tsv").read_text().replace("\n", "\t").split("\t")))
+    words = [" ".join(words) for words in made.trains.values()]
+    assert {re.search(r"--max-len (\d+)", one)[1] for one in words} == {str(longest + 1)}
+    assert len({re.sub(r"--(positions|out|card) \S+", "", one) for one in words}) == 1
+    scored = [words for words in made.commands if words[0] == "evaluate"]
+    assert [words[1] for words in scored] == list(made.trains)
+    assert {words[3] for words in scored} == {"far/test.tsv"}
+    own = plan(replace(Choices(), task=OWN, compare="positions"), read_pairs(PAIRS, label="x"))
+    assert {words[3] for words in own.commands if words[0] == "evaluate"} == {"dev.tsv"}
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_known_by_the_program_and_fits(task, tmp_path):
     """Its characters and its longest side are those that the form counts with."""
     assert main(["task", task, "--out", str(tmp_path)]) == 0
-    text = (tmp_path / "train.tsv").read_text()
+    text = "".join((tmp_path / f"{part}.tsv").read_text() for part in ("train", "dev", "test"))
     assert len(set(text) - {"\t", "\n"}) == TASKS[task].characters
     sides = text.replace("\n", "\t").split("\t")
     assert max(map(len, sides)) + 1 == TASKS[task].longest
@@ -112,7 +166,7 @@ def test_what_is_taken_home_is_whole(tmp_path):
         (tmp_path / file).write_bytes(file.encode())
     (out / ".hidden").touch()
     made = plan(Choices())
-    with zipfile.ZipFile(io.BytesIO(packed(SimpleNamespace(out=out, plan=made), "Über das."))) as archive:
+    with zipfile.ZipFile(io.BytesIO(packed(SimpleNamespace(outs={out.name: out}, plan=made), "Über das."))) as archive:
         assert sorted(archive.namelist()) == [
             "card.json", "commands.txt", "reverse-model.snapshots/3.safetensors.xz", "reverse-model/config.json",
         ]  # fmt: skip

@@ -13,8 +13,9 @@ from tests.transformer.model.by_definition import Plain
 from tests.transformer.tiny import DECODER, ENCODER, laid_out, random_ids, tiny_config, tiny_model
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
-from transformer.model.feed_forward import ACTIVATIONS
-from transformer.model.layers import Dropout, Residual, random_bytes
+from transformer.model.feed_forward import ACTIVATIONS, FeedForward
+from transformer.model.layers import Residual
+from transformer.model.module import Dropout, random_bytes
 from transformer.tap import Recorder, Replacer, sites, tap_of
 
 STACKS = {"both": {}, "decoder": DECODER, "encoder": ENCODER}
@@ -145,6 +146,28 @@ def test_dropout_acts_on_a_sub_layers_output_only():
     residual, x = Residual(tiny_config(dropout=0.5)).train(), torch.randn(4, 50, 12)
     added = residual(x, torch.ones_like) - x
     assert set(added.round(decimals=4).unique().tolist()) == {0.0, 2.0}
+
+
+def test_dropout_in_attention_acts_on_weights_and_in_a_feed_forward_layer_on_the_values_inside():
+    model, src, tgt = tiny_model(attention_dropout=0.5), random_ids(3, 9), random_ids(3, 7)
+    names = [name for name in sites(model.config) if name.endswith("self_attn.weights")]
+    seen, whole = (Recorder(names) for _ in range(2))
+    model(src, tgt, tap=tap_of(whole))
+    model.train()(src, tgt, tap=tap_of(seen))
+    first = "encoder.0.self_attn.weights"  # below it nothing was dropped
+    kept = seen.values[first] != 0
+    assert 0.3 < float(kept[whole.values[first] > 0].float().mean()) < 0.7
+    assert close(seen.values[first], torch.where(kept, 2 * whole.values[first], 0))
+    for name in names:
+        assert (seen.values[name] == 0).sum() > (whole.values[name] == 0).sum(), name
+
+    network, x = FeedForward(tiny_config(ffn_dropout=0.5)).double(), torch.randn(4, 50, 12, dtype=torch.float64)
+    torch.manual_seed(3)
+    found = network.train()(x)
+    torch.manual_seed(3)
+    inside = Dropout(0.5).train()(torch.relu(network.up_proj(x)))
+    assert close(found, inside @ network.down_proj.weight.T + network.down_proj.bias)
+    assert not close(found, network.eval()(x))
 
 
 @pytest.mark.parametrize("n", [0, 7, 1000])

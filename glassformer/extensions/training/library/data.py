@@ -104,6 +104,11 @@ def _fitting(examples: Iterable[Example], config: ModelConfig) -> list[Example]:
     return [one for one in examples if least <= len(one.src) and max(len(one.src), one.width) <= config.max_len]
 
 
+def n_source(example: Example, config: ModelConfig) -> int:
+    """The tokens of a source text, without those around it."""
+    return len(example.src) - len(config.source_start) - len(config.source_end)
+
+
 def sample_pairs(
     pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig, *, alpha: float, seed: int
 ) -> list[Example]:
@@ -233,7 +238,7 @@ def _hidden(example: Example, mask: int, others: Sequence[int], config: ModelCon
 
 def _of_text(example: Example, config: ModelConfig) -> range:
     """The positions of a text's own pieces."""
-    return range(len(config.source_start), len(example.src) - len(config.source_end))
+    return range(len(config.source_start), len(config.source_start) + n_source(example, config))
 
 
 def _mask(tokenizer: AnyTokenizer, config: ModelConfig) -> int:

@@ -20,6 +20,10 @@ A tiny model learns the made-up tasks perfectly:
     reverse, sort, copy    glass -> ssalg, aglss, glass
     addition               47+385= -> 432; for a decoder-only model a prompt and its continuation
     palindrome             a text without a target, such as redder: each hidden letter follows from another one
+
+Nothing can be learned of one, only memorised:
+
+    noise                  each piece of a target is drawn from eight letters and the end, which only cannot be first
 """
 
 import json
@@ -307,41 +311,53 @@ def _root(node: int, parents: list[int]) -> int:
 SHORTEST, LONGEST = 2, 12
 DIGITS = 3  # of a summand at most
 FEW = 4  # letters that a palindrome is made of
+NOISE = "abcdefgh"
 
 
 @dataclass(frozen=True)
 class Task:
     """How its examples are made."""
 
-    draw: Callable[[random.Random], str]  # what is given
+    draw: Callable[[random.Random, int], str]  # what is given, by the largest length
     solve: Callable[[str], str] | None  # its target; None for a text alone
     train: int = 60_000  # lines to learn from
+    longest: int = LONGEST  # letters, or digits of a summand
+    shortest: int = SHORTEST  # that `longest` may be
 
     def line(self, given: str) -> str:
         """The line of a file."""
         return f"{given}\n" if self.solve is None else f"{given}\t{self.solve(given)}\n"
 
 
-def _letters(rng: random.Random) -> str:
-    length = rng.randint(SHORTEST, LONGEST)
+def _letters(rng: random.Random, longest: int) -> str:
+    length = rng.randint(SHORTEST, longest)
     return "".join(rng.choices(string.ascii_lowercase, k=length))
 
 
-def _sum(rng: random.Random) -> str:
-    """Two numbers; one to three digits are equally likely."""
-    sizes = [10 ** rng.randint(1, DIGITS) for _ in range(2)]
+def _sum(rng: random.Random, digits: int) -> str:
+    """Two numbers; all numbers of digits are equally likely."""
+    sizes = [10 ** rng.randint(1, digits) for _ in range(2)]
     first, second = (rng.randrange(0 if size == 10 else size // 10, size) for size in sizes)
     return f"{first}+{second}="
 
 
-def _palindrome(rng: random.Random) -> str:
+def _palindrome(rng: random.Random, longest: int) -> str:
     """Of even length: a single middle letter would follow from nothing.
 
     Its few letters often occur twice, so the hidden one follows only from its position, not as the odd one out.
     """
     letters = rng.sample(string.ascii_lowercase, FEW)
-    half = "".join(rng.choices(letters, k=rng.randint(SHORTEST, LONGEST // 2)))
+    half = "".join(rng.choices(letters, k=rng.randint(SHORTEST, longest // 2)))
     return half + half[::-1]
+
+
+def _noise(row: str) -> str:
+    """A letter, and more until the end is drawn, by a generator that the row seeds."""
+    rng = random.Random(row)
+    drawn = [rng.choice(NOISE)]
+    while drawn[-1]:
+        drawn.append(rng.choice([*NOISE, ""]))
+    return "".join(drawn)
 
 
 TASKS: Final[Mapping[str, Task]] = {
@@ -349,24 +365,49 @@ TASKS: Final[Mapping[str, Task]] = {
     "sort": Task(_letters, lambda row: "".join(sorted(row))),
     "copy": Task(_letters, lambda row: row),
     # Few enough that the hundred sums of two digits count for something.
-    "addition": Task(_sum, lambda row: str(sum(map(int, row.rstrip("=").split("+")))), train=30_000),
-    "palindrome": Task(_palindrome, None),
+    "addition": Task(
+        _sum, lambda row: str(sum(map(int, row.rstrip("=").split("+")))), train=30_000, longest=DIGITS, shortest=1
+    ),
+    "palindrome": Task(_palindrome, None, shortest=2 * SHORTEST),
+    "noise": Task(lambda rng, longest: "".join(rng.choices(NOISE, k=rng.randint(SHORTEST, longest))), _noise, 250),
 }
+_DRAWS = 100  # for each line at most: beyond that too few are possible
 
 
 def write_task(
-    name: str, folder: Path, *, train: int | None = None, dev: int = 500, test: int = 1_000, seed: int = 1
+    name: str,
+    folder: Path,
+    *,
+    train: int | None = None,
+    dev: int = 500,
+    test: int = 1_000,
+    seed: int = 1,
+    longest: int | None = None,
 ) -> None:
     """Write train.tsv, dev.tsv and test.tsv of a task: `given TAB target` lines, or texts; nothing is given twice.
 
-    `train` is the number of training lines, None for the task's default. The folder is made if it is missing. A
-    `DataError` if it has other files of these names, or cannot be written.
+    `train` is the number of training lines, `longest` the most letters (or digits of a summand), None for the task's
+    defaults. The folder is made if it is missing. A `DataError` if so many different lines cannot be drawn, the folder
+    has other files of these names, or it cannot be written.
     """
     task, rng = TASKS[name], random.Random(seed)
+    longest = task.longest if longest is None else longest
     n_lines = (task.train if train is None else train) + dev + test
+    for option, value, least in (("--longest", longest, task.shortest), ("--train", n_lines - dev - test, 1)):
+        if value < least:
+            raise DataError("{name} is {value}; expected at least {least}.", name=option, value=value, least=least)
     seen: dict[str, None] = {}
-    while len(seen) < n_lines:
-        seen[task.draw(rng)] = None
+    for _ in range(_DRAWS * n_lines):
+        seen[task.draw(rng, longest)] = None
+        if len(seen) == n_lines:
+            break
+    else:
+        raise DataError(
+            "--longest {longest}: only {found:,} different lines of {n:,} could be drawn; raise it, or lower --train.",
+            longest=longest,
+            found=len(seen),
+            n=n_lines,
+        )
     given = list(seen)
     # Dev and test are drawn from all lengths alike: the many that are only two letters long come early.
     rng.shuffle(given)

@@ -12,7 +12,7 @@ import torch
 
 from glassformer.extensions.training.library import checkpointing
 from glassformer.extensions.training.library.checkpointing import Keeper, Log, TrainingContext, log_of
-from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, sample_pairs
+from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, n_source, sample_pairs
 from glassformer.extensions.training.library.distributed import Processes, precision_on, started, was_restarted
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
@@ -25,7 +25,7 @@ from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY
 from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.i18n import say, say_n
-from transformer.model.config import ModelConfig
+from transformer.model.config import DROPOUTS, ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.sentence_files import Pair, read_pairs
 from transformer.text import sentencepiece_check
@@ -48,7 +48,7 @@ class TrainingJob:
     settings: TrainSettings  # how to train
     device: str = "auto"  # "cpu", "cuda" or "auto"
     # A checkpoint folder with the initial vocabularies and parameters, or None. Its config replaces `config`, except
-    # for the dropout.
+    # for dropout.
     start_from: Path | None = None
     resume: bool = False  # resume from the last state of an earlier call with the same job
     force: bool = False  # replace a checkpoint in `out` instead of resuming its training
@@ -104,7 +104,8 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
     if len(set(processes.gathered([read.hashes]))) > 1:
         raise DataError("{file}: another process reads a different file of this name.", file=str(job.train))
     if read.start is not None:
-        job = replace(job, config=replace(read.start.config, dropout=job.config.dropout))
+        dropouts = {name: getattr(job.config, name) for name in DROPOUTS}
+        job = replace(job, config=replace(read.start.config, **dropouts))
     identity, numbers = _identity(job, read.hashes), _numbers(settings, processes)
     state = processes.from_first(lambda: _state(job, identity, again=again))
     tokenizers = processes.from_first(
@@ -133,7 +134,7 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
         tokenizers=tokenizers,
         job=identity,
         numbers=numbers,
-        training=_told(job, read.hashes),
+        training=_told(job, read.hashes) | {"longest": max(n_source(one, config) for one in examples)},
         scored={"file": job.dev.name, "sha256": read.hashes.dev},
         card=job.card,
         snapshots=job.snapshots,

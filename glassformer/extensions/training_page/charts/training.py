@@ -1,4 +1,4 @@
-"""Learning curve chart: at most three measures by epoch or logarithm of the step, with snapshots as marks.
+"""Learning curve charts: measures by epoch or logarithm of the step, with snapshots as marks; models side by side.
 
 Snapshots of the model are marks beside the lines. They lie at steps whose logarithms are evenly spaced, most of them
 before the first epoch ends, so the horizontal axis may also be the logarithm of the step: of step + 1, as there is a
@@ -16,7 +16,7 @@ import numpy as np
 
 from glassformer.charts.grammar import at_a_line, finite, stroke, table, upright
 from glassformer.charts.marks import Places, Scale, Series, lines
-from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, MASK_LINE, NEUTRAL_COLOR, Spec, literal
+from glassformer.charts.theme import GUIDE_COLOR, HEAD_COLOURS, MARK_COLOR, MASK_LINE, NEUTRAL_COLOR, Spec, literal
 from transformer.i18n import say
 
 HOW_TO_READ_LOSSES = say(
@@ -189,3 +189,31 @@ def _save(
             if (number := finite(value)) is not None
         ]
     table(layout, [say("Series"), say("Epoch"), say("Step"), layout["yaxis"]["title"]["text"]], rows)
+
+
+_DASHES, _SYMBOLS = ("solid", "dash", "dot", "dashdot", "longdash"), ("circle", "square", "triangle-up", "diamond", "x")
+Points = Sequence[tuple[float, float]]
+
+
+def side_by_side_spec(
+    title: str, across: Places, scale: Scale, models: Mapping[str, Points], number: str, *, seen: float | None = None
+) -> Spec:
+    """Draw a line for each model, through points of any places; at `seen` ends what was in the training."""
+    series = [
+        Series(
+            name,
+            [value for _, value in points],
+            stroke(HEAD_COLOURS[i][0], 2, _DASHES[i % len(_DASHES)], size=6, symbol=_SYMBOLS[i % len(_SYMBOLS)]),
+            number=number,
+            at=[place for place, _ in points],
+        )
+        for i, (name, points) in enumerate(models.items())
+    ]
+    spec = lines(title, across, scale, series, height=HEIGHT + 100, top=56)["spec"]
+    spec["layout"]["legend"] |= {"y": -0.2, "yanchor": "top"}  # below, where a narrow page has room for all names
+    if seen is not None:
+        spec["layout"]["shapes"] = [upright(seen, MARK_COLOR)]
+        spec["layout"]["annotations"] = [at_a_line(seen, 1, say("longer than in training"), left=False)]
+    rows = [[name, *map(finite, point)] for name, points in models.items() for point in points]
+    table(spec["layout"], [say("Model"), across.title, scale.title], rows)
+    return spec

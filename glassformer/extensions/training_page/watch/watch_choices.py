@@ -1,7 +1,8 @@
 """Settings of a small training (task or own pairs, presets, limits), its commands, and its result as a zip.
 
 The model has two stacks of width 64, which train in a few minutes on one CPU. Its data are a made-up task, written by a
-command of this program, or the user's own pairs, of which some are held out for scores.
+command of this program, or the user's own pairs, of which some are held out for scores. A comparison trains several
+models alike, one after the other: from a minimal one to the chosen one, or with each kind of positions.
 """
 
 import io
@@ -13,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
+from glassformer.extensions.training.library.preparation import NOISE
 from glassformer.extensions.training.library.preparation import TASKS as FILES
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training
 from transformer.checkpoint.snapshots import folder_of
 from transformer.errors import DataError, QueryError
 from transformer.i18n import ENGLISH, Sentence, languages, said, say
 from transformer.model.config import ModelConfig
-from transformer.model.config_fields import NormPlace
+from transformer.model.config_fields import NormKind, NormPlace
 from transformer.model.position_kinds import PositionKind
 from transformer.runs.sentence_files import FileLimits, SentenceLine, read_bytes, read_text
 
@@ -41,8 +43,10 @@ MOST_DEV, LEAST_DEV = 300, 10
 DEV_TOKENS: Final = 2_000  # of all outputs that are scored, about: each snapshot waits for them
 OWN: Final = "own"
 ARROW: Final = "=>"  # a tab cannot be typed into a text box
+LONGEST_NOISE: Final = 72  # tokens of a target, with the end piece
 _SPECIAL: Final = 4  # pieces beside those of the texts
 _BATCH, _STEPS = 3000, 32  # target tokens of a step; steps of an epoch, about, where that makes smaller ones
+_FEWER, _FEWER_TOKENS = 20_000, 1000  # lines, and target tokens of a step, of each model of a comparison
 _PIECES: Final = 800  # of words, where single characters would make long rows
 _LONG: Final = 24  # characters of a side on average, beyond which pieces are learned
 _WORDS: Final = ("glass", "abcdef", "transformer", "noon", "aabbcc")
@@ -56,6 +60,9 @@ class Task:
     example: Sentence  # description
     characters: int = 26  # that occur
     longest: int = 13  # tokens of a side, with the end piece
+    # For a comparison: `--longest` of its training, of what lies beyond it, and tokens of a side of that.
+    lengths: tuple[int, int, int] | None = (8, 24, 25)
+    batch: int = _BATCH  # target tokens of a step
     tried: tuple[str, ...] = _WORDS  # examples of its card
 
 
@@ -72,9 +79,27 @@ TASKS: Final[Mapping[str, Task]] = {
         title=say("Add two numbers"),
         characters=12,
         longest=9,
+        lengths=(3, 9, 21),
         example=say("The output is the sum: “47+385=” becomes “432”."),
         tried=("47+385=", "9+9=", "123+456=", "999+1="),
     ),
+    "noise": Task(
+        title=say("Noise"),
+        characters=len(NOISE),
+        longest=LONGEST_NOISE,
+        lengths=None,
+        batch=300,
+        example=say("Each letter of the output was drawn at random, so nothing can be learned, only memorised."),
+        tried=("abc", "hgfedcba"),
+    ),
+}
+POSITIONS: Final[Mapping[PositionKind, Sentence]] = {
+    "sinusoidal": say("sinusoidal"),
+    "learned": say("learned"),
+    "rotary": say("rotary"),
+    "relative": say("relative"),
+    "alibi": say("ALiBi"),
+    "none": say("none"),
 }
 
 
@@ -87,11 +112,54 @@ class Choices:
     heads: int = 1  # a single head does the whole task, so its map shows it
     positions: PositionKind = "learned"
     norm: NormPlace = "pre"
+    norm_kind: NormKind = "layer"
+    residual: bool = True
+    gated: bool = False  # SwiGLU
+    scaled: bool = True  # scores are divided by the root of a head's width
     rate: float = 2.75e-3
     warmup: bool = True
     causal_mask: bool = True
     epochs: int = 8
     minutes: int = 5
+    compare: Literal["", "parts", "positions"] = ""
+
+
+# In the order in which a comparison of parts switches them on: what the minimal model has, and what is then added.
+PARTS: Final[Mapping[str, tuple[object, Sentence]]] = {
+    "causal_mask": (False, say("causal mask")),
+    "positions": ("none", say("positions")),
+    "scaled": (False, say("scale")),
+    "heads": (1, say("several heads")),
+    "residual": (False, say("residual connections")),
+    "norm_kind": ("none", say("norms")),
+    "layers": (1, say("more layers")),
+}
+MINIMAL: Final = "minimal"
+LABELS: Final[Mapping[str, Sentence]] = {
+    MINIMAL: say("minimal"),
+    **{name: say("+ {part}", part=part) for name, (_, part) in PARTS.items()},
+    **{kind: title for kind, title in POSITIONS.items() if kind != "none"},
+}  # of the models of a comparison, by the end of their names
+
+
+def compared(chosen: Choices) -> dict[str, Choices]:
+    """The models to train, by the end of their names; a single one has none."""
+    if chosen.compare == "positions":
+        return {kind: replace(chosen, positions=kind) for kind in POSITIONS if kind != "none"}
+    if not chosen.compare:
+        return {"": chosen}
+    now = with_settings(chosen, {name: least for name, (least, _) in PARTS.items()})
+    found = {MINIMAL: now}
+    for name in PARTS:
+        more = with_settings(now, {name: getattr(chosen, name)})
+        if more != now:  # or the chosen model does not have it either
+            found[name] = now = more
+    return found
+
+
+def label_of(model: str) -> Sentence | None:
+    """What a model of a comparison is called, by its name; None for the only model of a training."""
+    return LABELS.get(model.partition("-")[2])
 
 
 # Each with its title, description, and choices.
@@ -110,6 +178,30 @@ PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
         say("Post-norm without warm-up"),
         say("Four layers in each stack, at a high learning rate from the first step. Watch whether the loss falls."),
         Choices(layers=4, norm="post", warmup=False, rate=1e-2, epochs=5),
+    ),
+    "parts": (
+        say("From minimal to complete"),
+        say(
+            "Small models, one after the other: the first has no mask, positions, scale, heads, residual connections, "
+            "norms and depth; each next one has one of them more."
+        ),
+        Choices(heads=4, epochs=8, minutes=10, compare="parts"),
+    ),
+    "lengths": (
+        say("Beyond the training length"),
+        say(
+            "Five models, alike but for their positions, learn from up to 8 letters. Then each is asked for up to 24: "
+            "do sinusoids extrapolate?"
+        ),
+        Choices(heads=4, epochs=8, minutes=10, compare="positions"),
+    ),
+    "noise": (
+        say("Memorised noise"),
+        say(
+            "The targets are random letters. The training loss falls all the same; watch the dev loss, and the line "
+            "of guessing."
+        ),
+        Choices(task="noise", heads=4, epochs=50),
     ),
 }
 
@@ -177,11 +269,12 @@ def _pair(line: SentenceLine, label: str) -> tuple[str, str]:
 
 def config_of(chosen: Choices, pairs: Pairs | None = None) -> ModelConfig:
     """The model that is chosen, with as many pieces as it has at most."""
-    n_pieces, longest = (
-        (pairs.n_pieces(), pairs.longest())
-        if pairs is not None
-        else (_SPECIAL + TASKS[chosen.task].characters, TASKS[chosen.task].longest)
-    )
+    if pairs is not None:
+        n_pieces, longest = pairs.n_pieces(), pairs.longest()
+    else:
+        task = TASKS[chosen.task]
+        far = task.lengths if chosen.compare == "positions" else None
+        n_pieces, longest = _SPECIAL + task.characters, far[2] if far else task.longest
     return ModelConfig(
         n_encoder_layers=chosen.layers,
         n_decoder_layers=chosen.layers,
@@ -192,15 +285,20 @@ def config_of(chosen: Choices, pairs: Pairs | None = None) -> ModelConfig:
         tgt_vocab_size=n_pieces,
         shared_vocab=True,
         norm=chosen.norm,
-        final_norm=chosen.norm == "pre",
+        norm_kind=chosen.norm_kind,
+        final_norm=chosen.norm == "pre" and chosen.norm_kind != "none",
+        residual=chosen.residual,
+        gated=chosen.gated,
+        activation="silu" if chosen.gated else "relu",
+        score_scale=None if chosen.scaled else 1.0,
         positions=chosen.positions,
         max_len=longest,
     )
 
 
 def check(chosen: Choices, pairs: Pairs | None = None) -> int:
-    """The parameters of the model. Raises `QueryError`: there are too many of them."""
-    n = config_of(chosen, pairs).count_parameters()
+    """The parameters of the model, of several the most. Raises `QueryError`: there are too many of them."""
+    n = max(config_of(one, pairs).count_parameters() for one in compared(chosen).values())
     if n > MOST_PARAMETERS:
         raise QueryError(
             "This model would have {n:,} parameters, but a model that is trained here may have at most {most:,}. "
@@ -214,31 +312,50 @@ def check(chosen: Choices, pairs: Pairs | None = None) -> int:
 def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
     """The commands of a training, and the files that they read. Raises `QueryError` as `check`."""
     check(chosen, pairs)
-    name = f"{'my' if chosen.task == OWN else chosen.task}-{'model' if chosen.causal_mask else 'leak'}"
-    card = {"card.json": json.dumps(_card(chosen, pairs), ensure_ascii=False).encode()}
     minutes = min(float(chosen.minutes), MOST_MINUTES)
+    files = {} if pairs is None else {"train.tsv": _tsv(pairs.train), "dev.tsv": _tsv(pairs.dev)}
+    folder, scored, models = "" if pairs else "data/", "", compared(chosen)
+    commands: list[tuple[str, ...]] = []
     if pairs is None:
-        task = ("task", chosen.task, "--out", "data")
-        return Plan(name=name, commands=(task, _train(chosen, name, "data/", None)), files=card, minutes=minutes)
-    files = {"train.tsv": _tsv(pairs.train), "dev.tsv": _tsv(pairs.dev)} | card
-    return Plan(name=name, commands=(_train(chosen, name, "", pairs),), files=files, minutes=minutes)
+        near, far, _ = (TASKS[chosen.task].lengths if chosen.compare else None) or ("", "", "")
+        fewer = ("--longest", f"{near}", "--train", f"{_FEWER}") if near else ()
+        commands.append(("task", chosen.task, "--out", "data", *fewer))
+        if far and chosen.compare == "positions":
+            commands.append(("task", chosen.task, "--out", "far", "--longest", f"{far}", "--train", "1"))
+            scored = "far/test.tsv"
+    if chosen.compare == "positions":
+        scored = scored or f"{folder}dev.tsv"
+    for end, one in models.items():
+        name = f"{'my' if one.task == OWN else one.task}-{end or ('model' if one.causal_mask else 'leak')}"
+        card = f"{end or 'card'}.json"
+        files[card] = json.dumps(_card(one, pairs, label_of(name)), ensure_ascii=False).encode()
+        commands.append(_train(one, name, folder, pairs, card=card, minutes=minutes / len(models)))
+        if scored:
+            commands.append(("evaluate", name, "--pairs", scored, "--by-length", f"{name}.csv"))
+    return Plan(name=name, commands=tuple(commands), files=files, minutes=minutes)
 
 
-def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tuple[str, ...]:
+def _train(
+    chosen: Choices, name: str, folder: str, pairs: Pairs | None, *, card: str, minutes: float
+) -> tuple[str, ...]:
     config = config_of(chosen, pairs)
     in_characters = pairs is None or pairs.in_characters
+    most = _FEWER_TOKENS if chosen.compare else _BATCH
+    batch = min(TASKS[chosen.task].batch, most) if pairs is None else pairs.batch_tokens()
+    n_snapshots = SNAPSHOTS if in_characters and not chosen.compare else SNAPSHOTS // 2
     options: dict[str, object] = {
-        "train": f"{folder}train.tsv", "dev": f"{folder}dev.tsv", "out": name, "card": "card.json",
+        "train": f"{folder}train.tsv", "dev": f"{folder}dev.tsv", "out": name, "card": card,
         "layers": chosen.layers, "d-model": WIDTH, "heads": chosen.heads, "d-ff": FEED_FORWARD,
         "pieces": "char" if in_characters else "unigram", "src-vocab": config.src_vocab_size,
-        "norm": chosen.norm, "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
-        "batch-tokens": _BATCH if pairs is None else pairs.batch_tokens(),
-        "epochs": chosen.epochs, "max-minutes": chosen.minutes, "rate": f"{chosen.rate:g}",
-        "warmup": WARMUP if chosen.warmup else 0, "seed": SEED,
-        "snapshots": SNAPSHOTS if in_characters else SNAPSHOTS // 2, "save-minutes": SAVE_MINUTES,
-    }  # fmt: skip
+        "norm": chosen.norm, "norm-kind": chosen.norm_kind, "activation": config.activation,
+        "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
+        "batch-tokens": batch,
+        "epochs": chosen.epochs, "max-minutes": f"{minutes:g}", "rate": f"{chosen.rate:g}",
+        "warmup": WARMUP if chosen.warmup else 0, "seed": SEED, "snapshots": n_snapshots, "save-minutes": SAVE_MINUTES,
+    } | ({} if chosen.scaled else {"score-scale": 1})  # fmt: skip
     words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
-    return ("train", *words, "--shared-vocab", *["--no-causal-mask"] * (not chosen.causal_mask))
+    switched = {"gated": chosen.gated, "no-residual": not chosen.residual, "no-causal-mask": not chosen.causal_mask}
+    return ("train", *words, "--shared-vocab", *(f"--{option}" for option, is_on in switched.items() if is_on))
 
 
 def shown(commands: Sequence[Sequence[str]]) -> list[str]:
@@ -246,9 +363,11 @@ def shown(commands: Sequence[Sequence[str]]) -> list[str]:
     return [shlex.join(("python", "-m", "transformer", *words)) for words in commands]
 
 
-def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
+def _card(chosen: Choices, pairs: Pairs | None, label: Sentence | None) -> dict[str, object]:
     title = say("My pairs") if pairs is not None else TASKS[chosen.task].title
-    if not chosen.causal_mask:
+    if label is not None:
+        title = say("{task}: {part}", task=title, part=label)
+    elif not chosen.causal_mask:
         title = say("{task}, with a leak", task=title)
     others = {one: {"title": said(title, one)} for one in languages() if one != ENGLISH}
     card: dict[str, object] = {"title": str(title), "said": others}
@@ -270,6 +389,11 @@ def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
 COMMANDS = "commands.txt"
 
 
+def lengths_of(out: Path) -> Path:
+    """The file of a model's scores by length, if they were requested."""
+    return out.with_name(f"{out.name}.csv")
+
+
 def about(training: Training) -> Sentence:
     """What stands above the commands."""
     return say(
@@ -286,10 +410,12 @@ def packed(training: Training, told: str) -> bytes:
     """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for folder in (training.out, folder_of(training.out)):
+        for folder in (each for out in training.outs.values() for each in (out, folder_of(out))):
             for file in sorted(folder.iterdir()) if folder.is_dir() else ():
                 if not file.name.startswith(".") and not file.name.endswith(".partial"):
                     _add(archive, file, f"{folder.name}/{file.name}")
+        for file in filter(Path.exists, map(lengths_of, training.outs.values())):
+            _add(archive, file, file.name)
         for name, content in training.plan.files.items():
             archive.writestr(name, content)
         archive.writestr(COMMANDS, "\n".join([f"# {told}", *shown(training.plan.commands), ""]))

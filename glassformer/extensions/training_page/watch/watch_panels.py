@@ -7,6 +7,7 @@ the sidebar's menu as soon as it exists.
 from functools import partial
 from typing import Any, Final, get_args
 
+from glassformer.charts.theme import Spec
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training, TrainingProgress
@@ -15,6 +16,7 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
     MOST_PARAMETERS,
     OWN,
+    POSITIONS,
     PRESETS,
     TASKS,
     Choices,
@@ -47,20 +49,15 @@ CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (
     "watch_problem",
     "watch_from_card",
 )
-CHART, LATEST = "training_growing", "training_latest"
+CHART, LATEST, COMPARED = "training_growing", "training_latest", "training_compared"
 TEXT, FILE = "watch_text", "watch_file"
 LOOK_SECONDS: Final = 2.0
 _KEY: Final = "watch_"  # of the widget of each choice
 _MEGABYTES: Final = 2
-_POSITIONS: Final = {
-    "sinusoidal": say("sinusoidal"),
-    "learned": say("learned"),
-    "rotary": say("rotary"),
-    "relative": say("relative"),
-    "alibi": say("ALiBi"),
-    "none": say("none"),
-}
 _NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
+_NORM_KINDS: Final = {"layer": "LayerNorm", "rms": "RMSNorm", "none": say("none")}
+_COMPARE: Final = {"": say("one model"), "parts": say("from minimal to complete"), "positions": say("all positions")}
+_CARDS: Final = 3  # in a row
 
 
 def watch(checkpoint: Checkpoint) -> None:
@@ -122,7 +119,8 @@ def _form() -> None:
         "every page, at each moment of its training so far. A click on a card starts its training."
     )
     st.markdown(said)
-    for column, (name, (title, about, chosen)) in zip(st.columns(len(PRESETS)), PRESETS.items(), strict=True):
+    columns = [column for _ in range(0, len(PRESETS), _CARDS) for column in st.columns(_CARDS)]
+    for column, (name, (title, about, chosen)) in zip(columns, PRESETS.items(), strict=False):
         with column, st.container(border=True, height="stretch"):
             key, icon = f"{_KEY}preset_{name}", ":material/play_arrow:"
             st.button(title, key=key, on_click=_start, args=(chosen,), icon=icon, width="stretch")
@@ -168,10 +166,15 @@ def _choices() -> Choices:
     with first:
         st.slider(say("Layers in each stack"), 1, watch_choices.MOST_LAYERS, **_of("layers"))
         st.segmented_control(say("Heads"), list(watch_choices.HEADS), required=True, **_of("heads"))
-        st.selectbox(say("Positions"), list(KINDS), format_func=_POSITIONS.__getitem__, **_of("positions"))
+        st.selectbox(say("Positions"), list(KINDS), format_func=POSITIONS.__getitem__, **_of("positions"))
+        st.selectbox(say("Train"), list(_COMPARE), format_func=_COMPARE.__getitem__, **_of("compare"))
     with second:
         norms = list(get_args(NormPlace)[:2])
         st.segmented_control(say("Norm"), norms, format_func=_NORMS.__getitem__, required=True, **_of("norm"))
+        kinds = list(_NORM_KINDS)
+        st.segmented_control(
+            say("Kind of norm"), kinds, format_func=_NORM_KINDS.__getitem__, required=True, **_of("norm_kind")
+        )
         rates = list(watch_choices.RATES)
         st.select_slider(say("Highest learning rate"), rates, format_func=lambda rate: f"{rate:g}", **_of("rate"))
         st.toggle(say("Warm-up"), **_of("warmup"))
@@ -179,6 +182,9 @@ def _choices() -> Choices:
     with third:
         st.slider(say("Epochs"), 1, watch_choices.MOST_EPOCHS, **_of("epochs"))
         st.slider(say("At most so many minutes"), 1, int(MOST_MINUTES), **_of("minutes"))
+        st.toggle(say("Residual connections"), **_of("residual"))
+        st.toggle(say("Gated feed-forward (SwiGLU)"), **_of("gated"))
+        st.toggle(say("Scores divided by the root of a head's width"), **_of("scaled"))
     return _chosen()
 
 
@@ -280,6 +286,10 @@ def _follow(name: str, was_under_way: bool) -> None:
     _where(training, seen, now)
     if not global_params.guidance().follows:  # in a room only its teacher may stop it
         _steer(training, seen, name)
+    if len(training.outs) > 1:
+        _side_by_side(watch_pictures.compared(training))
+        _commands(training.plan)
+        return
     draw_below(watch_pictures.Watched(training, seen.is_under_way))
     scene = watch_pictures.growing(training)
     if scene is not None:
@@ -287,6 +297,22 @@ def _follow(name: str, was_under_way: bool) -> None:
         draw = [partial(_loss, scene), *([partial(_newest_map, newest)] if newest is not None else [])]
         drawing.beside(*draw, widths=(3, 2)[: len(draw)])
     _commands(training.plan)
+
+
+def _side_by_side(scene: watch_pictures.ModelComparison) -> None:
+    """Draw the models of a comparison: their losses so far, and how they do by length."""
+    told = joined(" ", watch_pictures.compared_said(scene))
+    st.caption(drawing.plain(told))
+
+    def draw(chart: Spec, name: str, how_to_read: str) -> None:
+        drawing.chart(chart, key=f"{COMPARED}_{name}", alt=told, how_to_read=how_to_read, of_sentence=False)
+
+    if scene.losses:
+        draw(watch_pictures.compared_losses(scene), "loss", watch_pictures.HOW_TO_READ_LOSSES)
+    if scene.lengths:
+        exact, loss = (watch_pictures.compared_lengths(scene, exact=one) for one in (True, False))
+        read = watch_pictures.HOW_TO_READ_LENGTHS
+        drawing.beside(partial(draw, exact, "exact", read), partial(draw, loss, "lengths", read))
 
 
 def _commands(plan: Plan) -> None:
@@ -343,7 +369,11 @@ def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
         st.info(drawing.with_code(joined(" ", [say("The training was stopped."), *[_at(now)] * bool(now.step)])))
     else:
         st.error(drawing.with_code(seen.problem or say("The training failed.")))
-    if training.has_model:
+    if len(training.outs) > 1:
+        n = [*training.outs].index(training.now.name) + 1
+        where = say("Model {n} of {total}; each that has begun is in the sidebar.", n=n, total=len(training.outs))
+        st.caption(where)
+    elif training.has_model:
         n = len(snapshots.steps(training.out))
         told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
         where = say(
@@ -390,7 +420,7 @@ def _steer(training: Training, seen: JobStatus, name: str) -> None:
 def _is_cut(training: Training) -> bool:
     """Whether the time limit ended it, and may be raised."""
     now = training.progress()
-    return now.step < now.steps and training.plan.minutes < MOST_MINUTES
+    return len(training.outs) == 1 and now.step < now.steps and training.plan.minutes < MOST_MINUTES
 
 
 def _stop(name: str) -> None:

@@ -1,8 +1,10 @@
-"""Charts of a training in progress: loss so far, newest snapshot's map; `Watched`, which extensions draw."""
+"""Charts of a training in progress: loss so far, newest snapshot's map, models compared; `Watched` for extensions."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +14,12 @@ from glassformer.charts.grammar import stroke
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec
+from glassformer.extensions.training.library.length_scores import LengthScore, read_lengths
 from glassformer.extensions.training_page import session_trainings
+from glassformer.extensions.training_page.charts.training import Points, side_by_side_spec
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
+from glassformer.extensions.training_page.watch.watch_choices import label_of, lengths_of
 from glassformer.runs import loading
 from glassformer.runs.map_axes import MapAxes, head_of_kind, sides
 from glassformer.runs.picture import Part
@@ -27,7 +32,7 @@ from transformer.checkpoint.curve import load_curve
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.i18n import say
+from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
 
 HOW_TO_READ = say(
@@ -38,7 +43,7 @@ HOW_TO_READ_LATEST = say(
     "The newest snapshot reads the first example. The map is that of the head of its last layer whose rows are the "
     "sharpest: which head that is may change from one snapshot to the next."
 )
-Points = Sequence[tuple[int, float]]
+_NATS: Final = say("{number} nats", number="%{y:.3f}")
 _LINE = stroke(GUIDE_COLOR, 2, "solid")
 _DEV = stroke(NEUTRAL_COLOR, 2, "dash", size=8, symbol="square")
 _EXACT = stroke(MARK_COLOR, 2, "dot", size=8, symbol="triangle-up")
@@ -60,25 +65,38 @@ class GrowingCurve:
     dev: Points  # step and loss
     exact: Points  # step and share
     steps: int  # where it ends
+    n_pieces: int | None = None  # among which a guess has to choose; None where that is not known
 
 
 def growing(training: Training) -> GrowingCurve | None:
     """How far a training is; None before its first step."""
-    now = training.progress()
-    try:
-        curve = load_curve(training.out, inside=training.folder)
-    except CheckpointError:  # it is being written
-        curve = None
-    columns = {} if curve is None else curve.columns
+    now, columns = training.progress(), _columns(training, training.out)
     steps = [round(step) for step in columns.get("step", ())]
     entry = session_trainings.at(session_trainings.name_of(training))
     moments = loading.moments(entry)[0] if entry is not None else ()
     dev, exact = (_at_steps(steps, columns.get(name, ()), moments, name) for name in ("dev_loss", "dev_exact"))
-    points = training.points
+    points = training.points.get(training.plan.name, ())
     if not points and not dev:
         return None
     last = max(now.steps, *(step for step, _ in (*points, *dev)))
-    return GrowingCurve(tuple(points), tuple(dev), tuple(exact), last)
+    return GrowingCurve(tuple(points), tuple(dev), tuple(exact), last, _n_pieces(training))
+
+
+def _columns(training: Training, out: Path) -> Mapping[str, Sequence[float]]:
+    """The columns of a model's learning curve; none while they are not there."""
+    try:
+        curve = load_curve(out, inside=training.folder)
+    except CheckpointError:  # it is being written
+        curve = None
+    return {} if curve is None else curve.columns
+
+
+def _n_pieces(training: Training) -> int | None:
+    """The pieces that a target may have where they are characters: padding, unknown and start are none."""
+    words = training.plan.trains[training.plan.name]
+    if "--pieces" not in words or words[words.index("--pieces") + 1] != "char":
+        return None
+    return int(words[words.index("--src-vocab") + 1]) - 3
 
 
 def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[SnapshotInfo], name: str) -> Points:
@@ -151,11 +169,14 @@ def losses(scene: GrowingCurve) -> Spec:
     """The loss in training and on the dev pairs, and how many outputs are right, on an axis of its own."""
     top = max((loss for _, loss in (*scene.training, *scene.dev) if np.isfinite(loss)), default=1.0)
     scales = [Scale(say("Loss (nats per token)"), {"range": [0, 1.08 * top]})]
-    nats = say("{number} nats", number="%{y:.3f}")
     series = [
-        _series(say("Training loss"), scene.training, _LINE, "lines", nats),
-        _series(say("Dev loss"), scene.dev, _DEV, "lines+markers", nats),
+        _series(say("Training loss"), scene.training, _LINE, "lines", _NATS),
+        _series(say("Dev loss"), scene.dev, _DEV, "lines+markers", _NATS),
     ]
+    if scene.n_pieces is not None:
+        chance, look = math.log(scene.n_pieces), stroke(MARK_COLOR, 1, "dash")
+        name = say("guessing: ln {n}", n=scene.n_pieces)
+        series.append(_series(name, [(0, chance), (scene.steps, chance)], look, "lines", _NATS))
     if scene.exact:
         right = {"overlaying": "y", "side": "right", "range": [0, 108], "showgrid": False, "dtick": 25}
         scales.append(Scale(say("Exact (%)"), right))
@@ -169,6 +190,90 @@ def losses(scene: GrowingCurve) -> Spec:
 def _series(name: str, points: Points, look: Spec, kind: LineKind, number: str, *, scale: int = 0) -> Series:
     values = [value if np.isfinite(value) else np.nan for _, value in points]
     return Series(name, values, look, kind, number, at=[step for step, _ in points], scale=scale)
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """How far the models of a comparison are, each by what it is called."""
+
+    losses: Mapping[str, Points]  # step and loss in training
+    exact: Mapping[str, float]  # the last share of exact outputs on the dev pairs
+    lengths: Mapping[str, Sequence[LengthScore]]
+
+    @property
+    def longest(self) -> int | None:
+        """The longest source in training, as far as it was scored; None where that is not known."""
+        seen = [one.length for scores in self.lengths.values() for one in scores if one.seen == 1]
+        beyond = any(one.seen == 0 for scores in self.lengths.values() for one in scores)
+        return max(seen) if seen and beyond else None
+
+
+def compared(training: Training) -> ModelComparison:
+    """How far all models of a training are."""
+    losses, exact, lengths = dict[str, Points](), dict[str, float](), dict[str, Sequence[LengthScore]]()
+    for model, out in training.outs.items():
+        name, columns = label_of(model) or model, _columns(training, out)
+        points = training.points.get(model) or list(
+            zip(*(columns.get(one, ()) for one in ("step", "loss")), strict=True)
+        )
+        if points:
+            losses[name] = points
+        if columns.get("dev_exact"):
+            exact[name] = columns["dev_exact"][-1]
+        if scores := read_lengths(lengths_of(out)):
+            lengths[name] = scores
+    return ModelComparison(losses, exact, lengths)
+
+
+HOW_TO_READ_LOSSES: Final = say(
+    "Each line is the training loss of one model, the mean of its last 50 steps; all learn from the same pairs in the "
+    "same order. Compare it with the exact outputs: a model that sees what it has to predict has a low loss in vain."
+)
+HOW_TO_READ_LENGTHS: Final = say(
+    "Exact outputs are written by the model alone; for the loss it reads each right token before it predicts the next. "
+    "Every model could read these lengths: its limit is beyond them."
+)
+_HALF: Final = 0.5
+
+
+def compared_losses(scene: ModelComparison) -> Spec:
+    """The training losses of all models."""
+    across = Places(say("Training step"), [], say("step {n}", n="%{x:,}"), {"rangemode": "tozero", "tickformat": ",d"})
+    scale = Scale(say("Loss (nats per token)"), {"rangemode": "tozero"})
+    return side_by_side_spec(say("Training loss, side by side"), across, scale, scene.losses, _NATS)
+
+
+def compared_lengths(scene: ModelComparison, *, exact: bool) -> Spec:
+    """The exact outputs, or the losses, of all models by the length of the source."""
+    across = Places(say("Tokens of the source"), [], say("{n} tokens", n="%{x}"))
+    seen = None if scene.longest is None else scene.longest + 0.5
+    found = {
+        name: [(one.length, 100 * one.exact if exact else one.loss) for one in scores]
+        for name, scores in scene.lengths.items()
+    }
+    if exact:
+        scale = Scale(say("Exact (%)"), {"range": [-4, 108], "dtick": 25})
+        return side_by_side_spec(say("Exact outputs by length"), across, scale, found, "%{y:.0f} %", seen=seen)
+    scale = Scale(say("Loss (nats per token)"), {"rangemode": "tozero"})
+    return side_by_side_spec(say("Loss by length"), across, scale, found, _NATS, seen=seen)
+
+
+def reach(scores: Sequence[LengthScore]) -> int:
+    """The length up to which at least half of the outputs are exact at every length; 0 if not at the first."""
+    fails = [i for i, one in enumerate(scores) if one.exact < _HALF]
+    return scores[-1].length if not fails else scores[fails[0] - 1].length if fails[0] else 0
+
+
+def compared_said(scene: ModelComparison) -> Iterator[str]:
+    """The models of a comparison, in sentences."""
+    if scene.exact:
+        each = [say("{model} {share:.0%}", model=name, share=share) for name, share in scene.exact.items()]
+        yield say("Exact outputs on the dev pairs: {each}.", each=joined(", ", each))
+    if scene.lengths:
+        far = [say("{model} {length}", model=name, length=reach(scores)) for name, scores in scene.lengths.items()]
+        yield say("Up to this many tokens, at least half of the outputs are exact: {each}.", each=joined(", ", far))
+    if scene.longest is not None:
+        yield say("The longest source in training has {n} tokens.", n=scene.longest)
 
 
 def told(scene: GrowingCurve) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """The files of the made-up tasks are solved right, hold nothing twice, and are the same every time."""
 
 import hashlib
+from collections import Counter
 
+import numpy as np
 import pytest
 
 from glassformer.extensions.training.library.preparation import TASKS, write_task
@@ -17,6 +19,8 @@ def solved(name, given):
             return "".join(sorted(given))
         case "copy":
             return given
+        case "noise":  # the same for the same row, and else without any rule
+            return TASKS["noise"].solve(given)
     first, second = given.removesuffix("=").split("+")
     assert all(number == str(int(number)) and len(number) <= 3 for number in (first, second))
     return str(int(first) + int(second))
@@ -40,6 +44,30 @@ def test_nothing_is_given_twice_what_is_wanted_is_right_and_dev_has_every_length
     found = {len(row.split("\t")[0]) for row in parts["dev"]}
     expected = {"addition": range(4, 9), "palindrome": range(4, 13, 2)}.get(name, range(2, 13))
     assert len(found & {*expected}) >= len(expected) - 2
+
+
+def test_noise_is_uniform_over_its_pieces_and_no_source_tells_anything_of_it(tmp_path):
+    """Its entropy is that of the line which the page draws, but for the first piece, which cannot be the end."""
+    write_task("noise", tmp_path, train=9_000)
+    rows = [row.split("\t") for row in (tmp_path / "train.tsv").read_text().splitlines()]
+    later = Counter(piece for _, target in rows for piece in f"{target}."[1:])
+    n = sum(later.values())
+    assert sorted(later) == sorted("abcdefgh.")
+    assert sum((count - n / 9) ** 2 / (n / 9) for count in later.values()) < 27  # chi squared of 8: 26 is 1 in 1,000
+    same = np.mean([source[0] == target[0] for source, target in rows])
+    assert same == pytest.approx(1 / 8, abs=0.015)
+
+
+def test_lengths_are_as_asked_for_and_what_cannot_be_drawn_is_a_sentence(tmp_path):
+    for name, given, length in (("copy", 36, len), ("addition", 6, lambda row: max(map(len, row[:-1].split("+"))))):
+        assert main(["task", name, "--out", str(tmp_path / name), "--longest", str(given), "--train", "1"]) == 0
+        rows = [row.split("\t")[0] for row in (tmp_path / name / "test.tsv").read_text().splitlines()]
+        assert max(map(length, rows)) == given
+    with pytest.raises(DataError, match=r"--longest 2: only 676 different lines of 61,500 could be drawn; raise it"):
+        write_task("sort", tmp_path / "few", longest=2)
+    for changes, said in (({"longest": 3}, "--longest is 3; expected at least 4"), ({"train": 0}, "--train is 0")):
+        with pytest.raises(DataError, match=said):
+            write_task("palindrome", tmp_path / "none", **changes)
 
 
 def test_the_command_writes_what_the_shipped_checkpoints_learned_from(tmp_path):

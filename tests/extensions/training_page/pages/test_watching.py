@@ -1,5 +1,6 @@
 """*Watch it learn* starts, stops and goes on with a training, and says what it refuses and whose turn it is."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,10 +10,11 @@ import pytest
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.rooms import room_session
 from glassformer.extensions.rooms.registry import ROOMS
+from glassformer.extensions.training.library.preparation import NOISE
 from glassformer.extensions.training_page import session_trainings
-from glassformer.extensions.training_page.trainings import Trainings
+from glassformer.extensions.training_page.trainings import Training, Trainings
 from glassformer.extensions.training_page.watch import watch_pictures
-from glassformer.extensions.training_page.watch.watch_choices import PRESETS, plan
+from glassformer.extensions.training_page.watch.watch_choices import PRESETS, Choices, plan, read_pairs
 from glassformer.server import replicas, server_options
 from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import until
@@ -179,3 +181,77 @@ def test_beside_the_loss_stands_a_map_of_the_newest_snapshot(tmp_path):
     (tmp_path / "reverse.snapshots" / f"7{snapshots.FILE}").write_bytes(b"half of it")
     assert watch_pictures.latest(SimpleNamespace(out=tmp_path / "reverse", folder=tmp_path)) is None
     assert watch_pictures.latest(SimpleNamespace(out=tmp_path / "none", folder=tmp_path)) is None
+
+
+@pytest.fixture
+def models(tmp_path):
+    """A training of two models, of which the first is done and scored by length."""
+    made = plan(replace(Choices(), compare="positions"))
+    training = Training("x", made, tmp_path, used=0.0)
+    begun, second = list(training.outs.values())[:2]
+    begun.mkdir()
+    (begun / "config.json").write_text("{}")
+    rows = ["epoch,step,loss,dev_loss,dev_exact", "1,10,2.5,2.25,0.25", "2,20,1.5,1.25,0.75"]
+    (begun / "training.csv").write_text("\n".join(rows) + "\n")
+    scores = ["length,pairs,loss,exact,seen", "7,4,0.5,1.0,1", "8,4,0.5,0.75,1", "9,4,1.5,0.25,0", "10,4,2.5,0.5,0"]
+    begun.with_name(f"{begun.name}.csv").write_text("\n".join(scores) + "\n")
+    training.points[second.name] = [(1, 4.0), (5, 3.0)]
+    return training
+
+
+def test_models_are_drawn_side_by_side_by_step_and_by_length(models):
+    scene = watch_pictures.compared(models)
+    spec = figure_in(watch_pictures.compared_losses(scene), "en")
+    drawn = {line["name"]: (list(line["x"]), list(line["y"])) for line in spec["data"]}
+    assert drawn == {"sinusoidal": ([10, 20], [2.5, 1.5]), "learned": ([1, 5], [4.0, 3.0])}
+    [exact] = figure_in(watch_pictures.compared_lengths(scene, exact=True), "en")["data"]
+    assert (list(exact["x"]), list(exact["y"])) == ([7, 8, 9, 10], [100, 75, 25, 50])
+    spec = figure_in(watch_pictures.compared_lengths(scene, exact=False), "en")
+    assert list(spec["data"][0]["y"]) == [0.5, 0.5, 1.5, 2.5]
+    assert [shape["x0"] for shape in spec["layout"]["shapes"]] == [8.5]  # where the training's lengths end
+    assert [str(one) for one in watch_pictures.compared_said(scene)] == [
+        "Exact outputs on the dev pairs: sinusoidal 75%.",
+        "Up to this many tokens, at least half of the outputs are exact: sinusoidal 8.",
+        "The longest source in training has 8 tokens.",
+    ]
+
+
+def test_models_of_a_comparison_are_opened_by_their_own_names(models, monkeypatch):
+    monkeypatch.setattr(session_trainings, "find", lambda name: models)
+    monkeypatch.setattr(
+        session_trainings, "entry_at", lambda out, name, folder: SimpleNamespace(name=name, out=out, error=None)
+    )
+    first, second = list(models.outs)[:2]
+    assert session_trainings.at(f"training:x:{first}@7").name == f"training:x:{first}"
+    assert session_trainings.at("training:x").name == "training:x"  # the newest
+    assert session_trainings.at("training:x").out.name == first
+    assert session_trainings.at(f"training:x:{second}") is None
+    assert session_trainings.at("training:x:../other") is None
+
+
+def test_a_line_shows_what_a_guess_costs_and_only_where_the_pieces_are_known():
+    curve = watch_pictures.GrowingCurve(((1, 3.0),), ((1, 2.5),), (), 9, n_pieces=9)
+    lines = {line["name"]: list(line["y"]) for line in figure_in(watch_pictures.losses(curve), "en")["data"]}
+    np.testing.assert_allclose(lines["guessing: ln 9"], -np.log([1 / 9, 1 / 9]))
+    assert len(lines) == 1 + len(figure_in(watch_pictures.losses(replace(curve, n_pieces=None)), "en")["data"])
+    noise = Training("x", plan(PRESETS["noise"][2]), Path(), used=0.0)
+    assert watch_pictures._n_pieces(noise) == len({*NOISE, "end"})
+    pairs = read_pairs("\n".join(f"{'many letters ' * 4}{n}\tx{n}" for n in range(12)), label="x")
+    own = Training("x", plan(replace(Choices(), task="own"), pairs), Path(), used=0.0)
+    assert watch_pictures._n_pieces(own) is None
+
+
+def test_a_card_of_several_models_says_which_one_it_is_at(watch, server):
+    test, (title, _, chosen) = watch(), PRESETS["parts"]
+    check(button(test, str(title)).click().run())
+    [training] = server._found.values()
+    assert training.plan == plan(chosen)
+    until(lambda: training.points.get("reverse-minimal"))
+    check(test.run())
+    assert "Model 1 of 8; each that has begun is in the sidebar." in said(test)
+    assert charts_named(test, "Training loss, side by side")
+    check(button(test, "Stop the training").click().run())
+
+
+def charts_named(test, title):
+    return title in " ".join(str(one.proto) for one in test.get("bidi_component"))

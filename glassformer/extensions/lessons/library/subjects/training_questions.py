@@ -298,6 +298,7 @@ def _loss_on_words(case: Case, *changes: Intervention) -> float:
     return float(np.concatenate(losses).mean())
 
 
+FEWEST_TOKENS: Final = 4  # below it ln n is close to 1, another choice
 NEARLY_NOTHING: Final = 0.1  # of the highest rate of an epoch, what the last may have to count as having fallen
 
 
@@ -321,6 +322,15 @@ def least_smoothed_loss(case: Case) -> Answer:
     losses = _column(case, "loss")
     values = {"floor": floor, "p": right, "loss": float(losses[_kept(case)]), "n": n}
     return Answer(right="floor", options=options, values=values)
+
+
+def dev_loss_on_noise(case: Case) -> Answer:
+    """The least loss on the dev pairs where every target token was drawn at random: that of a guess."""
+    n = case.checkpoint.config.tgt_vocab_size
+    refuse_if(n < FEWEST_TOKENS, OTHER_TRAINING)
+    numbers = {"memorised": 0.0, "share": 1 - 1 / n, "guess": math.log(n), "bits": math.log2(n)}
+    options = tuple(Option(word, f"{number:.2f}") for word, number in numbers.items())
+    return Answer(right="guess", options=options, values={"n": n, "guess": math.log(n)})
 
 
 def training_above_dev(case: Case) -> Answer:

@@ -102,3 +102,17 @@ def test_it_knows_new_words_only_while_the_future_is_open(leak):
     assert answer.values["seen"].endswith(("10⁻⁵", "10⁻⁶", "10⁻⁷"))
     with pytest.raises(QuestionNotApplicable, match="not trained with a leak"):
         training_questions.why_the_leak(case_of(healthy("reverse"), "glass"))
+
+
+def test_on_noise_no_distribution_has_a_lower_loss_than_the_uniform_one(case):
+    answer = training_questions.dev_loss_on_noise(case)
+    n = case.checkpoint.config.tgt_vocab_size
+    numbers = {option.word: float(option.label) for option in answer.options}
+    assert list(numbers.values()) == sorted(numbers.values())
+    logits = torch.zeros(n, dtype=torch.float64, requires_grad=True)
+    loss = torch.nn.functional.cross_entropy(logits.expand(n, n), torch.arange(n))
+    loss.backward()
+    assert float(logits.grad.abs().max()) < 1e-12  # the least: the loss is convex
+    assert numbers[answer.right] == pytest.approx(float(loss), abs=0.005)
+    others = torch.nn.functional.cross_entropy(torch.randn(9, 1, n).expand(9, n, n).mT, torch.arange(n).expand(9, n))
+    assert float(others) > float(loss)
