@@ -9,6 +9,7 @@ import numpy as np
 from glassformer.components.packing import FINE_LEVELS
 from glassformer.extensions.lessons.library.subjects.weights_questions import walk_of
 from transformer.analysis.mask_checks import check_causality, check_padding, record_attention
+from transformer.analysis.plain_attention import without_parameters
 
 DIGITS = 7  # the beginning of however many digits a number is written with
 NEAR = 1e-4  # a share of a number: another thread's sums differ in the last bits, and a step of 1/65,535 rounds
@@ -59,6 +60,10 @@ def _one_weight(n, case):
     if n == 5:
         kind, layer, head = case.picked["kind"], case.picked["layer"] - 1, case.picked["head"] - 1
         return [case.trace.maps(kind)[layer, head].ravel().tolist()]
+    if n == 6:
+        kind, ids = case.picked["kind"], case.trace.src_ids
+        plain, _ = without_parameters(case.checkpoint.model, kind, ids, ids, case.trace.mask(kind))
+        return [case.trace.maps(kind).mean(axis=(0, 1)).ravel().tolist(), plain.ravel().tolist()]
     found = walk_of(case)
     return [found.weights.tolist(), found.dots.tolist()]
 
