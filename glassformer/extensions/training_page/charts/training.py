@@ -193,6 +193,7 @@ def _save(
 
 _DASHES, _SYMBOLS = ("solid", "dash", "dot", "dashdot", "longdash"), ("circle", "square", "triangle-up", "diamond", "x")
 Points = Sequence[tuple[float, float]]
+NAMES_BELOW: Spec = {"y": -0.2, "yanchor": "top"}  # where a narrow page has room for all names of a legend
 
 
 def side_by_side_spec(
@@ -210,7 +211,7 @@ def side_by_side_spec(
         for i, (name, points) in enumerate(models.items())
     ]
     spec = lines(title, across, scale, series, height=HEIGHT + 100, top=56)["spec"]
-    spec["layout"]["legend"] |= {"y": -0.2, "yanchor": "top"}  # below, where a narrow page has room for all names
+    spec["layout"]["legend"] |= NAMES_BELOW
     if seen is not None:
         spec["layout"]["shapes"] = [upright(seen, MARK_COLOR)]
         spec["layout"]["annotations"] = [at_a_line(seen, 1, say("longer than in training"), left=False)]

@@ -16,7 +16,7 @@ from glassformer.charts.marks import Places, Scale, Series, lines
 from glassformer.charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec
 from glassformer.extensions.training.library.length_scores import LengthScore, read_lengths
 from glassformer.extensions.training_page import session_trainings
-from glassformer.extensions.training_page.charts.training import Points, side_by_side_spec
+from glassformer.extensions.training_page.charts.training import NAMES_BELOW, Points, side_by_side_spec
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.extensions.training_page.watch.watch_choices import label_of, lengths_of
@@ -174,7 +174,7 @@ def losses(scene: GrowingCurve) -> Spec:
         _series(say("Dev loss"), scene.dev, _DEV, "lines+markers", _NATS),
     ]
     if scene.n_pieces is not None:
-        chance, look = math.log(scene.n_pieces), stroke(MARK_COLOR, 1, "dash")
+        chance, look = math.log(scene.n_pieces), stroke(MARK_COLOR, 1, "dashdot")
         name = say("guessing: ln {n}", n=scene.n_pieces)
         series.append(_series(name, [(0, chance), (scene.steps, chance)], look, "lines", _NATS))
     if scene.exact:
@@ -184,7 +184,9 @@ def losses(scene: GrowingCurve) -> Spec:
         series.append(_series(say("Exact (%)"), percent, _EXACT, "lines+markers", "%{y:.0f} %", scale=1))
     axis = {"range": [0, max(scene.steps, 1)], "tickformat": ",d"}
     across = Places(say("Training step"), [], say("step {n}", n="%{x:,}"), axis)
-    return lines(say("Loss so far"), across, scales, series, height=300, top=76)["spec"]
+    spec = lines(say("Loss so far"), across, scales, series, height=350, top=56)["spec"]
+    spec["layout"]["legend"] |= NAMES_BELOW
+    return spec
 
 
 def _series(name: str, points: Points, look: Spec, kind: LineKind, number: str, *, scale: int = 0) -> Series:
