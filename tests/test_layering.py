@@ -305,7 +305,7 @@ def lengths():
 
 def test_the_product_its_kernel_and_each_extension_stay_within_their_budgets():
     kernel = sum(n for path, n in lengths().items() if not path.startswith(EXTENSIONS))
-    assert sum(lengths().values()) <= 119_000
+    assert sum(lengths().values()) <= 120_800
     assert kernel <= 53_300
     names = {path.split("/")[2] for path in lengths() if path.startswith(EXTENSIONS)}
     counted = {
