@@ -77,7 +77,7 @@ def test_every_part_of_every_page_is_drawn(open_model, name):
 
 
 MODEL = {"inside": "model"}
-CAPPED = "2. The score", r"cdot 0.3", "tanh", "after normalisation or rotation by position"
+CAPPED = "3. The score", r"cdot 0.3", "tanh", "after normalisation or rotation by position"
 MADE_SO = "RMS norm", "multiplied by 0.3", "capped at ±5", "a decoder query can see, layer by layer: 3, ∞, 2"
 
 
