@@ -45,7 +45,7 @@ class StaticScriptsMiddleware:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._names = (script_file(), PLOTLY_FILE)
-        self._packed: dict[str, tuple[list[tuple[bytes, bytes]], bytes]] = {}  # of Streamlit's: headers, content
+        self._packed: dict[tuple[str, ...], tuple[list[tuple[bytes, bytes]], bytes]] = {}  # of Streamlit's: headers, content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -67,7 +67,8 @@ class StaticScriptsMiddleware:
 
     async def _streamlits(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a file of Streamlit's; one whose name changes with its content is packed once for everybody."""
-        path, answer = scope["path"], list[Message]()
+        # By folder and name alone: nobody fills the memory with one file under many paths.
+        path, answer = tuple(scope["path"].split("/")[-2:]), list[Message]()
         if path not in self._packed:
             await self._app(scope, receive, _kept(answer))
             headers = Headers(raw=answer[0]["headers"])
