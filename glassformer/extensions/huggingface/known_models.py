@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from glassformer.inside.features import ACTIVATIONS, heads
-from glassformer.shared import controls
-from glassformer.shared.i18n import frame, st
 from glassformer.state.fields import Look, flag
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
@@ -105,6 +103,10 @@ def _output(config: ModelConfig) -> str:
 
 def below(o: "OpenModel") -> None:
     """Draw the table, folded; what is open is in the address."""
+    # The fields above are read where there is no Streamlit, too.
+    from glassformer.shared import controls
+    from glassformer.shared.i18n import frame, st
+
     fold = controls.fold(controls.field(o.slot, "families"), say("What BERT, GPT, T5, BART and LLaMA are made of"))
     if not fold.open:
         return

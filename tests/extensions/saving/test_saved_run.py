@@ -100,7 +100,7 @@ def test_what_is_work_for_the_model_at_each_step_is_left_out_by_name(opened):  #
     english, *_ = told(saved_run.saved_run(kept(opened, "matters_parts")))
     assert not {"matters_parts", "matters_bars"} & set(shown(english))
     titles = [picture.title for picture in PAGES["matters"].parts["logit"].pictures.values()]
-    parts = [part.title for name, part in PAGES["matters"].parts.items() if name == "pieces"]
+    parts = [part.title for name, part in PAGES["matters"].parts.items() if name in ("pieces", "paths", "depth")]
     left_out = f"This file leaves out some content that Glassformer shows: {', '.join([*titles, *parts])}."
     assert missing(english) == {"matters": left_out}
 

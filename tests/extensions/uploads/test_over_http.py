@@ -102,6 +102,8 @@ def memory_before(server, visitor):
     forget(visitor, visitor.hand_in(REVERSE.items()))
     visitor.hand_in([("m.pt", b"x" * 1_000_000)])
     visitor.empty()
+    visitor.rerun(page="inside", query="model=zh-en")  # whose tables import pandas
+    visitor.rerun(page="open", query="model=zh-en")
     return memory(server.pid)
 
 
