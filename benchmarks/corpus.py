@@ -48,7 +48,7 @@ def measure(settings: Settings) -> Iterator[Comparison]:
     for name, peer in PEERS.items():
         yield Comparison(
             what="sentences a second whose heads are measured", ours=found["ours"], peer=found[name], peer_name=peer,
-            unit="a s", rate=True, more=True,
+            unit="sentences/s", rate=True, more=True,
         )  # fmt: skip
 
 

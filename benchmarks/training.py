@@ -1,4 +1,4 @@
-"""Training against torch's own Transformer in a plain loop: real target tokens a second, in bfloat16 and float32.
+"""Training against torch's own Transformer in a plain loop: real target tokens, in bfloat16 and float32.
 
 Both learn from the same batches, tensor for tensor: pairs of random ids as long as short everyday sentences, about
 3,072 target tokens a step; padding does not count. d_model 256, 3+3 layers, 8,000 pieces. With the same parameters and
@@ -50,8 +50,8 @@ def measure(settings: Settings) -> Iterator[Comparison]:
             # On a GPU a shape is recorded when it is met for the second time.
             found = turns(sides, settings.n_turns(3), warm_up=2 if settings.device == "cuda" else 1)
         yield Comparison(
-            what=f"training in {precision}, target tokens a second", ours=found["ours"], peer=found["plain"],
-            peer_name="a plain loop around torch's Transformer", unit="a s", rate=True, more=True, aim=aim,
+            what=f"training in {precision}, target tokens", ours=found["ours"], peer=found["plain"],
+            peer_name="a plain loop around torch's Transformer", unit="tokens/s", rate=True, more=True, aim=aim,
             headline=precision == "bf16",
         )  # fmt: skip
 
@@ -74,7 +74,7 @@ def batches() -> Batches:
 
 
 def side(name: str, given: dict[str, Any]) -> Callable[[object], float]:
-    """One side: real target tokens a second of a pass over its batches, with making their tensors."""
+    """One side: real target tokens of a pass over its batches, with making their tensors."""
     program, precision = name.split()
     torch.set_num_threads(os.cpu_count() or 1)
     torch.manual_seed(SEED)

@@ -45,7 +45,9 @@ class StaticScriptsMiddleware:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._names = (script_file(), PLOTLY_FILE)
-        self._packed: dict[tuple[str, ...], tuple[list[tuple[bytes, bytes]], bytes]] = {}  # of Streamlit's: headers, content
+        self._packed: dict[
+            tuple[str, ...], tuple[list[tuple[bytes, bytes]], bytes]
+        ] = {}  # of Streamlit's: headers, content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
