@@ -128,6 +128,7 @@ def decode(page: Page, way: str) -> None:
     wait_for_idle(page)
     page.locator(".st-key-decoding_menu summary").click()
     expect(page.locator(".st-key-decoding_menu")).to_contain_text(f"{way}, up to")
+    wait_for_rest(page)  # what is below moves up while it folds
     page.evaluate("document.activeElement.blur()")
 
 

@@ -126,6 +126,15 @@ def length_doubled(case: Case) -> Answer:
     return Answer(right=right, options=worded("one", "two", "three", "four"), values=values, variant=right)
 
 
+def layers_of_convolution(case: Case) -> Answer:
+    """How many layers of convolution of width 3 take the first token to the last, where attention takes one."""
+    n = int(case.picked["n_source"])
+    paths = {name: path for name, (path, *_) in costs.kinds_of_layers(n, 1, side=1).items()}
+    numbers = {"all": paths["convolution"], "attention": paths["attention"], "dilated": paths["dilated"], "tokens": n}
+    values = {"n": n, "n_layers": paths["convolution"], "dilated": paths["dilated"]}
+    return Answer(right="all", options=numbered(numbers), values=values)
+
+
 def parts_that_can_go(case: Case) -> Answer:
     """How many of four parts can be taken away, one at a time, and the model still writes the same."""
     own, found = _without(case, PARTS)

@@ -46,6 +46,21 @@ def test_lengths_and_work(name):
     assert grows.values["times"] == 2
 
 
+@pytest.mark.parametrize("n", [2, 5, 14])
+def test_a_convolution_reaches_one_token_further_with_each_layer_and_a_dilated_one_three_times_as_far(n):
+    """Walked along: the tokens that the last one's vector depends on."""
+    layers = {}
+    for name, widens in (("n_layers", 1), ("dilated", 3)):
+        seen, step, layers[name] = {n - 1}, 1, 0
+        while 0 not in seen:
+            seen |= {i + move for i in seen for move in (-step, step) if 0 <= i + move < n}
+            step, layers[name] = step * widens, layers[name] + 1
+    answer = cost_questions.layers_of_convolution(replace(case("reverse"), picked={"n_source": n, "n_target": n}))
+    assert answer.values == {"n": n, **layers}
+    (right,) = (one for one in answer.options if one.word == answer.right)
+    assert right.label == str(layers["n_layers"])
+
+
 def test_the_same_question_says_three_or_four_where_texts_are_long():
     posed = case("reverse")
     for n, right in ((250, "three"), (5000, "four")):
