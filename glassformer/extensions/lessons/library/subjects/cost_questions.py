@@ -131,7 +131,7 @@ def layers_of_convolution(case: Case) -> Answer:
     n = int(case.picked["n_source"])
     paths = {name: path for name, (path, *_) in costs.kinds_of_layers(n, 1, side=1).items()}
     numbers = {"all": paths["convolution"], "attention": paths["attention"], "dilated": paths["dilated"], "tokens": n}
-    values = {"n": n, "n_layers": paths["convolution"], "dilated": paths["dilated"]}
+    values = {"n_layers": paths["convolution"], "dilated": paths["dilated"]}
     return Answer(right="all", options=numbered(numbers), values=values)
 
 
