@@ -51,16 +51,24 @@ class Paths(RunScene):
         drawn = self.graph.strongest(share, most=MOST_DRAWN)
         return drawn[np.argsort(-self.graph.influence[drawn], kind="stable")]
 
+    @cached_property
+    def _named(self) -> np.ndarray:
+        """How addresses name all edges [E, 4]."""
+        ends = self.graph.source, self.graph.target
+        return np.stack([of[end] for end in ends for of in (self.graph.part, self.graph.token)], axis=1)
+
     def cutting(self, edge: int) -> Cutting:
         """How an address names an edge."""
-        ends = (self.graph.source[edge], self.graph.target[edge])
-        return tuple(int(number) for end in ends for number in (self.graph.part[end], self.graph.token[end]))
+        return tuple(self._named[edge].tolist())
 
     @cached_property
     def chosen(self) -> int | None:
         """The edge that is cut; None for none, and where this step has no such edge."""
         asked = self.run.view.of(EffectsLook).cut
-        return next((edge for edge in range(len(self.graph.value)) if asked and self.cutting(edge) == asked), None)
+        if len(asked) != self._named.shape[1]:
+            return None
+        found = np.flatnonzero((self._named == asked).all(axis=1))
+        return int(found[0]) if len(found) else None
 
     def in_words(self, edge: int) -> str:
         """An edge by its ends."""
