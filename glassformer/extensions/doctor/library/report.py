@@ -425,26 +425,21 @@ def _in_full(finding: Finding) -> Iterator[str]:
     if measured.places:
         more = [say("and {n} more", n=measured.more)] if measured.more else []
         yield joined(", ", [*(_code(one) for one in measured.places), *more])
-    for wrong, right in measured.code:
-        yield joined(
-            "\n",
-            [
-                say("In the code, probably:"),
-                "```python",
-                wrong.strip(),
-                "```",
-                say("It should be:"),
-                "```python",
-                right.strip(),
-                "```",
-            ],
-        )
+    for codes in measured.code:
+        titles = say("In the code, probably:"), say("It should be:")
+        parts = [(title, "```python", _bare(code), "```") for title, code in zip(titles, codes, strict=True)]
+        yield joined("\n", [line for part in parts for line in part])
     if measured.meaning:
         yield _quoted(measured.meaning)
     if measured.causes:
         yield say("**Usual causes:** {causes}", causes=_quoted(measured.causes))
     if measured.why:
         yield say("**Threshold:** {why}", why=_quoted(measured.why))
+
+
+@through
+def _bare(text: str) -> str:
+    return text.strip()
 
 
 @through
