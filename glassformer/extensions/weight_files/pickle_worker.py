@@ -306,7 +306,8 @@ def _write(torch: Any, tensors: Mapping[str, Any], path: Path) -> None:
 
 def _explained(error: Exception) -> dict[str, Any]:
     text = str(error)
-    if isinstance(error, MemoryError) or "allocate memory" in text or "Cannot allocate" in text:
+    # PyTorch says what its own allocator, the C++ library or the system says, each in its own words.
+    if isinstance(error, MemoryError) or re.search(r"allocate memory|Cannot allocate|bad_alloc|start new thread", text):
         return {"refused": "memory", "found": ""}
     found = GLOBAL.search(text.rpartition("error:")[2])
     if type(error).__name__ == "UnpicklingError" and found:
