@@ -2,8 +2,7 @@
 
 Visitors on the Step page each type a new sentence, all at once; every answer is compared with one that is computed
 here. In turns with it as many visitors rerun an empty page of Streamlit, all at once: what a class costs without us.
-Visitors share one thread of this process, the server has its own; both use the machine's cores. Not measured: the
-browser, the network.
+Visitors share one thread of this process, the server has its own. Not measured: the browser, the network.
 """
 
 from __future__ import annotations

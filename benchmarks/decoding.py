@@ -3,15 +3,16 @@
 All programs have the same parameters (`benchmarks.same_model`), read the same sentences and write greedily; they are
 first compared: all write the same tokens. `--only` takes the shipped checkpoint zh-en, with eight sentences, and
 opus-mt and gpt2, which have random parameters, read 20 tokens and write 30. Times are those of whole sentences, encoder
-included, divided by the tokens that they write. Each program has its own process, and its better number of threads, of
-one and of as many as there are cores. Ours has the draft that GLASSFORMER_DRAFT names, or its own choice.
+included, divided by the tokens that they write. Each program has its own process, and the better of one thread and one
+a core. Ours runs many as the app does (`run_together`), with the draft that GLASSFORMER_DRAFT names, or its own choice.
 
-CTranslate2 is left out if it is not installed, and for GPT-2. Needs: pip install transformers (tried with 5.23.0).
+CTranslate2 is left out if it is not there, and for GPT-2. Needs: pip install transformers (tried with 5.23.0).
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -22,8 +23,10 @@ import torch
 from benchmarks import same_model
 from benchmarks.harness import CHECKPOINTS, Comparison, Reply, Settings, timed, turns, worker
 from transformer.checkpoint.load import Checkpoint, load
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.reading import read
-from transformer.runs.running import run_batch, write
+from transformer.runs.running import write
+from transformer.runs.trace import Trace
 
 SIDES = ("trace", "hf-attentions", "decode", "hf", *(("ctranslate2",) if find_spec("ctranslate2") else ()))
 PAIRS: tuple[tuple[str, str, str, str, dict[int, float]], ...] = (  # ours, the peer, its name, aims
@@ -104,7 +107,8 @@ class _Side:
         queries = [self.checkpoint.query(text, max_new=self.most) for text in texts]
         batches = [queries[start : start + batch] for start in range(0, len(queries), batch)]
         if self.side == "trace":
-            return lambda: [list(one.tgt_ids) for some in batches for one in run_batch(self.checkpoint, some)]
+            run = partial(run_together, self.checkpoint)
+            return lambda: [list(one.tgt_ids) for some in batches for one in run(some) if isinstance(one, Trace)]
         if self.side == "decode":
             return lambda: [list(ids) for some in batches for ids in write(self.checkpoint, some)]
         sources = [[list(source.ids) for source in read(self.checkpoint, some).sources] for some in batches]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -184,7 +184,7 @@ def _clamp(step: int, run: StepperRun) -> int:
 
 def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:
     """A piece as JSON values; what is false is left out, for nearly all of it is."""
-    return {name: value for name, value in asdict(chip).items() if value is not False}
+    return {name: value for name, value in vars(chip).items() if value is not False}
 
 
 def _unit(value: float | None) -> float | None:
