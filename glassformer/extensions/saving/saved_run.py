@@ -186,7 +186,7 @@ def file_of(*shown: SavedRunContent) -> str:
             for side, slot in zip(sides, reversed(SLOTS), strict=True):
                 side["stepper"]["moves"] = f"{slot}{STEPPER}"
     page = read_asset("extensions/saving/components/bundle/page.html")
-    return page.replace("EMBEDDED", embedded(script(), run=json.dumps(told, ensure_ascii=False)))
+    return page.replace("EMBEDDED", embedded(script(), run=told))
 
 
 def origin(run: ViewedRun) -> Origin:

@@ -21,7 +21,7 @@ from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
 from tests.extensions.saving.hostile_run import TEXTS, Elements, hostile
-from tests.extensions.saving.test_saved_run import told, unpacked
+from tests.extensions.saving.test_saved_run import told, unpacked, whole
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.source_code import ROOT
 from tests.transformer.devices import refused_without_cuda as refused_without_cuda
@@ -73,7 +73,7 @@ def test_a_trace_shows_itself_with_its_steps_and_without_scripts(reverse, no_ima
 def test_two_runs_stand_beside_each_other(reverse, no_images):
     left, right = reverse.run("stone"), reverse.run("glass")
     html = transformer.compare(left, right, "step.candidates")._repr_html_()
-    (sides, *_) = json.loads(unpacked(Elements(html).only("iframe")["srcdoc"].encode(), "run"))["languages"]
+    (sides, *_) = whole(**json.loads(unpacked(Elements(html).only("iframe")["srcdoc"].encode(), "run")))["languages"]
     assert [dict(side["about"])["Output"] for side in sides] == [left.output_text, right.output_text]
     names = [chart["name"] for side in sides for chart in charts(side)]
     assert names == ["saved-candidates", "beside-candidates"]
