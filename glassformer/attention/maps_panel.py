@@ -102,6 +102,13 @@ def without_parameters(run: OpenRun, row: Any) -> None:
 
     map_controls(run, row, "plain")
     below(run, drawn)
+    if run.view.kind == "cross" and "encoder" in run.trace.kinds:
+        st.button(
+            say("Show the encoder's self-attention, where B is A"),
+            key=run.key("plain_within"),
+            on_click=partial(session.replace, run.slot, kind="encoder"),
+            icon=":material/arrow_forward:",
+        )
 
 
 def lines(run: AnyRun, row: Any) -> None:
