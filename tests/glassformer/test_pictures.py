@@ -4,62 +4,24 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
-from types import MappingProxyType
 
 import plotly.graph_objects as go
 import pytest
 
 from glassformer.charts.theme import SCALES, figure_in
-from glassformer.runs import loading
-from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
-from glassformer.state.link import Link
-from glassformer.state.view import MAIN, SECOND, Click, View, all_fields
+from glassformer.state.view import MAIN, SECOND, Click, all_fields
 from tests.afresh import run_afresh
-from tests.transformer.featured import FEATURED, featured
-from tests.transformer.grown import NAME, write_grown
-from tests.transformer.one_stack import ALONE, alone
-from transformer.checkpoint.load import load
+from tests.glassformer.conftest import look
+from tests.transformer.one_stack import ALONE
 from transformer.extensions import imported
 from transformer.i18n import Sentence, languages, said
 
 declare_all()
 
-MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
 COLOURS = {colour for scale in SCALES.values() for _, colour in scale}
-ONE_HEAD = {"matters_steps": {"layer": 0, "head": 0}, "matters_score": {"cut": (13, 0, 16, 0)}}  # only there
 KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
-SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
-
-
-@pytest.fixture(scope="session")
-def opened(tmp_path_factory):
-    """A function that opens a kind of model once."""
-    folder = tmp_path_factory.mktemp("kinds")
-
-    @cache
-    def one(kind):
-        if kind in FEATURED:
-            return featured(kind, folder)
-        if kind == "grown":
-            return load(write_grown(folder) / NAME)
-        return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
-
-    return one
-
-
-def look(picture, checkpoint, kind, /, *, slot=MAIN, asked=MappingProxyType({}), **fields):
-    """A run of a kind of model, with what else its link asks for, and what is looked at of it."""
-    page, part = picture.part.page, picture.part.name
-    fields |= {page.panel: part} if part else {}
-    fields |= ONE_HEAD.get(picture.key, {})
-    known = {"source": SENTENCES.get(kind, "ba lo mi"), "companions": (MARKUP,)}
-    link = Link(model=checkpoint.name, view=View().but(**fields), **known | asked)
-    trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)
-    return run
 
 
 def test_a_page_lists_every_part_that_an_address_names_and_what_draws_it_is_there():
@@ -105,18 +67,15 @@ def test_a_picture_is_a_figure_with_words_and_whole_tables(opened, key, kind):
     assert plot.spec["data"]
     assert plot.spec["layout"]["height"] > 0
     assert isinstance(plot.caption, Sentence)
-    for language in languages():
-        assert said(plot.alt, language).strip()
-        assert said(plot.caption, language).strip()
-        assert said(plot.spec["layout"]["title"]["text"], language).strip()
+    told = (plot.alt, plot.caption, plot.spec["layout"]["title"]["text"])
+    assert all(said(text, language).strip() for text in told for language in languages())
     for trace in filter(is_closed, plot.spec["data"]):
         assert len({colour for _, colour in trace["colorscale"]} - COLOURS) == 1  # no number has it
     if plot.said is not None:
         table = plot.said.table
-        beside = [*filter(None, (plot.said.above, plot.said.below))]
-        assert beside or table
-        names = [] if table is None else [*table.columns, *filter(None, (table.fold, table.note))]
-        assert all(isinstance(one, Sentence) for one in (*beside, *names))
+        texts = [plot.said.above, plot.said.below, *(() if table is None else (*table.columns, table.fold, table.note))]
+        assert any(texts)
+        assert all(isinstance(one, Sentence) for one in texts if one)
         assert table is None or (table.rows and {len(row) for row in table.rows} == {len(table.columns)})
 
 

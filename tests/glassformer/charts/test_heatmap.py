@@ -37,8 +37,6 @@ def test_each_number_is_at_its_place_with_row_0_on_top_and_both_pieces_on_hover(
     assert tuple(figure.layout.xaxis.range) == (-0.5, 3.5)
     assert list(figure.layout.xaxis.tickvals) == [0, 1, 2, 3]  # equal pieces stay apart
     assert drawn.customdata[0][2].tolist() == [f"1: <b>{literal('<s>')}</b>", f"3: <b>{literal('</s>')}</b>"]
-    assert drawn.hovertemplate.startswith("Output %{customdata[0]}<br>Source %{customdata[1]}")
-    assert "%{z:.4~g}" in drawn.hovertemplate
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -58,9 +56,8 @@ def test_masked_cells_hold_no_number_are_hatched_and_say_why(weights, log):
     assert outline.hoverinfo == "skip"
     corners = np.stack([outline.x, outline.y], axis=1).reshape(-1, 6, 2)
     covered = np.zeros((3, 4), dtype=int)
-    for left, top, right, bottom in ((*corner[0], *corner[2]) for corner in corners):
-        rows, columns = (slice(round(top + 0.5), round(bottom + 0.5)), slice(round(left + 0.5), round(right + 0.5)))
-        covered[rows, columns] += 1
+    for left, top, right, bottom in np.rint(corners[:, [0, 2]].reshape(-1, 4) + 0.5).astype(int):
+        covered[top:bottom, left:right] += 1
     np.testing.assert_array_equal(covered, ~allowed)
     assert len(corners) == 3  # two equal rows share one rectangle
 
@@ -87,11 +84,15 @@ def test_an_open_cell_without_a_number_is_not_drawn_as_one_and_rows_that_do_not_
     assert "3 (0.50)" in draw(weights).layout.title.subtitle.text
 
 
-def test_the_current_row_and_a_cell_are_framed(weights):
+def test_the_current_row_and_a_cell_are_framed_and_a_zoom_is_of_one_sentence(weights):
     row, cell = draw(weights, marked_row=1, marked_cell=(2, 3)).layout.shapes
     assert (row.y0, row.y1, row.x0, row.x1) == (0.5, 1.5, -0.5, 3.5)
     assert (cell.y0, cell.y1, cell.x0, cell.x1) == (1.5, 2.5, 2.5, 3.5)
     assert not draw(weights, marked_row=7, marked_cell=(-1, 0)).layout.shapes
+    one, two = draw(weights), draw(weights[::-1])  # a zoom outlives another head but not another sentence
+    assert one.layout.xaxis.uirevision == two.layout.xaxis.uirevision
+    other = charts.heatmap(weights, queries=QUERIES, keys=list("abcd"), allowed=None, title="A map")
+    assert other.layout.xaxis.uirevision != one.layout.xaxis.uirevision
 
 
 def test_logarithmic_colours_keep_the_weights_for_hover(weights):
@@ -100,19 +101,12 @@ def test_logarithmic_colours_keep_the_weights_for_hover(weights):
     np.testing.assert_allclose(drawn.z, np.log10(np.maximum(weights, LOG_FLOOR)), rtol=1e-6)
     assert (drawn.zmin, drawn.zmax) == (-4, 0)
     assert [[cell[2] for cell in row] for row in drawn.customdata] == weights.tolist()
-    assert list(drawn.colorbar.ticktext) == ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]
+    assert drawn.colorbar.ticktext[0] == "≤ 0.0001"
     nothing = draw(weights * 0, log=True, limits=None, rows_sum_to_one=False).data[0]
     assert nothing.zmax > nothing.zmin
     weights[1, 1] = -0.25
     with pytest.raises(ValueError, match=r"-0\.25: a logarithmic scale needs 0 or more"):
         draw(weights, log=True)
-
-
-def test_a_zoom_outlives_another_head_but_not_another_sentence(weights):
-    one, two = draw(weights), draw(weights[::-1])
-    assert one.layout.xaxis.uirevision == two.layout.xaxis.uirevision
-    other = charts.heatmap(weights, queries=QUERIES, keys=["a", "b", "c", "d"], allowed=None, title="A map")
-    assert other.layout.xaxis.uirevision != one.layout.xaxis.uirevision
 
 
 def test_sizes_that_do_not_fit_are_refused_and_a_mask_is_never_forgotten(weights):
@@ -125,14 +119,7 @@ def test_sizes_that_do_not_fit_are_refused_and_a_mask_is_never_forgotten(weights
     assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], allowed=None, title="A map").data
 
 
-# ------------------------------------------------------------------------------------------------ large maps
-
-
-@given(
-    arrays.arrays(
-        np.float32, (8,), elements=st.floats(width=32, allow_nan=True, allow_infinity=True, allow_subnormal=False)
-    )
-)
+@given(arrays.arrays(np.float32, (8,), elements=st.floats(width=32, allow_subnormal=False)))
 def test_five_digits_stay_and_the_lowest_byte_goes(odd):
     values = np.tile(odd, (65, 8))
     sent, _ = shortened(values)
@@ -166,9 +153,6 @@ def test_a_map_in_three_digits_says_so_and_what_half_precision_cannot_hold_stays
     whole = charts.heatmap_spec(np.full((300, 300), 1e6, np.float32), **names, limits=None, rows_sum_to_one=False)
     assert (whole["data"][0]["z"] == 1e6).all()
     assert "subtitle" not in whole["layout"]["title"]
-
-
-# ------------------------------------------------------------------------------------------------ the step's row
 
 
 def names(letter, count):

@@ -11,20 +11,19 @@ from glassformer.positions import sentence_pictures
 from glassformer.runs.picture import PICTURES, declare_all
 from glassformer.state.view import Click
 from glassformer.step.step_pictures import MEASURES, unsure_curve
-from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
+from tests.glassformer.conftest import look
 from transformer.analysis.stream import rms
 
 declare_all()
 
 
 @pytest.fixture
-def drawn(opened):  # noqa: F811 (the fixture)
+def drawn(opened):
     """A function that returns the scene, the figure and the plot of a picture."""
 
     def draw(name, model="reverse", **fields):
         picture = PICTURES[name]
-        run = look(picture, opened(model), model, **fields)
-        plot = picture.of(run)
+        plot = picture.of(run := look(picture, opened(model), model, **fields))
         return picture.part.scene(run), figure_in(plot.spec, "en"), plot
 
     return draw
@@ -57,7 +56,7 @@ def test_weighted_values_add_up_and_closed_keys_say_why(drawn):
     assert plot.clicked(Click(0, (1, 0), None)) == {"key": 1}
 
 
-def test_the_lengths_of_heads_say_their_share_and_take_clicks_above_low_bars(opened):  # noqa: F811 (the fixture)
+def test_the_lengths_of_heads_say_their_share_and_take_clicks_above_low_bars(opened):
     picture = PICTURES["walk_norms"]
     scene = picture.part.scene(look(picture, opened("decoder"), "decoder", layer=0, head=1))
     for norms, said in (([1.0, 2.0, 5.0], "2</b>|25.0%"), ([0.0] * 3, "0</b>|0.0%")):

@@ -22,16 +22,14 @@ def have(monkeypatch):
 def test_folders_come_first_then_what_sources_open_of_the_others_then_what_is_the_sessions_own(
     have, monkeypatch, tmp_path
 ):
-    class Kind(Source):
-        def __init__(self, holds):
-            self.holds = holds
-
-        def own(self):
-            return {f"own {self.holds}": entry(f"own {self.holds}", tmp_path)}
+    def kind(holds):
+        source = Source()
+        source.holds, source.own = holds, lambda: {f"own {holds}": entry(f"own {holds}", tmp_path)}
+        return source
 
     listed = [entry("a", tmp_path, "y"), entry("b", tmp_path, "x"), entry("c", tmp_path), entry("d", tmp_path, "z")]
     monkeypatch.setattr(loading, "entries", lambda: tuple(listed))
-    have(Kind("x"), Kind("y"))
+    have(kind("x"), kind("y"))
     assert list(loading.choosable()) == ["c", "b", "a", "own x", "own y"]  # nobody opens a "z"
     have()
     assert list(loading.choosable()) == ["c"]
