@@ -1,4 +1,4 @@
-"""The parts of Streamlit's page have their names in one place, and this Streamlit's scripts know them."""
+"""Parts of Streamlit's page have their names in one place, its scripts know them, and rules ask little at changes."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,7 @@ import streamlit
 from glassformer.server.streamlit_private import is_on, page_selectors, styled
 from tests.source_code import ROOT
 
-STYLED = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.is_file()]
-OURS = [path for path in STYLED if path.suffix in {".py", ".css", ".js", ".toml"}]
+OURS = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.suffix in {".py", ".css", ".js", ".toml"}]
 PRIVATE = re.compile(r"\.st[A-Z]\w+|data-testid|data-test-|data-baseweb|data-collapsed|st-emotion|__streamlit")
 
 
@@ -63,3 +62,25 @@ def test_turned_off_no_part_is_found(monkeypatch):
     finally:
         monkeypatch.undo()
         is_on.cache_clear()
+
+
+# What holds all charts, or may: with such an anchor the browser asks again whenever anything comes anywhere.
+WHOLE_PAGE = re.compile(r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|:--(?:app|main|main-block))?(?::not\()?:has\((?!\))""")
+INSIDE = re.compile(r"\.st-key-(?:page_head[^,{]*|chosen) > :?$")
+
+
+def asking(text: str) -> list[str]:
+    """Selectors with `:has()` whose anchor holds the whole page, or any element."""
+    return [
+        text[max(0, found.start() - 60) : found.end() + 20]
+        for found in WHOLE_PAGE.finditer(text)
+        if not INSIDE.search(text[: found.end() - len(":has(")])
+    ]
+
+
+def test_no_rule_asks_what_the_whole_page_holds():
+    styled = [path for path in OURS if path.suffix in {".py", ".css"}]
+    assert {path.name: rules for path in styled if (rules := asking(text_of(path)))} == {}
+    rules = [":--app:has(.st-key-bar) p {}", "body:not(:has(p)) > a {}", ":root.dark :--app:has(p), b {}"]
+    assert all(asking(rule) for rule in rules)
+    assert not asking(".st-key-menu details:has([aria-current]) > summary {}")

@@ -31,23 +31,16 @@ def page(query, decoding):
     return SimpleNamespace(slot="", trace=trace, checkpoint=SimpleNamespace(config=tiny_config()))
 
 
-def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there(found, opened):
+def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there_and_what_was_dropped_is_forced(found, opened):
     tree, query = found
     go = opens(page(query, query.decoding), tree)
     ways = tree.ways_to(tree.results)
-    for place, result in ways.items():
-        go(place)
-        assert opened.pop() == ("", (), result, tree.nodes[place].step)
     assert set(ways.values()) == set(range(len(tree.results)))
-
-
-def test_what_was_dropped_is_forced(found, opened):
-    tree, query = found
-    dropped = [place for one in tree.rounds for place in one.dropped]
-    go = opens(page(query, query.decoding), tree)
-    for place in dropped:
+    there = {place: ("", (), result) for place, result in ways.items()}
+    there |= {place: ("", tree.ids(place), 0) for one in tree.rounds for place in one.dropped}
+    for place, shown in there.items():
         go(place)
-        assert opened.pop() == ("", tree.ids(place), 0, tree.nodes[place].step)
+        assert opened.pop() == (*shown, tree.nodes[place].step)
 
 
 def test_where_the_run_decodes_otherwise_all_is_forced_and_a_place_that_there_is_not_opens_nothing(found, opened):

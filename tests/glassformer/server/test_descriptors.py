@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from starlette.applications import Starlette
@@ -57,23 +58,15 @@ def test_new_pages_are_refused_with_a_sentence_and_nothing_else_is(scarce):
     assert str(descriptors.problem()) == answer.text
 
 
-@pytest.mark.parametrize(("limit", "found"), [(0, 10_000), (1024, 767), (65_536, 10_000)])
-def test_where_there_is_room_all_may_come(monkeypatch, limit, found):
-    monkeypatch.setattr(descriptors, "limit", lambda: limit)
-    monkeypatch.setattr(descriptors, "n_open", lambda: found)
-    assert descriptors.problem() is None
-
-
-def test_none_left_is_scarce_too(monkeypatch):
-    def none_left(_):
-        raise OSError(24, os.strerror(24))
-
-    monkeypatch.setattr(os, "listdir", none_left)
+def test_where_there_is_room_all_may_come_and_none_left_is_scarce(monkeypatch):
+    for limit, found in ((0, 10_000), (1024, 767), (65_536, 10_000)):
+        monkeypatch.setattr(descriptors, "limit", lambda limit=limit: limit)
+        monkeypatch.setattr(descriptors, "n_open", lambda found=found: found)
+        assert descriptors.problem() is None
+    monkeypatch.undo()
     monkeypatch.setattr(descriptors, "limit", lambda: 1024)
+    monkeypatch.setattr(os, "listdir", Mock(side_effect=OSError(24, os.strerror(24))))
     assert descriptors.problem() is not None
-
-
-# ------------------------------------------------------------------------------------------------ headers
 
 
 def answer(path="/", **headers):
@@ -82,16 +75,10 @@ def answer(path="/", **headers):
     return TestClient(SecurityHeadersMiddleware(app, "<a.js>; rel=modulepreload")).get(path).headers
 
 
-def test_every_answer_has_the_headers_one_that_is_there_is_kept_and_nobody_may_frame_the_app():
+def test_every_answer_has_the_headers_one_that_is_there_is_kept_and_a_page_tells_which_scripts_it_will_ask_for():
     found = answer(referrer_policy="no-referrer")
     assert {name: found[name] for name in HEADERS} == HEADERS | {"Referrer-Policy": "no-referrer"}
     assert found["Content-Security-Policy"] == "frame-ancestors 'self'"
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "is_told"),
-    [("text/html; charset=utf-8", "/", True), ("text/html", "/step/", False), ("text/javascript", "/a.js", False)],
-)
-def test_a_page_tells_which_scripts_it_will_ask_for(kind, path, is_told):
-    found = answer(path, content_type=kind)
-    assert found.get("link") == ("<a.js>; rel=modulepreload" if is_told else None)
+    kinds = {"/": "text/html; charset=utf-8", "/step/": "text/html", "/a.js": "text/javascript"}
+    told = [answer(path, content_type=kind).get("link") for path, kind in kinds.items()]
+    assert told == ["<a.js>; rel=modulepreload", None, None]

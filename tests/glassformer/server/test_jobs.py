@@ -41,7 +41,10 @@ def behind(gate, name="done"):
 
 def test_they_run_in_the_order_of_asking_and_say_how_many_come_before(gate):
     some, ran = jobs(), []
-    some.ask("first", behind(gate))
+    work = behind(gate)
+    held = weakref.ref(work)
+    some.ask("first", work)
+    del work
     for name in "abc":
         some.ask(name, lambda job, name=name: ran.append(name))
     until(lambda: some.look("first").state == "running")
@@ -52,6 +55,8 @@ def test_they_run_in_the_order_of_asking_and_say_how_many_come_before(gate):
     assert some.look("c", patience=WAIT).state == "done"
     assert ran == ["a", "c"], "one that nobody wanted any more has not begun"
     assert some.look("b") is None
+    gc.collect()
+    assert held() is None, "what it worked with is let go of"
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -76,18 +81,6 @@ def test_one_that_was_stopped_can_be_found_where_it_is_kept_and_asked_for_again(
     assert first.over.wait(WAIT)
     assert some.find("key") is again, "the end of the first one does not touch the second"
     assert some.look("key", patience=WAIT).state == "done"
-
-
-def test_what_it_worked_with_is_let_go_of_at_the_end():
-    def work(job):
-        return "done"
-
-    some, held = jobs(), weakref.ref(work)
-    some.ask("key", work)
-    del work
-    assert some.look("key", patience=WAIT).state == "done"
-    gc.collect()
-    assert held() is None
 
 
 def test_many_visitors_at_once_break_nothing():

@@ -20,8 +20,7 @@ from glassformer.server.model_runner import (
     Request,
     cost_of,
 )
-from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
-from tests.glassformer.waiting import Clock
+from tests.glassformer.waiting import WAIT, Clock, until
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.runs.query import MOST_TOGETHER, Beam, Query, Sampling
@@ -69,22 +68,16 @@ def test_a_beam_costs_more_than_a_sentence_and_a_long_sentence_more_than_a_short
     assert cost_of(Query(checkpoint="hash", source="x" * 20, decoding=Beam(size=16))) > 3 * sentence
 
 
-def test_a_visitor_who_loops_over_long_work_gets_an_even_share():
-    queue, turns = filled(request("long 0", visitor="looping", cost=60)), []
-    queue.put(request("short 0", visitor="me"))
-    for count in range(1, 300):
+def test_a_visitor_who_loops_gets_an_even_share_and_new_visitors_with_short_work_starve_nobody():
+    queue, turns = filled(request("long", visitor="looping", cost=60), request("short", visitor="me")), []
+    for _ in range(300):
         (taken,) = (done := queue.take())
         queue.done(done)
         turns.append(taken)
-        name = taken.key.split()[0]
-        queue.put(request(f"{name} {count}", visitor=taken.visitor, cost=taken.cost))
+        queue.put(request(taken.key, visitor=taken.visitor, cost=taken.cost))
     shares = {name: sum(one.cost for one in turns if one.visitor == name) for name in ("looping", "me")}
     assert 0.8 < shares["looping"] / shares["me"] < 1.25
-
-
-def test_a_stream_of_short_work_from_new_visitors_does_not_starve_long_work():
-    queue = filled(request("long", cost=100))
-    names = []
+    queue, names = filled(request("long", cost=100)), []
     for count in range(100):  # every visitor is new and asks once
         queue.put(request(f"short {count}", visitor=count))
         names += served(queue, most=1)
@@ -103,10 +96,7 @@ def test_everything_is_served_once(asked):
     assert all(mark > queue._clock for mark in queue._last.values())  # nobody is remembered for nothing
 
 
-# ---------------------------------------------------------------- what requests really took
-
-
-def used(queue, clock, seconds, *visitors):
+def used(queue, seconds, *visitors):
     """Each of them had the model for so long just now."""
     for visitor in visitors:
         queue.done([request("before", visitor=visitor, cost=0)], seconds)
@@ -123,7 +113,7 @@ def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes
     """Whatever they were thought to cost, as with a tokenizer that takes seconds for a letter."""
     clock = Clock()
     queue = FairQueue(clock)
-    used(queue, clock, 3.0, *heavy)
+    used(queue, 3.0, *heavy)
     for n, visitor in enumerate(heavy):
         queue.put(came(clock, f"heavy {n}", visitor=visitor, cost=cost))
     (running,) = queue.take()
@@ -137,7 +127,7 @@ def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes
 def test_who_has_waited_long_stands_among_all_others_and_what_was_used_fades():
     clock = Clock()
     queue = FairQueue(clock)
-    used(queue, clock, 3.0, "one")
+    used(queue, 3.0, "one")
     queue.put(came(clock, "heavy", visitor="one", cost=10.0))
     for n in range(3):
         queue.put(came(clock, f"light {n}", visitor=n, cost=25.0))
@@ -149,13 +139,10 @@ def test_who_has_waited_long_stands_among_all_others_and_what_was_used_fades():
     queue.put(came(clock, "heavy", visitor="one", cost=10.0))
     queue.put(came(clock, "light", visitor="me", cost=25.0))
     assert served(queue)[0] == "heavy"
-    used(queue, clock, 0.1, "other")
+    used(queue, 0.1, "other")
     clock.now += 20 * LATE_SECONDS
-    used(queue, clock, 0.1, "me")
+    used(queue, 0.1, "me")
     assert queue._used.keys() == {"me"}, "nobody is remembered for nothing"
-
-
-# ---------------------------------------------------------------- who is decoded together
 
 
 def company(*requests):
@@ -190,13 +177,55 @@ def test_what_waits_comes_sooner_once_somebody_asks_for_it_at_less_cost():
     assert served(queue) == ["ahead", "yours", "mine"]
 
 
+CHECKPOINT = SimpleNamespace(name="made up")
+
+
+def query(text, **options):
+    return Query(checkpoint="hash", source=text, **options)
+
+
+class Model:
+    """A made-up model: it writes down what it ran, and can be held."""
+
+    def __init__(self, *, nbytes=1000, held=False, rounds=0, round=lambda: None):
+        self.ran, self.finished, self.batches, self.nbytes = [], [], [], nbytes
+        self.rounds, self.round = rounds, round
+        self.go, self.started = threading.Event(), threading.Semaphore(0)
+        if not held:
+            self.go.set()
+
+    def __call__(self, checkpoint, queries, *, pause):
+        self.batches.append([query.source for query in queries])
+        for query in queries:
+            self.ran.append(query.source)
+            self.started.release()
+            assert self.go.wait(WAIT)
+            for _ in range(self.rounds if isinstance(query.decoding, Beam) else 0):
+                self.round()
+                pause()
+            yield QueryError("refused") if query.source.startswith("bad") else self.trace(checkpoint, query)
+            self.finished.append(query.source)
+
+    def trace(self, checkpoint, query):
+        return SimpleNamespace(query=query, nbytes=self.nbytes, n_steps=1, seconds=0.0, checkpoint=checkpoint.name)
+
+    def wait_until_it_runs(self):
+        assert self.started.acquire(timeout=WAIT)
+
+
+def runner(model, **options):
+    return ModelRunner(runs=model, **options)
+
+
+def until_waiting(runner, count):
+    """Return once `count` requests are in the queue."""
+    until(lambda: len(runner._under_way) >= count)
+
+
 @pytest.fixture
 def visitors():
     with ThreadPoolExecutor(40) as pool:
         yield pool
-
-
-# ---------------------------------------------------------------- the cache
 
 
 def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_path):
@@ -207,28 +236,18 @@ def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_
     assert two.tgt_ids == one.tgt_ids
 
 
-def test_twenty_visitors_with_one_query_are_one_run(visitors):
+def test_who_ask_for_one_thing_share_one_run_or_its_error_which_is_not_kept(visitors):
     model = Model(held=True)
     work = runner(model)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query("a")) for _ in range(20)]
-    model.wait_until_it_runs()
+    good, bad = ([visitors.submit(work.trace, CHECKPOINT, query(text)) for _ in range(10)] for text in ("good", "bad"))
+    until_waiting(work, 2)
     model.go.set()
-    assert len({id(answer.result(WAIT)) for answer in answers}) == 1
+    assert len({id(answer.result(WAIT)) for answer in good}) == 1
+    assert all(isinstance(answer.exception(WAIT), QueryError) for answer in bad)
     assert work.n_runs == 1
-
-
-def test_an_error_reaches_everybody_who_waited_for_it_and_is_not_kept(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query("bad")) for _ in range(5)]
-    until_waiting(work, 1)
-    model.wait_until_it_runs()
-    model.go.set()
-    assert all(isinstance(answer.exception(WAIT), QueryError) for answer in answers)
     with pytest.raises(QueryError, match="refused"):
         work.trace(CHECKPOINT, query("bad"))
-    assert (model.ran[-1], work.n_runs) == ("bad", 0)
-    assert work.trace(CHECKPOINT, query("good")).query == query("good")
+    assert model.ran[-1] == "bad"
 
 
 def test_the_cache_is_bounded_in_bytes():
@@ -243,9 +262,6 @@ def test_the_cache_is_bounded_in_bytes():
     large = runner(Model(nbytes=1_000_000), cache_bytes=350_000)  # which is given all the same
     assert [large.trace(CHECKPOINT, query("a")).nbytes for _ in range(2)] == [1_000_000] * 2
     assert large.n_runs == 2
-
-
-# ---------------------------------------------------------------- the queue
 
 
 def test_who_waits_too_long_is_told_and_the_run_goes_on():
@@ -269,25 +285,13 @@ def test_each_run_is_logged_without_its_text(caplog):
     assert "private" not in caplog.text  # what visitors type is nobody's business
 
 
-# ---------------------------------------------------------------- other work with the model
-
-
-def test_other_work_is_done_once_and_shares_the_room_of_the_cache():
+def test_other_work_is_done_once_in_the_room_of_the_cache_and_what_fails_or_has_no_size_is_not_kept():
     work, done = runner(Model(), cache_bytes=30_000), []
-    assert work.kept("first") is None
     for key in ("first", "first", "second", "first"):
         work.compute(key, lambda key=key: done.append(key) or key, nbytes=lambda _: 10_000)
     assert done == ["first", "second", "first"]
     assert work.kept("first") == "first"
-
-
-def test_other_work_that_fails_or_whose_size_cannot_be_told_is_not_kept():
-    work = runner(Model())
-
-    def fail():
-        raise QueryError("refused")
-
-    for wrong, error in ((fail, QueryError), (lambda: 7, TypeError)):
+    for wrong, error in ((lambda: int("x"), ValueError), (lambda: 7, TypeError)):
         with pytest.raises(error):
             work.compute("key", wrong, nbytes=len)
         assert work.kept("key") is None
@@ -307,9 +311,6 @@ def test_what_nobody_waits_for_yet_comes_last(visitors):
     assert model.ran == ["first", "b" * 90, "late"]
 
 
-# -------------------------------------------------------------------------------- who is served together
-
-
 def asked_while_held(work, model, visitors, queries):
     """Let the model stand at one run while others are asked for, one after the other; then let it go."""
     first = visitors.submit(work.trace, CHECKPOINT, query("first"))
@@ -323,7 +324,7 @@ def asked_while_held(work, model, visitors, queries):
     return answers
 
 
-def test_whoever_waits_when_the_model_becomes_free_is_taken_together_and_one_error_is_one_visitors(visitors):
+def test_who_waits_when_the_model_becomes_free_is_taken_together_and_one_error_is_one_visitors(visitors):
     model = Model(held=True)
     work = runner(model)
     answers = asked_while_held(work, model, visitors, [query(text) for text in ("a", "bad", "b", "c")])
@@ -333,17 +334,16 @@ def test_whoever_waits_when_the_model_becomes_free_is_taken_together_and_one_err
     assert work.n_runs == 4
 
 
-def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors):
-    error = SystemExit("the model gave up")
-
-    class Broken(Model):
-        def trace(self, checkpoint, query):
-            if query.source == "b":
-                raise error
-            return super().trace(checkpoint, query)
-
-    model = Broken(held=True)
+def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors, monkeypatch):
+    error, model, trace = SystemExit("the model gave up"), Model(held=True), Model.trace
     work = runner(model)
+
+    def breaks(model, checkpoint, query):
+        if query.source == "b":
+            raise error
+        return trace(model, checkpoint, query)
+
+    monkeypatch.setattr(Model, "trace", breaks)
     answers = asked_while_held(work, model, visitors, [query(text) for text in "abc"])
     assert answers[0].result(WAIT).query.source == "a"
     assert [answer.exception(WAIT) for answer in answers[1:]] == [error, error]

@@ -42,31 +42,24 @@ def test_a_choice_shows_a_translation_and_its_value_stays():
     assert test.session_state["heard"] == "A"
 
 
-def test_a_missing_number_is_a_dash_and_code_does_not_slide():
-    def gaps():
-        from glassformer.shared.i18n import st
+def tables():
+    from glassformer.shared.i18n import st, table
+    from transformer.i18n import say
 
-        st.dataframe({"chrF": [1.5, None]})
-        st.container().dataframe({"chrF": [None, None]})
-        st.code("a long line")
-        st.code("a table of letters", wrap_lines=False)
+    st.dataframe({"chrF": [1.5, None]})
+    st.container().dataframe({"chrF": [None, None]})
+    st.code("a long line")
+    st.code("a table of letters", wrap_lines=False)
+    made = [table({say("Name"): [say("Weights"), "plain"], say("Count"): [3, 4]}) for _ in range(2)]
+    st.session_state["same"] = made[0] is made[1]
+    st.dataframe(made[0])
 
-    test = run(gaps)
-    assert [one.proto.placeholder for one in test.dataframe] == ["–", "–"]
+
+def test_a_missing_number_is_a_dash_code_does_not_slide_and_equal_tables_are_packed_once():
+    test = run(tables)
+    assert [one.proto.placeholder for one in test.dataframe] == ["–"] * 3
     assert [one.proto.wrap_lines for one in test.code] == [True, False]
-
-
-def test_equal_tables_are_packed_once():
-    def packed():
-        from glassformer.shared.i18n import st, table
-        from transformer.i18n import say
-
-        made = [table({say("Name"): [say("Weights"), "plain"], say("Count"): [3, 4]}) for _ in range(2)]
-        st.session_state["same"] = made[0] is made[1]
-        st.dataframe(made[0])
-
-    test = run(packed)
-    assert test.dataframe[0].value["⟦Naamee⟧"].tolist() == ["⟦Weeiights⟧", "plain"]
+    assert test.dataframe[2].value["⟦Naamee⟧"].tolist() == ["⟦Weeiights⟧", "plain"]
     assert test.session_state["same"]
 
 
@@ -77,9 +70,7 @@ def main_and_fragment():
     from glassformer.state import language
     from transformer.i18n import say
 
-    if "main" not in streamlit.session_state:
-        streamlit.session_state["main"] = 0
-    streamlit.session_state["main"] += 1
+    streamlit.session_state["main"] = streamlit.session_state.get("main", 0) + 1
     language.begin()
 
     @st.fragment

@@ -4,18 +4,17 @@ from glassformer.state import global_params, language
 from glassformer.state.global_params import AddressPart, Guidance
 from glassformer.state.link import Link, read_link, write_link
 from glassformer.state.view import parameters
+from tests.glassformer.state.test_link import OF_A_RUN
 from transformer.extensions import provided
 
 NAMES = (language.PARAMETER, language.PRESENT, *(name for part in provided("address") for name in part.names))
-BESIDE = {*NAMES}
-OF_A_LINK = {"model", "rev", "answers", "src", "ref", "max", "how", "beam", "lp", "temp", "k", "p", "seed", "forced"}
-OF_A_LINK |= {"tried", "result", "do", "job", "with", "b"}
+OF_A_LINK = (*OF_A_RUN.split(), "job", *parameters())
 
 
 def test_no_name_stands_for_two_things_and_a_link_does_not_see_what_stands_beside_it():
-    assert not BESIDE & {*parameters(), *OF_A_LINK}
-    assert len(BESIDE) == len(NAMES) >= 2
-    link, notes = read_link(dict.fromkeys(BESIDE, ("one",)))
+    assert not {*NAMES} & {*OF_A_LINK}
+    assert len({*NAMES}) == len(NAMES) >= 2
+    link, notes = read_link(dict.fromkeys(NAMES, ("one",)))
     assert write_link(link) == write_link(Link())
     assert not notes
 
