@@ -1,5 +1,7 @@
 """Checkpoints for the tests of the app, opened once, and what is looked at of their runs."""
 
+from copy import copy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -15,10 +17,11 @@ from tests.transformer.featured import FEATURED, featured
 from tests.transformer.grown import NAME, write_grown
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import Checkpoint, load
+from transformer.text.tokenizer import Encoding
 
 MARKUP = "<b>&amp;<i onclick=x>"
 ONE_HEAD = {"matters_steps": {"layer": 0, "head": 0}, "matters_score": {"cut": (13, 0, 16, 0)}}  # only there
-SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
+SENTENCES = {"reverse": "glass", "hostile": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 
 
 @pytest.fixture(scope="session")
@@ -44,9 +47,21 @@ def opened(tmp_path_factory):
             return featured(kind, folder)
         if kind == "grown":
             return load(write_grown(folder) / NAME)
+        if kind == "hostile":
+            there = one("reverse")
+            sides = {side: hostile(getattr(there, side)) for side in ("src_tokenizer", "tgt_tokenizer")}
+            return replace(there, content_hash=kind, **sides)
         return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
 
     return one
+
+
+def hostile(tokenizer):
+    """A tokenizer whose pieces Plotly would read as markup and as fields."""
+    found, read = copy(tokenizer), tokenizer.encode
+    found.pieces = tuple(p if tokenizer.is_special(i) else f"<u>{p}%{{z}}" for i, p in enumerate(tokenizer.pieces))
+    found.encode = lambda text: Encoding(ids := read(text).ids, tuple(map(found.piece, ids)))
+    return found
 
 
 def look(picture, checkpoint, kind, /, *, slot=MAIN, asked=MappingProxyType({}), **fields):

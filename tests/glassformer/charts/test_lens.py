@@ -86,7 +86,6 @@ def test_each_token_is_a_line_and_what_was_added_stands_beside_the_stream_with_i
     assert np.isnan(drawn[:, -1]).all()
     assert list(weak.customdata[:5]) == [0, 0, 0, 0, 2]
     assert weak.hovertext[4] == "token 3: <b>▁a</b><br>after the embedding"
-    assert strong.hovertext[2] == f"token 2: <b>{literal('<b>')}</b><br>after {literal('<b>')}"
     assert strong.line.width > weak.line.width
     rows = figure.layout.meta["table"]["rows"]
     assert rows[4] == [2, "<b>", "layer 1's self-attention", float(VALUES[1, 1])]

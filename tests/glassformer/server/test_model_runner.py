@@ -3,8 +3,10 @@
 import logging
 import shutil
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -25,17 +27,21 @@ from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.runs.query import MOST_TOGETHER, Beam, Query, Sampling
 
-HERE, THERE = SimpleNamespace(name="here"), SimpleNamespace(name="there")
+CHECKPOINT, THERE = SimpleNamespace(name="made up"), SimpleNamespace(name="there")
 
 
-def request(name, *, visitor=None, cost=10.0):
+def request(name, visitor=None, cost=10.0, **options):
     """Some work that takes as long as it says."""
-    return Request(name, visitor, cost, len, work=lambda: name)
+    return Request(name, visitor, cost, len, work=lambda: name, **options)
 
 
-def run(source, *, checkpoint=HERE, visitor=None, **options):
-    query = Query(checkpoint="hash", source=source, **options)
-    return Request(query, visitor, cost_of(query), len, checkpoint=checkpoint, query=query)
+def query(text, **options):
+    return Query(checkpoint="hash", source=text, **options)
+
+
+def run(source, *, checkpoint=CHECKPOINT, **options):
+    asked = query(source, **options)
+    return Request(asked, None, cost_of(asked), len, checkpoint=checkpoint, query=asked)
 
 
 def served(queue, *, most=10**6):
@@ -54,95 +60,99 @@ def filled(*requests):
     return queue
 
 
-def test_short_work_goes_before_long_and_equal_work_in_the_order_it_came():
+def test_short_work_goes_first_equal_work_in_the_order_it_came_and_sooner_when_asked_for_at_less_cost():
     queue = filled(request("long", cost=90), request("a"), request("b"), request("middle", cost=20), request("c"))
     assert served(queue) == ["a", "b", "c", "middle", "long"]
     assert queue.take() == []
+    ahead, mine = request("ahead", cost=500), request("mine", cost=40)
+    queue = filled(ahead, mine, request("yours", cost=20))
+    queue.hurry(ahead, request("ahead", "you", 10))
+    queue.hurry(mine, request("mine", cost=900))  # that would be later
+    assert served(queue) == ["ahead", "yours", "mine"]
 
 
 def test_a_beam_costs_more_than_a_sentence_and_a_long_sentence_more_than_a_short_one():
-    sentence = cost_of(Query(checkpoint="hash", source="x" * 20))
-    assert cost_of(Query(checkpoint="hash", source="x" * 20, decoding=Sampling())) == sentence
-    assert cost_of(Query(checkpoint="hash", source="x" * 40)) > sentence
-    assert cost_of(Query(checkpoint="hash", source="x" * 40, max_new=3)) < sentence
-    assert cost_of(Query(checkpoint="hash", source="x" * 20, decoding=Beam(size=16))) > 3 * sentence
+    short, long = "x" * 20, "x" * 40
+    sentence = cost_of(query(short))
+    assert cost_of(query(short, decoding=Sampling())) == sentence
+    assert cost_of(query(long, max_new=3)) < sentence < cost_of(query(long))
+    assert cost_of(query(short, decoding=Beam(size=16))) > 3 * sentence
 
 
 def test_a_visitor_who_loops_gets_an_even_share_and_new_visitors_with_short_work_starve_nobody():
-    queue, turns = filled(request("long", visitor="looping", cost=60), request("short", visitor="me")), []
+    queue, shares = filled(request("long", "looping", 60), request("short", "me")), Counter()
     for _ in range(300):
         (taken,) = (done := queue.take())
         queue.done(done)
-        turns.append(taken)
-        queue.put(request(taken.key, visitor=taken.visitor, cost=taken.cost))
-    shares = {name: sum(one.cost for one in turns if one.visitor == name) for name in ("looping", "me")}
+        shares[taken.visitor] += taken.cost
+        queue.put(request(taken.key, taken.visitor, taken.cost))
     assert 0.8 < shares["looping"] / shares["me"] < 1.25
     queue, names = filled(request("long", cost=100)), []
     for count in range(100):  # every visitor is new and asks once
-        queue.put(request(f"short {count}", visitor=count))
+        queue.put(request(f"short {count}", count))
         names += served(queue, most=1)
     assert names.index("long") <= 100 / 10
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(1, 200), st.integers(0, 2)), max_size=60))
 def test_everything_is_served_once(asked):
-    queue, expected, found = FairQueue(), [], []
+    queue, found = FairQueue(), []
     for number, (visitor, cost, n_served) in enumerate(asked):
-        expected.append(number)
-        queue.put(request(number, visitor=visitor, cost=cost))
+        queue.put(request(number, visitor, cost))
         found += served(queue, most=n_served)
-    assert sorted(found + served(queue)) == expected
+    assert sorted(found + served(queue)) == [*range(len(asked))]
     queue.done([request("later")])
     assert all(mark > queue._clock for mark in queue._last.values())  # nobody is remembered for nothing
 
 
-def used(queue, seconds, *visitors):
-    """Each of them had the model for so long just now."""
-    for visitor in visitors:
-        queue.done([request("before", visitor=visitor, cost=0)], seconds)
+class Waited:
+    """A queue by a clock that is set by hand."""
 
+    def __init__(self):
+        self.clock = Clock()
+        self.queue = FairQueue(self.clock)
 
-def came(clock, *of, **named):
-    found = request(*of, **named)
-    found.came = clock()
-    return found
+    def put(self, name, visitor, cost):
+        self.queue.put(request(name, visitor, cost, came=self.clock()))
+
+    def used(self, seconds, *visitors):
+        """Each of them had the model for so long just now."""
+        for visitor in visitors:
+            self.queue.done([request("before", visitor, 0)], seconds)
 
 
 @pytest.mark.parametrize(("heavy", "cost"), [(["one"] * 10, 400.0), (["one", "two", "three", "four"], 1.0)])
 def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes_on(heavy, cost):
     """Whatever they were thought to cost, as with a tokenizer that takes seconds for a letter."""
-    clock = Clock()
-    queue = FairQueue(clock)
-    used(queue, 3.0, *heavy)
+    line = Waited()
+    line.used(3.0, *heavy)
     for n, visitor in enumerate(heavy):
-        queue.put(came(clock, f"heavy {n}", visitor=visitor, cost=cost))
-    (running,) = queue.take()
-    queue.put(came(clock, "light", visitor="me", cost=25.0))
-    assert [one.key for one in queue.take(before=queue.rank(running))] == ["light"]  # in a pause
-    queue.put(came(clock, "light again", visitor="me", cost=25.0))
-    queue.done([running], 3.0)
-    assert served(queue)[0] == "light again"
+        line.put(f"heavy {n}", visitor, cost)
+    (running,) = line.queue.take()
+    line.put("light", "me", 25.0)
+    assert [one.key for one in line.queue.take(before=line.queue.rank(running))] == ["light"]  # in a pause
+    line.put("light again", "me", 25.0)
+    line.queue.done([running], 3.0)
+    assert served(line.queue)[0] == "light again"
 
 
 def test_who_has_waited_long_stands_among_all_others_and_what_was_used_fades():
-    clock = Clock()
-    queue = FairQueue(clock)
-    used(queue, 3.0, "one")
-    queue.put(came(clock, "heavy", visitor="one", cost=10.0))
+    line = Waited()
+    line.used(3.0, "one")
+    line.put("heavy", "one", 10.0)
     for n in range(3):
-        queue.put(came(clock, f"light {n}", visitor=n, cost=25.0))
-        assert [one.key for one in queue.take()] == [f"light {n}"]
-    clock.now += PATIENT_SECONDS
-    queue.put(came(clock, "light", visitor="me", cost=25.0))
-    assert served(queue) == ["heavy", "light"]
-    clock.now += 2 * LATE_SECONDS
-    queue.put(came(clock, "heavy", visitor="one", cost=10.0))
-    queue.put(came(clock, "light", visitor="me", cost=25.0))
-    assert served(queue)[0] == "heavy"
-    used(queue, 0.1, "other")
-    clock.now += 20 * LATE_SECONDS
-    used(queue, 0.1, "me")
-    assert queue._used.keys() == {"me"}, "nobody is remembered for nothing"
+        line.put(f"light {n}", n, 25.0)
+        assert [one.key for one in line.queue.take()] == [f"light {n}"]
+    for seconds in (PATIENT_SECONDS, 2 * LATE_SECONDS):
+        line.clock.now += seconds
+        line.put("light", "me", 25.0)
+        if seconds > PATIENT_SECONDS:
+            line.put("heavy", "one", 10.0)
+        assert served(line.queue) == ["heavy", "light"]
+    line.used(0.1, "other")
+    line.clock.now += 20 * LATE_SECONDS
+    line.used(0.1, "me")
+    assert line.queue._used.keys() == {"me"}, "nobody is remembered for nothing"
 
 
 def company(*requests):
@@ -167,21 +177,6 @@ def test_a_batch_is_no_larger_than_pays_and_the_nearest_in_length_come_first():
     assert (len(first), len(second), queue.take()) == (MOST_TOGETHER, 60 - MOST_TOGETHER, [])
     assert len(filled(*(run("x" * 400) for _ in range(9))).take()) == 1
     assert 1 < len(filled(*(run("x" * 150) for _ in range(40))).take()) < MOST_TOGETHER
-
-
-def test_what_waits_comes_sooner_once_somebody_asks_for_it_at_less_cost():
-    ahead, mine = request("ahead", cost=500), request("mine", cost=40)
-    queue = filled(ahead, mine, request("yours", cost=20))
-    queue.hurry(ahead, request("ahead", visitor="you", cost=10))
-    queue.hurry(mine, request("mine", cost=900))  # that would be later
-    assert served(queue) == ["ahead", "yours", "mine"]
-
-
-CHECKPOINT = SimpleNamespace(name="made up")
-
-
-def query(text, **options):
-    return Query(checkpoint="hash", source=text, **options)
 
 
 class Model:
@@ -209,23 +204,31 @@ class Model:
     def trace(self, checkpoint, query):
         return SimpleNamespace(query=query, nbytes=self.nbytes, n_steps=1, seconds=0.0, checkpoint=checkpoint.name)
 
-    def wait_until_it_runs(self):
-        assert self.started.acquire(timeout=WAIT)
-
 
 def runner(model, **options):
     return ModelRunner(runs=model, **options)
 
 
-def until_waiting(runner, count):
-    """Return once `count` requests are in the queue."""
-    until(lambda: len(runner._under_way) >= count)
-
-
 @pytest.fixture
 def visitors():
+    """Visitors who ask a runner over a model that is held."""
     with ThreadPoolExecutor(40) as pool:
-        yield pool
+        yield Visitors(pool)
+
+
+class Visitors:
+    def __init__(self, pool):
+        self.model, self._pool = Model(held=True), pool
+        self.work = runner(self.model)
+
+    def ask(self, one, *, checkpoint=CHECKPOINT, waiting=0, **how):
+        """What will be answered; return once so many wait, and the model runs."""
+        asked = query(one) if isinstance(one, str) else one
+        answer = self._pool.submit(self.work.trace, checkpoint, asked, **how)
+        until(lambda: len(self.work._under_way) >= waiting)
+        if waiting == 1:
+            assert self.model.started.acquire(timeout=WAIT)
+        return answer
 
 
 def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_path):
@@ -237,17 +240,15 @@ def test_a_checkpoint_of_the_same_content_shares_results_under_its_own_name(tmp_
 
 
 def test_who_ask_for_one_thing_share_one_run_or_its_error_which_is_not_kept(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    good, bad = ([visitors.submit(work.trace, CHECKPOINT, query(text)) for _ in range(10)] for text in ("good", "bad"))
-    until_waiting(work, 2)
-    model.go.set()
+    good, bad = ([visitors.ask(text) for _ in range(10)] for text in ("good", "bad"))
+    visitors.ask("bad", waiting=2)
+    visitors.model.go.set()
     assert len({id(answer.result(WAIT)) for answer in good}) == 1
     assert all(isinstance(answer.exception(WAIT), QueryError) for answer in bad)
-    assert work.n_runs == 1
+    assert visitors.work.n_runs == 1
     with pytest.raises(QueryError, match="refused"):
-        work.trace(CHECKPOINT, query("bad"))
-    assert model.ran[-1] == "bad"
+        visitors.work.trace(CHECKPOINT, query("bad"))
+    assert visitors.model.ran[-1] == "bad"
 
 
 def test_the_cache_is_bounded_in_bytes():
@@ -299,56 +300,36 @@ def test_other_work_is_done_once_in_the_room_of_the_cache_and_what_fails_or_has_
 
 
 def test_what_nobody_waits_for_yet_comes_last(visitors):
-    model, other = Model(held=True), SimpleNamespace(name="another")  # of which no run joins those of the first
-    work = runner(model)
-    answers = [visitors.submit(work.trace, CHECKPOINT, query("first"))]
-    model.wait_until_it_runs()
-    for n, (checkpoint, name, ahead) in enumerate([(other, "late", True), (CHECKPOINT, "b" * 90, False)]):
-        answers.append(visitors.submit(work.trace, checkpoint, query(name), ahead=ahead))
-        until_waiting(work, n + 2)
-    model.go.set()
+    other = SimpleNamespace(name="another")  # of which no run joins those of the first
+    answers = [
+        visitors.ask("first", waiting=1),
+        visitors.ask("late", checkpoint=other, ahead=True, waiting=2),
+        visitors.ask("b" * 90, waiting=3),
+    ]
+    visitors.model.go.set()
     assert [answer.result(WAIT).query.source for answer in answers] == ["first", "late", "b" * 90]
-    assert model.ran == ["first", "b" * 90, "late"]
-
-
-def asked_while_held(work, model, visitors, queries):
-    """Let the model stand at one run while others are asked for, one after the other; then let it go."""
-    first = visitors.submit(work.trace, CHECKPOINT, query("first"))
-    model.wait_until_it_runs()
-    answers = []
-    for place, one in enumerate(queries, start=2):
-        answers.append(visitors.submit(work.trace, CHECKPOINT, one))
-        until_waiting(work, place)
-    model.go.set()
-    first.result(WAIT)
-    return answers
+    assert visitors.model.ran == ["first", "b" * 90, "late"]
 
 
 def test_who_waits_when_the_model_becomes_free_is_taken_together_and_one_error_is_one_visitors(visitors):
-    model = Model(held=True)
-    work = runner(model)
-    answers = asked_while_held(work, model, visitors, [query(text) for text in ("a", "bad", "b", "c")])
-    assert [answers[n].result(WAIT).query.source for n in (0, 2, 3)] == ["a", "b", "c"]
-    assert isinstance(answers[1].exception(WAIT), QueryError)
-    assert model.batches == [["first"], ["a", "b", "c", "bad"]]
-    assert work.n_runs == 4
+    answers = [visitors.ask(text, waiting=n) for n, text in enumerate(("first", "a", "bad", "b", "c"), start=1)]
+    visitors.model.go.set()
+    assert [answers[n].result(WAIT).query.source for n in (0, 1, 3, 4)] == ["first", "a", "b", "c"]
+    assert isinstance(answers[2].exception(WAIT), QueryError)
+    assert visitors.model.batches == [["first"], ["a", "b", "c", "bad"]]
+    assert visitors.work.n_runs == 4
 
 
 def test_a_batch_that_breaks_off_leaves_nobody_waiting(visitors, monkeypatch):
-    error, model, trace = SystemExit("the model gave up"), Model(held=True), Model.trace
-    work = runner(model)
-
-    def breaks(model, checkpoint, query):
-        if query.source == "b":
-            raise error
-        return trace(model, checkpoint, query)
-
-    monkeypatch.setattr(Model, "trace", breaks)
-    answers = asked_while_held(work, model, visitors, [query(text) for text in "abc"])
-    assert answers[0].result(WAIT).query.source == "a"
-    assert [answer.exception(WAIT) for answer in answers[1:]] == [error, error]
-    assert work.trace(CHECKPOINT, query("c")).query.source == "c"
-    assert not work._under_way
+    error, trace = SystemExit("the model gave up"), visitors.model.trace
+    traces = {"first": trace, "a": trace, "b": Mock(side_effect=error), "c": trace}
+    monkeypatch.setattr(visitors.model, "trace", lambda checkpoint, asked: traces[asked.source](checkpoint, asked))
+    answers = [visitors.ask(text, waiting=n) for n, text in enumerate(traces, start=1)]
+    visitors.model.go.set()
+    assert [answer.result(WAIT).query.source for answer in answers[:2]] == ["first", "a"]
+    assert [answer.exception(WAIT) for answer in answers[2:]] == [error, error]
+    assert visitors.work.trace(CHECKPOINT, query("c")).query.source == "c"
+    assert not visitors.work._under_way
 
 
 def test_short_runs_go_between_the_rounds_of_a_long_one(visitors):
@@ -356,41 +337,39 @@ def test_short_runs_go_between_the_rounds_of_a_long_one(visitors):
     rounds, third, go_on = [], threading.Event(), threading.Event()
 
     def round():
-        rounds.append(list(model.finished))
+        rounds.append(list(visitors.model.finished))
         if len(rounds) == 3:
             third.set()
             assert go_on.wait(WAIT)
 
-    model = Model(rounds=6, round=round)
-    work = runner(model)
-    long = visitors.submit(work.trace, CHECKPOINT, query("a beam", decoding=Beam(size=16)))
+    visitors.model = Model(rounds=6, round=round)
+    visitors.work = runner(visitors.model)
+    long = visitors.ask(query("a beam", decoding=Beam(size=16)))
     assert third.wait(WAIT)
-    short = [visitors.submit(work.trace, CHECKPOINT, query(text)) for text in ("one", "two")]
-    until_waiting(work, 3)
+    short = [visitors.ask(text, waiting=n) for n, text in enumerate(("one", "two"), start=2)]
     go_on.set()
     assert {answer.result(WAIT).query.source for answer in short} == {"one", "two"}
     assert long.result(WAIT).query.source == "a beam"
     assert [len(finished) for finished in rounds] == [0, 0, 0, 2, 2, 2]
-    assert model.finished[-1] == "a beam"
+    assert visitors.model.finished[-1] == "a beam"
 
 
 def test_a_visitor_has_a_few_places_a_queue_too_and_the_others_keep_theirs(visitors):
-    model, names = Model(held=True), threading.local()
+    names = []  # of who asks next
+    visitors.work = runner(visitors.model, max_places=2, max_waiting=3, visitor=names.pop)
 
-    def ask(who, text):
-        names.who = who
-        return work.trace(CHECKPOINT, query(text))
+    def ask(who, text, **options):
+        names.append(who)
+        answer = visitors.ask(text, **options)
+        until(lambda: not names)
+        return answer
 
-    work = runner(model, max_places=2, max_waiting=3, visitor=lambda: getattr(names, "who", None))
-    answers = [visitors.submit(ask, "greedy", text) for text in "ab"]
-    until_waiting(work, 2)
+    answers = [ask("greedy", text, waiting=n) for n, text in enumerate("ab", start=1)]
     with pytest.raises(BusyError, match="You already have 2 requests waiting for the model, the most allowed"):
-        ask("greedy", "c")
-    joined = visitors.submit(ask, "greedy", "a")  # joins, and so needs no place
-    answers += [visitors.submit(ask, "another", "d")]
-    until_waiting(work, 3)
+        ask("greedy", "c").result(WAIT)
+    answers += [ask("greedy", "a"), ask("another", "d", waiting=3)]  # the first one joins, and so needs no place
     with pytest.raises(BusyError, match="3 requests are already waiting"):
-        ask("third", "e")
-    model.go.set()
-    assert [answer.result(WAIT).query.source for answer in (*answers, joined)] == ["a", "b", "d", "a"]
-    assert ask("greedy", "c").query.source == "c"
+        ask("third", "e").result(WAIT)
+    visitors.model.go.set()
+    assert [answer.result(WAIT).query.source for answer in answers] == ["a", "b", "a", "d"]
+    assert ask("greedy", "c").result(WAIT).query.source == "c"
