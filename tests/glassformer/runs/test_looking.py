@@ -121,8 +121,7 @@ def test_what_is_shown_is_the_very_distribution_that_was_drawn_from(reverse, mon
 
 
 def test_a_branch_keeps_what_came_before_and_the_own_choice_is_the_same_request_with_nothing_forced(trace, reverse):
-    assert branch_at(trace.tgt_ids, 2, 99) == (*trace.tgt_ids[:2], 99)
-    assert branch_at(trace.tgt_ids, 0, 99) == (99,)
+    assert [branch_at(trace.tgt_ids, step, 99) for step in (0, 2)] == [(99,), (*trace.tgt_ids[:2], 99)]
     query = reverse.query("glass", decoding=Beam(size=3), max_new=7, forced=(4, 5), hypothesis=2)
     assert own_choice(query) == replace(query, forced=(), hypothesis=0)
 

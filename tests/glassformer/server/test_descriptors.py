@@ -43,14 +43,11 @@ def test_new_pages_are_refused_with_a_sentence_and_nothing_else_is(scarce):
     page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
     stream = WebSocketRoute("/_stcore/stream", socket)
     others = [Route(f"/{path}", page.endpoint) for path in ("class/{room}/events", "healthz")]
-    with TestClient(
-        Starlette(routes=[stream, page], middleware=[Middleware(DescriptorLimitMiddleware, routes=others)])
-    ) as client:
+    limited = Middleware(DescriptorLimitMiddleware, routes=others)
+    with TestClient(Starlette(routes=[stream, page], middleware=[limited])) as client:
         answer = client.get("/step?s=secret")
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
-        assert answer.text.startswith(
-            "This server has nearly as many connections and files open as it may have (1,024)"
-        )
+        assert "as many connections and files open as it may have (1,024)" in answer.text
         assert "ulimit -n" in answer.text
         with pytest.raises(WebSocketDenialResponse) as denied, client.websocket_connect("/_stcore/stream"):
             pass

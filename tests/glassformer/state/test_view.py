@@ -70,19 +70,15 @@ def test_no_name_stands_for_two_things_and_a_link_does_not_see_what_stands_besid
     assert not notes
 
 
-class Part(AddressPart):
-    def __init__(self, name, **guidance):
-        self.names, self._guidance = (name,), Guidance(**guidance)
-
-    def beside(self, parameters):
-        return dict.fromkeys(self.names, "1")
-
-    def guidance(self):
-        return self._guidance
+def part(name, **guidance):
+    found = AddressPart()
+    found.names, found.guidance = (name,), lambda: Guidance(**guidance)
+    found.beside = lambda parameters: {name: "1"}
+    return found
 
 
 def test_each_part_may_say_who_leads_and_without_extensions_nobody_does(monkeypatch):
-    parts = (Part("one", leads=True, bare={"model": "a"}), Part("two", is_set=True, types=False))
+    parts = (part("one", leads=True, bare={"model": "a"}), part("two", is_set=True, types=False))
     monkeypatch.setattr(global_params, "provided", lambda _: parts)
     assert global_params.guidance() == Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
     assert global_params.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
